@@ -1,0 +1,114 @@
+"""What cudalint says about a program: findings, the steps that lead to them, and edits.
+
+Rows and columns are 1-based; columns count characters; ends are exclusive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(Enum):
+    """How bad the measured outcome is."""
+
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """Larger is worse."""
+        return 1 if self is Severity.ERROR else 0
+
+
+class Applicability(Enum):
+    """How far a repair can be trusted."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    DISPLAY = "display"
+
+
+class StepKind(Enum):
+    """Which leg of a trace a step belongs to."""
+
+    CAUSE = "cause"
+    LAUNCH = "launch"
+    EFFECT = "effect"
+    STEP = "step"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a text: 1-based row, 1-based column in characters."""
+
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of one file, its end exclusive."""
+
+    filename: str
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One hop of the path that leads to a finding.
+
+    ``process`` names the process the step runs in: ``main``, ``worker``, ``rank`` ...
+    """
+
+    span: Span
+    message: str
+    kind: StepKind
+    process: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text in ``span`` by ``content``."""
+
+    span: Span
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A repair: what it does, how far it can be trusted, and its edits."""
+
+    applicability: Applicability
+    message: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One violation of one rule.
+
+    ``span`` is the anchor: the call that names the worker or passes the value.
+    ``noqa_rows`` are the rows of the anchor's call on which a suppression counts.
+    ``outcome`` is what hardware shows (``crash``, ``hang`` ...); ``condition`` says when,
+    where it depends on a version or a platform.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    span: Span
+    trace: tuple[Step, ...] = ()
+    outcome: str | None = None
+    condition: str | None = None
+    fix: Fix | None = None
+    cell: int | None = None
+    noqa_rows: tuple[int, int] | None = None
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        """Order in every report: by file, place, code."""
+        start = self.span.start
+        return (self.span.filename, start.row, start.column, self.code, self.message)
