@@ -1,0 +1,274 @@
+"""Configuration: ``[tool.cudalint]`` of the nearest pyproject.toml, checked key by key."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, TypeVar, cast, get_args
+
+from cudalint import rules
+from cudalint.finding import Severity
+from cudalint.policy.selection import ALL, Layer, Selection, is_selector
+
+Version: TypeAlias = tuple[int, int]
+Versions: TypeAlias = tuple[Version, Version]
+Platform: TypeAlias = Literal["linux", "darwin", "win32"]
+
+_Value = TypeVar("_Value")
+
+PLATFORMS: tuple[str, ...] = get_args(Platform)
+FAIL_ON: tuple[str, ...] = tuple(severity.value for severity in Severity)
+DEFAULT_VERSIONS: Versions = ((3, 10), (3, 13))
+DEFAULT_EXCLUDE = (
+    ".bzr",
+    ".cudalint_cache",
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".hg",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pyenv",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "__pypackages__",
+    "_build",
+    "build",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+# What an open requires-python reaches up to.
+_NEWEST: Version = (3, 14)
+_VERSION = re.compile(r"(?:py3|3\.)(\d{1,2})")
+_BOUND = re.compile(r"(>=|~=|==|>|<=|<)\s*3(?:\.(\d{1,2}))?(?:\.[\w*]+)*")
+
+
+class ConfigError(Exception):
+    """The configuration says something that cudalint cannot follow; the text is one clear line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How a run is done. ``source`` is the pyproject.toml that was read, ``root`` the project's directory."""
+
+    root: str | None = None
+    source: str | None = None
+    selection: Selection = field(default_factory=Selection)
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    target_versions: Versions = DEFAULT_VERSIONS
+    platform: Platform = "linux"
+    fail_on: Severity = Severity.WARNING
+    models: tuple[str, ...] = ()
+
+
+def load(paths: Iterable[str]) -> Config:
+    """The configuration for a run over ``paths``, from the directory that they share upwards.
+
+    The nearest pyproject.toml with a ``[tool.cudalint]`` table counts; where none has one, the nearest
+    still says where the project begins and which Python it requires.
+    """
+    start = _shared_directory(paths)
+    found = [(path, _read_toml(path)) for path in _upwards(start, "pyproject.toml")]
+    for path, document in found:
+        if "cudalint" in _table(document, "tool"):
+            return _parse(path, document)
+    if found:
+        return _parse(*found[0])
+    repository = next(_upwards(start, ".git"), None)
+    return Config(root=repository and os.path.dirname(repository))
+
+
+def parse_versions(text: str) -> Versions:
+    """``py310``, ``3.12``, or a range such as ``3.10-3.13``."""
+    ends = [_VERSION.fullmatch(part.strip()) for part in text.split("-")]
+    found: list[Version] = [(3, int(match.group(1))) for match in ends if match is not None]
+    if len(found) != len(ends) or len(found) > 2 or found[0] > found[-1]:
+        raise ConfigError(f"unknown target-version {text!r}: expected py310, 3.12 or a range such as 3.10-3.13")
+    return found[0], found[-1]
+
+
+def parse_platform(text: str) -> Platform:
+    """One of the platforms that start processes differently."""
+    _expect_one_of("platform", text, PLATFORMS)
+    return cast(Platform, text)
+
+
+def parse_severity(text: str) -> Severity:
+    """``error`` or ``warning``."""
+    _expect_one_of("fail-on", text, FAIL_ON)
+    return Severity(text)
+
+
+def parse_selectors(option: str, texts: Iterable[str]) -> tuple[str, ...]:
+    """Rule codes or prefixes of them."""
+    selectors = tuple(text.strip().upper() for text in texts if text.strip())
+    for selector in selectors:
+        if not is_selector(selector, rules.codes()):
+            known = (ALL, *rules.codes())
+            raise ConfigError(f"unknown rule {selector!r} in {option}{nearest(selector, known)}")
+    return selectors
+
+
+def nearest(text: str, known: Iterable[str]) -> str:
+    """A hint at the nearest of the known words, to be appended to a message."""
+    import difflib  # only needed when something is already wrong
+
+    close = difflib.get_close_matches(text, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _parse(path: str, document: Mapping[str, object]) -> Config:
+    requires = _table(document, "project").get("requires-python")
+    try:
+        return _from_table(
+            _table(document, "tool").get("cudalint", {}), path, requires if isinstance(requires, str) else None
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _table(document: Mapping[str, object], key: str) -> Mapping[str, object]:
+    value = document.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _read_toml(path: str) -> Mapping[str, object]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        with open(path, "rb") as stream:
+            return tomllib.load(stream)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:  # also what tomllib raises for bytes that are not UTF-8
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def _from_table(table: object, path: str, requires: str | None) -> Config:
+    if not isinstance(table, dict):
+        raise ConfigError("tool.cudalint must be a table")
+    for key in table:
+        if key not in _KEYS:
+            raise ConfigError(f"unknown key {key!r} in [tool.cudalint]{nearest(str(key), _KEYS)}")
+    root = os.path.dirname(path)
+    layer = Layer(
+        select=_selectors(table, "select") if "select" in table else None,
+        extend_select=_selectors(table, "extend-select"),
+        ignore=_selectors(table, "ignore"),
+    )
+    exclude = _strings(table, "exclude") if "exclude" in table else DEFAULT_EXCLUDE
+    versions = DEFAULT_VERSIONS if requires is None else _required_versions(requires)
+    return Config(
+        root=root,
+        source=path,
+        selection=Selection() if layer.is_empty else Selection((layer,)),
+        per_file_ignores=_per_file_ignores(table),
+        exclude=(*exclude, *_strings(table, "extend-exclude")),
+        target_versions=_choice(table, "target-version", parse_versions, versions),
+        platform=_choice(table, "platform", parse_platform, "linux"),
+        fail_on=_choice(table, "fail-on", parse_severity, Severity.WARNING),
+        models=tuple(os.path.join(root, model) for model in _strings(table, "models")),
+    )
+
+
+_KEYS = (
+    "select",
+    "extend-select",
+    "ignore",
+    "per-file-ignores",
+    "exclude",
+    "extend-exclude",
+    "target-version",
+    "platform",
+    "fail-on",
+    "models",
+)
+
+
+def _strings(table: Mapping[str, object], key: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{key} must be a list of strings")
+    return tuple(value)
+
+
+def _selectors(table: Mapping[str, object], key: str) -> tuple[str, ...]:
+    return parse_selectors(key, _strings(table, key))
+
+
+def _per_file_ignores(table: Mapping[str, object]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    key = "per-file-ignores"
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"{key} must be a table of patterns and lists of rules")
+    return tuple((pattern, parse_selectors(key, _strings(value, pattern))) for pattern in value)
+
+
+def _choice(table: Mapping[str, object], key: str, parse: Callable[[str], _Value], default: _Value) -> _Value:
+    if key not in table:
+        return default
+    value = table[key]
+    if not isinstance(value, str):
+        raise ConfigError(f"{key} must be a string")
+    return parse(value)
+
+
+def _required_versions(requires: str) -> Versions:
+    """The minor versions that ``requires-python`` admits; an open end reaches to the newest known one."""
+    lowest, highest = DEFAULT_VERSIONS[0], _NEWEST
+    for operator, digits in _BOUND.findall(requires):
+        minor = int(digits or 0)
+        match operator:
+            case ">=" | "~=":
+                lowest = (3, minor)
+            case ">":
+                # ``>3.10`` admits 3.10.1, so the minor version itself stays in.
+                lowest = (3, minor)
+            case "==":
+                lowest = highest = (3, minor)
+            case "<=":
+                highest = (3, minor)
+            case "<":
+                highest = (3, minor - 1) if digits else highest
+            case _:
+                pass
+    return lowest, max(lowest, highest)
+
+
+def _expect_one_of(key: str, text: str, known: tuple[str, ...]) -> None:
+    if text not in known:
+        raise ConfigError(f"unknown {key} {text!r}: expected one of {', '.join(known)}{nearest(text, known)}")
+
+
+def _shared_directory(paths: Iterable[str]) -> str:
+    absolute = [os.path.abspath(path) for path in paths] or [os.getcwd()]
+    try:
+        shared = os.path.commonpath(absolute)
+    except ValueError:  # different drives share nothing
+        return os.getcwd()
+    return shared if os.path.isdir(shared) else os.path.dirname(shared)
+
+
+def _upwards(directory: str, name: str) -> Iterator[str]:
+    """The paths of ``name`` in ``directory`` and the directories above it, the closest first."""
+    while True:
+        candidate = os.path.join(directory, name)
+        if os.path.exists(candidate):
+            yield candidate
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return
+        directory = parent

@@ -1,0 +1,1 @@
+"""Where cudalint is run from: the command line, flake8."""

@@ -1,0 +1,349 @@
+"""The command line. Exit codes: 0 clean, 1 findings, 2 cudalint could not do its work."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+import click
+
+from cudalint import __version__, config, rules
+from cudalint.config import Config, ConfigError
+from cudalint.discovery import NotFound
+from cudalint.intake import INTERNAL_ERROR
+from cudalint.policy.selection import Layer, Selection
+from cudalint.report.render import OutputFormat, Style, render
+from cudalint.session import Report, Session
+
+STDIN = "-"
+_FORMATS = tuple(output_format.value for output_format in OutputFormat)
+
+
+class Exit(IntEnum):
+    """What the exit code says."""
+
+    CLEAN = 0
+    FINDINGS = 1
+    FAILED = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _CheckOptions:
+    """The options of ``check`` as they were given; ``None`` and empty mean that the configuration decides."""
+
+    select: tuple[str, ...]
+    extend_select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    target_version: str | None
+    platform: str | None
+    fail_on: str | None
+    output_format: OutputFormat
+    stdin_filename: str | None
+    statistics: bool
+    exit_zero: bool
+    verbose: bool
+
+
+class _Group(click.Group):
+    """A group that names the nearest command for an unknown one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            raise click.UsageError(f"unknown command {name!r}{config.nearest(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run cudalint and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    _accept_any_text()
+    try:
+        result: object = cli.main(given, prog_name="cudalint", standalone_mode=False)
+        sys.stdout.flush()
+    except (ConfigError, click.ClickException) as error:
+        return _fail(_describe(error))
+    except NotFound as error:
+        return _fail(f"no such file or directory: {error}")
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted")
+    except BrokenPipeError:
+        # The reader has gone, which is its right; keep the interpreter from flushing into nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
+    except Exception as error:
+        if "--verbose" in given or "-v" in given:
+            import traceback
+
+            traceback.print_exc()
+        return _fail(f"internal error: {type(error).__name__}: {error}")
+    return result if isinstance(result, int) else Exit.CLEAN
+
+
+def _verify(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        raise click.UsageError("--verify is not in this version")
+
+
+@click.group(cls=_Group, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cudalint", message="%(prog)s %(version)s")
+@click.option("--verify", is_flag=True, is_eager=True, expose_value=False, callback=_verify, hidden=True)
+def cli() -> None:
+    """Find where CUDA and processes collide in Python programs, before anything runs."""
+
+
+@cli.command()
+@click.argument("paths", nargs=-1)
+@click.option("--select", multiple=True, metavar="CODES", help="Rules to show: codes or prefixes, comma-separated.")
+@click.option("--extend-select", multiple=True, metavar="CODES", help="Rules to show besides the selected ones.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Rules to hide.")
+@click.option("--target-version", metavar="VERSION", help="Python the program runs on: py312, 3.12 or 3.10-3.13.")
+@click.option("--platform", metavar="PLATFORM", help="linux, darwin or win32.")
+@click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the exit code 1: error or warning.")
+@click.option("--output-format", metavar="FORMAT", default="full", help=", ".join(_FORMATS) + ".")
+@click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
+@click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
+@click.option("-v", "--verbose", is_flag=True, help="Say what was read and parsed, and print internal errors.")
+@click.option("--jobs", type=int, hidden=True, expose_value=False)
+@click.option("--no-cache", is_flag=True, hidden=True, expose_value=False)
+def check(
+    paths: tuple[str, ...],
+    select: tuple[str, ...],
+    extend_select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    target_version: str | None,
+    platform: str | None,
+    fail_on: str | None,
+    output_format: str,
+    stdin_filename: str | None,
+    statistics: bool,
+    exit_zero: bool,
+    verbose: bool,
+) -> int:
+    """Check files and directories (default: the current one); - reads standard input."""
+    options = _CheckOptions(
+        select=_split(select),
+        extend_select=_split(extend_select),
+        ignore=_split(ignore),
+        target_version=target_version,
+        platform=platform,
+        fail_on=fail_on,
+        output_format=_output_format(output_format, _FORMATS),
+        stdin_filename=stdin_filename,
+        statistics=statistics,
+        exit_zero=exit_zero,
+        verbose=verbose,
+    )
+    return _check(paths, options)
+
+
+@cli.command()
+@click.argument("code", required=False)
+@click.option("--all", "every", is_flag=True, help="Print all rules.")
+@click.option("--output-format", metavar="FORMAT", default="text", help="text or json.")
+def rule(code: str | None, every: bool, output_format: str) -> int:
+    """Print the page of a rule."""
+    if output_format not in ("text", "json"):
+        hint = config.nearest(output_format, ("text", "json"))
+        raise ConfigError(f"unknown output format {output_format!r}: expected text or json{hint}")
+    if every == (code is not None):
+        raise click.UsageError("name one rule, or --all")
+    codes = rules.codes() if code is None else (_known_rule(code),)
+    if output_format == "text":
+        click.echo("\n\n".join(rules.page(known) for known in codes))
+        return Exit.CLEAN
+    import json
+
+    described = [_described(known) for known in codes]
+    click.echo(json.dumps(described if every else described[0], indent=2, ensure_ascii=False))
+    return Exit.CLEAN
+
+
+@cli.command()
+@click.argument("place", metavar="FILE:LINE")
+def explain(place: str) -> int:
+    """Say what is believed about the processes at a line."""
+    filename, _, row = place.rpartition(":")
+    if not filename or not row.isdecimal() or int(row) < 1:
+        raise click.UsageError(f"expected FILE:LINE, not {place!r}")
+    lines = Session(config.load((filename,))).explain(filename, int(row))
+    click.echo("\n".join(lines or [f"{place}: nothing is known to happen to CUDA or processes here"]))
+    return Exit.CLEAN
+
+
+@cli.command(name="config")
+@click.argument("paths", nargs=-1)
+def show_config(paths: tuple[str, ...]) -> int:
+    """Show the configuration that a check of the same paths uses."""
+    _require(paths)
+    click.echo("\n".join(_config_lines(config.load(paths))))
+    return Exit.CLEAN
+
+
+def _check(paths: tuple[str, ...], options: _CheckOptions) -> int:
+    from_stdin = STDIN in paths or (options.stdin_filename is not None and not paths)
+    if from_stdin and len(paths) > 1:
+        raise click.UsageError("standard input (-) is checked alone, not together with other paths")
+    if from_stdin:
+        filename = options.stdin_filename or STDIN
+        effective = _with_options(config.load((filename,)), options)
+        report = Session(effective).check_alone(filename, sys.stdin.buffer.read())
+    else:
+        named = paths or (".",)
+        _require(named)
+        effective = _with_options(config.load(named), options)
+        report = Session(effective).check(named)
+    _print_report(report, options)
+    return _exit_code(report, effective, options)
+
+
+def _require(paths: Iterable[str]) -> None:
+    """A path that does not exist is said before anything is read, whatever the configuration says."""
+    for path in paths:
+        if not os.path.lexists(path):
+            raise NotFound(path)
+
+
+def _with_options(found: Config, options: _CheckOptions) -> Config:
+    """The configuration with the command line on top."""
+    layer = Layer(
+        select=config.parse_selectors("--select", options.select) if options.select else None,
+        extend_select=config.parse_selectors("--extend-select", options.extend_select),
+        ignore=config.parse_selectors("--ignore", options.ignore),
+    )
+    versions, platform, fail_on = options.target_version, options.platform, options.fail_on
+    return dataclasses.replace(
+        found,
+        selection=found.selection if layer.is_empty else Selection((*found.selection.layers, layer)),
+        target_versions=found.target_versions if versions is None else config.parse_versions(versions),
+        platform=found.platform if platform is None else config.parse_platform(platform),
+        fail_on=found.fail_on if fail_on is None else config.parse_severity(fail_on),
+    )
+
+
+def _print_report(report: Report, options: _CheckOptions) -> None:
+    style = Style(colour=_wants_colour(), directory=os.getcwd())
+    if options.statistics:
+        from cudalint.report import statistics
+
+        wants_json = options.output_format is OutputFormat.JSON
+        sys.stdout.write(statistics.as_json(report) if wants_json else statistics.as_text(report))
+    else:
+        sys.stdout.write(render(report, options.output_format, style))
+    if options.verbose:
+        _print_effort(report)
+    else:
+        for note in report.warnings:
+            click.echo(f"cudalint: warning: {note}", err=True)
+
+
+def _print_effort(report: Report) -> None:
+    for note in (*report.warnings, *report.notes, *report.failures):
+        click.echo(f"cudalint: {note}", err=True)
+    effort = report.effort
+    click.echo(
+        f"cudalint: read {effort.files_read:,} files ({effort.bytes_read:,} bytes), "
+        f"parsed {effort.files_parsed:,} ({effort.bytes_parsed:,} bytes), "
+        f"lowered {effort.nodes_lowered:,} nodes",
+        err=True,
+    )
+
+
+def _exit_code(report: Report, effective: Config, options: _CheckOptions) -> Exit:
+    if any(finding.code == INTERNAL_ERROR for finding in report.findings):
+        return Exit.FAILED
+    counting = (finding for finding in report.findings if finding.severity.rank >= effective.fail_on.rank)
+    return Exit.FINDINGS if any(counting) and not options.exit_zero else Exit.CLEAN
+
+
+def _known_rule(code: str) -> str:
+    known = code.upper()
+    if known not in rules.codes():
+        raise ConfigError(f"unknown rule {code!r}{config.nearest(known, rules.codes())}")
+    return known
+
+
+def _described(code: str) -> dict[str, str]:
+    known = rules.rule(code)
+    return {
+        "code": known.code,
+        "name": known.name,
+        "severity": known.severity.value,
+        "summary": known.summary,
+        "explanation": rules.page(code),
+    }
+
+
+def _config_lines(found: Config) -> Iterable[str]:
+    lowest, highest = (".".join(map(str, version)) for version in found.target_versions)
+    layers = found.selection.layers
+    yield f"# from {found.source}" if found.source else "# no pyproject.toml: all defaults"
+    yield f"# project root: {found.root}" if found.root else "# no project root: named files are all there is"
+    yield f"select = {_toml_list((layers[0].select if layers else None) or ('ALL',))}"
+    yield f"extend-select = {_toml_list(layers[0].extend_select if layers else ())}"
+    yield f"ignore = {_toml_list(layers[0].ignore if layers else ())}"
+    ignores = ", ".join(f"{_toml(pattern)} = {_toml_list(codes)}" for pattern, codes in found.per_file_ignores)
+    yield f"per-file-ignores = {{{ignores}}}"
+    yield f"exclude = {_toml_list(found.exclude)}"
+    yield f"target-version = {_toml(lowest if lowest == highest else f'{lowest}-{highest}')}"
+    yield f"platform = {_toml(found.platform)}"
+    yield f"fail-on = {_toml(found.fail_on.value)}"
+    yield f"models = {_toml_list(found.models)}"
+
+
+def _toml_list(values: Iterable[str]) -> str:
+    return f"[{', '.join(map(_toml, values))}]"
+
+
+def _toml(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _split(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(part for value in values for part in value.split(","))
+
+
+def _output_format(text: str, known: Sequence[str]) -> OutputFormat:
+    if text not in known:
+        hint = config.nearest(text, known)
+        raise ConfigError(f"unknown output format {text!r}: expected one of {', '.join(known)}{hint}")
+    return OutputFormat(text)
+
+
+def _wants_colour() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _accept_any_text() -> None:
+    """Print what the terminal's encoding lacks as escapes instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, click.NoSuchOption):
+        known = error.possibilities or _options_of(error.ctx)
+        return f"unknown option {error.option_name}{config.nearest(error.option_name, known)}"
+    if isinstance(error, click.ClickException):
+        message = error.format_message().rstrip(".")
+        return message[:1].lower() + message[1:]
+    return str(error)
+
+
+def _options_of(context: click.Context | None) -> list[str]:
+    if context is None:
+        return []
+    return [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
+
+
+def _fail(message: str) -> Exit:
+    click.echo(f"cudalint: error: {' '.join(message.split())}", err=True)
+    return Exit.FAILED

@@ -1,0 +1,647 @@
+"""libcst trees to the program form.
+
+The tree lives only while its file is lowered. Long left-leaning runs (operators, calls, ``elif``) are
+walked in loops, because generated files hold runs that recursion does not survive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+import libcst as cst
+
+from cudalint.ir import nodes as ir
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+_COMPARE = {
+    cst.Equal: "==",
+    cst.NotEqual: "!=",
+    cst.LessThan: "<",
+    cst.LessThanEqual: "<=",
+    cst.GreaterThan: ">",
+    cst.GreaterThanEqual: ">=",
+    cst.In: "in",
+    cst.NotIn: "not in",
+    cst.Is: "is",
+    cst.IsNot: "is not",
+}
+
+_BINARY = {
+    cst.Add: "+",
+    cst.Subtract: "-",
+    cst.Multiply: "*",
+    cst.Divide: "/",
+    cst.FloorDivide: "//",
+    cst.Modulo: "%",
+    cst.Power: "**",
+    cst.BitOr: "|",
+    cst.BitAnd: "&",
+    cst.BitXor: "^",
+    cst.LeftShift: "<<",
+    cst.RightShift: ">>",
+    cst.MatrixMultiply: "@",
+}
+
+_AUGMENTED = {
+    cst.AddAssign: "+",
+    cst.SubtractAssign: "-",
+    cst.MultiplyAssign: "*",
+    cst.DivideAssign: "/",
+    cst.FloorDivideAssign: "//",
+    cst.ModuloAssign: "%",
+    cst.PowerAssign: "**",
+    cst.BitOrAssign: "|",
+    cst.BitAndAssign: "&",
+    cst.BitXorAssign: "^",
+    cst.LeftShiftAssign: "<<",
+    cst.RightShiftAssign: ">>",
+    cst.MatrixMultiplyAssign: "@",
+}
+
+_CONSTANTS: dict[str, object] = {"True": True, "False": False, "None": None}
+
+
+class _Unit:
+    """What is gathered about one function, class or module while its body is lowered."""
+
+    __slots__ = ("words", "size", "is_generator", "bound", "outside")
+
+    def __init__(self) -> None:
+        self.words: set[str] = set()
+        self.size = 0
+        self.is_generator = False
+        self.bound: set[str] = set()
+        self.outside: set[str] = set()
+
+
+class Lowering:
+    """Lowers one module; ``record`` keeps, per ordinal, the libcst node it came from."""
+
+    def __init__(self, filename: str, name: str, record: bool = False) -> None:
+        self._filename = filename
+        self._name = name
+        self._next = 0
+        self._units: list[_Unit] = []
+        self._qualname: list[str] = []
+        self.origin: dict[int, cst.CSTNode] | None = {} if record else None
+
+    def module(self, tree: cst.Module) -> ir.Module:
+        """The whole file."""
+        unit = self._push()
+        body = self._block(tree.body)
+        self._units.pop()
+        return ir.Module(self._filename, self._name, body, frozenset(unit.words), unit.size)
+
+    # -- bookkeeping ---------------------------------------------------------------------------
+
+    def _push(self) -> _Unit:
+        unit = _Unit()
+        self._units.append(unit)
+        return unit
+
+    def _pop_into_parent(self) -> _Unit:
+        unit = self._units.pop()
+        parent = self._units[-1]
+        parent.words |= unit.words
+        parent.size += unit.size
+        return unit
+
+    def _mark(self, node: cst.CSTNode) -> int:
+        ordinal = self._next
+        self._next += 1
+        self._units[-1].size += 1
+        if self.origin is not None:
+            self.origin[ordinal] = node
+        return ordinal
+
+    def _word(self, text: str) -> str:
+        self._units[-1].words.add(text)
+        return text
+
+    def _bind(self, name: str) -> str:
+        self._units[-1].bound.add(name)
+        return name
+
+    # -- statements ----------------------------------------------------------------------------
+
+    def _block(self, body: Iterable[cst.CSTNode]) -> tuple[ir.Stmt, ...]:
+        result: list[ir.Stmt] = []
+        for node in body:
+            self._statement(node, result)
+        return tuple(result)
+
+    def _suite(self, node: cst.BaseSuite) -> tuple[ir.Stmt, ...]:
+        return self._block(node.body)
+
+    def _statement(self, node: cst.CSTNode, out: list[ir.Stmt]) -> None:
+        if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+            for small in node.body:
+                self._statement(small, out)
+            return
+        lower = _STATEMENTS.get(type(node))
+        if lower is not None:
+            out.append(lower(self, node))
+
+    def _expr_stmt(self, node: cst.Expr) -> ir.Stmt:
+        return ir.ExprStmt(self._mark(node), self._expr(node.value))
+
+    def _assign(self, node: cst.Assign) -> ir.Stmt:
+        ordinal = self._mark(node)
+        value = self._expr(node.value)
+        return ir.Assign(ordinal, tuple(self._target(t.target) for t in node.targets), value)
+
+    def _ann_assign(self, node: cst.AnnAssign) -> ir.Stmt:
+        ordinal = self._mark(node)
+        if node.value is None:
+            return ir.Declare(ordinal, self._target(node.target))
+        value = self._expr(node.value)
+        return ir.Assign(ordinal, (self._target(node.target),), value)
+
+    def _aug_assign(self, node: cst.AugAssign) -> ir.Stmt:
+        ordinal = self._mark(node)
+        operator = _AUGMENTED.get(type(node.operator), "?")
+        return ir.AugAssign(ordinal, self._target(node.target), operator, self._expr(node.value))
+
+    def _target(self, node: cst.BaseExpression) -> ir.Expr:
+        if isinstance(node, cst.Name):
+            self._bind(node.value)
+        elif isinstance(node, cst.Tuple | cst.List):
+            items = tuple(self._target_element(e) for e in node.elements)
+            return ir.Display(self._mark(node), "tuple", items)
+        return self._expr(node)
+
+    def _target_element(self, element: cst.BaseElement) -> ir.Expr:
+        target = self._target(element.value)
+        return ir.Star(self._mark(element), target) if isinstance(element, cst.StarredElement) else target
+
+    def _return(self, node: cst.Return) -> ir.Stmt:
+        return ir.Return(self._mark(node), None if node.value is None else self._expr(node.value))
+
+    def _if(self, node: cst.If) -> ir.Stmt:
+        chain: list[tuple[int, ir.Expr, tuple[ir.Stmt, ...]]] = []
+        current: cst.If | cst.Else | None = node
+        tail: tuple[ir.Stmt, ...] = ()
+        while isinstance(current, cst.If):
+            chain.append((self._mark(current), self._expr(current.test), self._suite(current.body)))
+            current = current.orelse
+        if current is not None:
+            tail = self._suite(current.body)
+        for ordinal, test, body in reversed(chain):
+            tail = (ir.If(ordinal, test, body, tail),)
+        return tail[0]
+
+    def _orelse(self, node: cst.Else | None) -> tuple[ir.Stmt, ...]:
+        return () if node is None else self._suite(node.body)
+
+    def _for(self, node: cst.For) -> ir.Stmt:
+        ordinal = self._mark(node)
+        iterable = self._expr(node.iter)
+        target = self._target(node.target)
+        return ir.For(ordinal, target, iterable, self._suite(node.body), self._orelse(node.orelse))
+
+    def _while(self, node: cst.While) -> ir.Stmt:
+        ordinal = self._mark(node)
+        return ir.While(ordinal, self._expr(node.test), self._suite(node.body), self._orelse(node.orelse))
+
+    def _try(self, node: cst.Try | cst.TryStar) -> ir.Stmt:
+        ordinal = self._mark(node)
+        body = self._suite(node.body)
+        handlers = tuple(self._handler(h) for h in node.handlers)
+        final = () if node.finalbody is None else self._suite(node.finalbody.body)
+        return ir.Try(ordinal, body, handlers, self._orelse(node.orelse), final)
+
+    def _handler(self, node: cst.ExceptHandler | cst.ExceptStarHandler) -> ir.Handler:
+        name = None
+        if node.name is not None and isinstance(node.name.name, cst.Name):
+            name = self._bind(node.name.name.value)
+        kind = None if node.type is None else self._expr(node.type)
+        return ir.Handler(kind, name, self._suite(node.body))
+
+    def _with(self, node: cst.With) -> ir.Stmt:
+        ordinal = self._mark(node)
+        items = []
+        for item in node.items:
+            value = self._expr(item.item)
+            items.append((value, None if item.asname is None else self._target(item.asname.name)))
+        return ir.With(ordinal, tuple(items), self._suite(node.body))
+
+    def _function_def(self, node: cst.FunctionDef) -> ir.Stmt:
+        ordinal = self._mark(node)
+        name = self._bind(self._word(node.name.value))
+        decorators = tuple(self._expr(d.decorator) for d in node.decorators)
+        params = self._params(node.params)
+        self._qualname.append(name)
+        qualname = ".".join(self._qualname)
+        self._qualname.append("<locals>")
+        unit = self._push()
+        body = self._suite(node.body)
+        function = self._close(ordinal, name, qualname, params, body, unit, node.asynchronous is not None)
+        self._qualname.pop()
+        self._qualname.pop()
+        return ir.FunctionDef(ordinal, function, decorators)
+
+    def _close(
+        self,
+        ordinal: int,
+        name: str,
+        qualname: str,
+        params: tuple[ir.Param, ...],
+        body: tuple[ir.Stmt, ...],
+        unit: _Unit,
+        is_async: bool,
+    ) -> ir.Function:
+        self._pop_into_parent()
+        bound = frozenset(unit.bound - unit.outside) | frozenset(p.name for p in params)
+        words = frozenset(unit.words)
+        return ir.Function(ordinal, name, qualname, params, body, unit.is_generator, is_async, words, unit.size, bound)
+
+    def _params(self, node: cst.Parameters) -> tuple[ir.Param, ...]:
+        result: list[ir.Param] = []
+        for param in (*node.posonly_params, *node.params):
+            result.append(self._param(param, ir.ParamKind.POSITIONAL))
+        if isinstance(node.star_arg, cst.Param):
+            result.append(self._param(node.star_arg, ir.ParamKind.VAR_POSITIONAL))
+        for param in node.kwonly_params:
+            result.append(self._param(param, ir.ParamKind.KEYWORD))
+        if node.star_kwarg is not None:
+            result.append(self._param(node.star_kwarg, ir.ParamKind.VAR_KEYWORD))
+        return tuple(result)
+
+    def _param(self, node: cst.Param, kind: ir.ParamKind) -> ir.Param:
+        default = None if node.default is None else self._expr(node.default)
+        return ir.Param(node.name.value, kind, default)
+
+    def _class_def(self, node: cst.ClassDef) -> ir.Stmt:
+        ordinal = self._mark(node)
+        name = self._bind(self._word(node.name.value))
+        decorators = tuple(self._expr(d.decorator) for d in node.decorators)
+        bases = tuple(self._arg(a) for a in (*node.bases, *node.keywords))
+        self._qualname.append(name)
+        qualname = ".".join(self._qualname)
+        unit = self._push()
+        body = self._suite(node.body)
+        self._pop_into_parent()
+        self._qualname.pop()
+        return ir.ClassDef(ordinal, name, qualname, bases, body, decorators, frozenset(unit.words))
+
+    def _import(self, node: cst.Import) -> ir.Stmt:
+        ordinal = self._mark(node)
+        names = tuple((self._dotted(a.name), self._alias(a)) for a in node.names)
+        for dotted, alias in names:
+            self._bind(alias or dotted.split(".")[0])
+        return ir.Import(ordinal, names)
+
+    def _import_from(self, node: cst.ImportFrom) -> ir.Stmt:
+        ordinal = self._mark(node)
+        module = "" if node.module is None else self._dotted(node.module)
+        level = len(node.relative)
+        if isinstance(node.names, cst.ImportStar):
+            return ir.ImportFrom(ordinal, module, level, None)
+        names = tuple((self._dotted(a.name), self._alias(a)) for a in node.names)
+        for dotted, alias in names:
+            self._bind(alias or dotted)
+        return ir.ImportFrom(ordinal, module, level, names)
+
+    def _dotted(self, node: cst.BaseExpression) -> str:
+        parts: list[str] = []
+        while isinstance(node, cst.Attribute):
+            parts.append(self._word(node.attr.value))
+            node = node.value
+        if isinstance(node, cst.Name):
+            parts.append(self._word(node.value))
+        return ".".join(reversed(parts))
+
+    def _alias(self, node: cst.ImportAlias) -> str | None:
+        if node.asname is None or not isinstance(node.asname.name, cst.Name):
+            return None
+        return node.asname.name.value
+
+    def _scoping(self, node: cst.Global | cst.Nonlocal) -> ir.Stmt:
+        names = tuple(item.name.value for item in node.names)
+        self._units[-1].outside.update(names)
+        kind = "global" if isinstance(node, cst.Global) else "nonlocal"
+        return ir.Scoping(self._mark(node), kind, names)
+
+    def _delete(self, node: cst.Del) -> ir.Stmt:
+        target = node.target
+        ordinal = self._mark(node)
+        if isinstance(target, cst.Tuple):
+            return ir.Delete(ordinal, tuple(self._expr(e.value) for e in target.elements))
+        return ir.Delete(ordinal, (self._expr(target),))
+
+    def _raise(self, node: cst.Raise) -> ir.Stmt:
+        return ir.Raise(self._mark(node), None if node.exc is None else self._expr(node.exc))
+
+    def _assert(self, node: cst.Assert) -> ir.Stmt:
+        return ir.Assert(self._mark(node), self._expr(node.test))
+
+    def _break(self, node: cst.Break) -> ir.Stmt:
+        return ir.Break(self._mark(node))
+
+    def _continue(self, node: cst.Continue) -> ir.Stmt:
+        return ir.Continue(self._mark(node))
+
+    def _match(self, node: cst.Match) -> ir.Stmt:
+        ordinal = self._mark(node)
+        subject = self._expr(node.subject)
+        return ir.Match(ordinal, subject, tuple(self._case(c) for c in node.cases))
+
+    def _case(self, node: cst.MatchCase) -> ir.Case:
+        pattern = node.pattern
+        binds = tuple(sorted(_captures(pattern)))
+        for name in binds:
+            self._bind(name)
+        value = self._expr(pattern.value) if isinstance(pattern, cst.MatchValue | cst.MatchSingleton) else None
+        irrefutable = isinstance(pattern, cst.MatchAs) and pattern.pattern is None
+        guard = None if node.guard is None else self._expr(node.guard)
+        return ir.Case(value, irrefutable and guard is None, binds, guard, self._suite(node.body))
+
+    # -- expressions ---------------------------------------------------------------------------
+
+    def _expr(self, node: cst.BaseExpression) -> ir.Expr:
+        if isinstance(node, cst.Call | cst.Attribute | cst.Subscript):
+            return self._chain(node)
+        if isinstance(node, cst.BinaryOperation):
+            return self._binary(node)
+        lower = _EXPRESSIONS.get(type(node))
+        return self._opaque(node) if lower is None else lower(self, node)
+
+    def _opaque(self, node: cst.CSTNode) -> ir.Expr:
+        ordinal = self._mark(node)
+        parts = [self._expr(c) for c in node.children if isinstance(c, cst.BaseExpression)]
+        return ir.Opaque(ordinal, tuple(parts))
+
+    def _chain(self, node: cst.BaseExpression) -> ir.Expr:
+        """``a.b(c)[d].e()``: unwound to its root, then built outwards."""
+        links: list[cst.Call | cst.Attribute | cst.Subscript] = []
+        while isinstance(node, cst.Call | cst.Attribute | cst.Subscript):
+            links.append(node)
+            node = node.func if isinstance(node, cst.Call) else node.value
+        result = self._expr(node)
+        for link in reversed(links):
+            ordinal = self._mark(link)
+            if isinstance(link, cst.Call):
+                result = ir.Call(ordinal, result, tuple(self._arg(a) for a in link.args))
+            elif isinstance(link, cst.Attribute):
+                result = ir.Attr(ordinal, result, self._word(link.attr.value))
+            else:
+                result = ir.Sub(ordinal, result, self._index(link))
+        return result
+
+    def _arg(self, node: cst.Arg) -> ir.Arg:
+        keyword = None if node.keyword is None else self._word(node.keyword.value)
+        return ir.Arg(self._expr(node.value), keyword, node.star)
+
+    def _index(self, node: cst.Subscript) -> ir.Expr:
+        elements = [self._slice(e.slice) for e in node.slice]
+        if len(elements) == 1:
+            return elements[0]
+        return ir.Display(self._mark(node), "tuple", tuple(elements))
+
+    def _slice(self, node: cst.BaseSlice) -> ir.Expr:
+        if isinstance(node, cst.Index):
+            return self._expr(node.value)
+        return self._opaque(node)
+
+    def _binary(self, node: cst.BinaryOperation) -> ir.Expr:
+        ordinal = self._mark(node)
+        rest: list[tuple[str, ir.Expr]] = []
+        left: cst.BaseExpression = node
+        while isinstance(left, cst.BinaryOperation):
+            rest.append((_BINARY.get(type(left.operator), "?"), self._expr(left.right)))
+            left = left.left
+        return ir.Bin(ordinal, self._expr(left), tuple(reversed(rest)))
+
+    def _name(self, node: cst.Name) -> ir.Expr:
+        ordinal = self._mark(node)
+        if node.value in _CONSTANTS:
+            return ir.Const(ordinal, _CONSTANTS[node.value])
+        return ir.Name(ordinal, self._word(node.value))
+
+    def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> ir.Expr:
+        ordinal = self._mark(node)
+        try:
+            return ir.Const(ordinal, node.evaluated_value)
+        except (ValueError, SyntaxError):
+            return ir.Opaque(ordinal, ())
+
+    def _string(self, node: cst.SimpleString) -> ir.Expr:
+        ordinal = self._mark(node)
+        try:
+            value = node.evaluated_value
+        except (ValueError, SyntaxError):
+            return ir.Opaque(ordinal, ())
+        if isinstance(value, str) and len(value) <= 200:
+            self._units[-1].words.update(_WORD.findall(value))
+        return ir.Const(ordinal, value)
+
+    def _concatenated(self, node: cst.ConcatenatedString) -> ir.Expr:
+        ordinal = self._mark(node)
+        parts: list[ir.Expr] = []
+        current: cst.BaseExpression = node
+        while isinstance(current, cst.ConcatenatedString):
+            parts.append(self._expr(current.left))
+            current = current.right
+        parts.append(self._expr(current))
+        if all(isinstance(p, ir.Const) and isinstance(p.value, str) for p in parts):
+            return ir.Const(ordinal, "".join(str(p.value) for p in parts if isinstance(p, ir.Const)))
+        return ir.Joined(ordinal, tuple(parts))
+
+    def _formatted(self, node: cst.CSTNode) -> ir.Expr:
+        ordinal = self._mark(node)
+        parts: list[ir.Expr] = []
+        for part in node.children:
+            if isinstance(part, cst.FormattedStringText):
+                self._units[-1].words.update(_WORD.findall(part.value))
+                parts.append(ir.Const(self._mark(part), part.value))
+            elif isinstance(part, cst.FormattedStringExpression):
+                parts.append(self._expr(part.expression))
+        return ir.Joined(ordinal, tuple(parts))
+
+    def _boolean(self, node: cst.BooleanOperation) -> ir.Expr:
+        ordinal = self._mark(node)
+        kind = type(node.operator)
+        values: list[cst.BaseExpression] = []
+        left: cst.BaseExpression = node
+        while isinstance(left, cst.BooleanOperation) and type(left.operator) is kind:
+            values.append(left.right)
+            left = left.left
+        values.append(left)
+        operator = "and" if kind is cst.And else "or"
+        return ir.Bool(ordinal, operator, tuple(self._expr(v) for v in reversed(values)))
+
+    def _unary(self, node: cst.UnaryOperation) -> ir.Expr:
+        ordinal = self._mark(node)
+        value = self._expr(node.expression)
+        if isinstance(node.operator, cst.Not):
+            return ir.Not(ordinal, value)
+        sign = {cst.Minus: "-", cst.Plus: "+"}.get(type(node.operator), "~")
+        return ir.Unary(ordinal, sign, value)
+
+    def _comparison(self, node: cst.Comparison) -> ir.Expr:
+        ordinal = self._mark(node)
+        left = self._expr(node.left)
+        rights = [(c.operator, self._expr(c.comparator)) for c in node.comparisons]
+        if len(rights) != 1:
+            return ir.Opaque(ordinal, (left, *(r for _, r in rights)))
+        operator, right = rights[0]
+        return ir.Compare(ordinal, left, _COMPARE.get(type(operator), "?"), right)
+
+    def _if_exp(self, node: cst.IfExp) -> ir.Expr:
+        ordinal = self._mark(node)
+        test = self._expr(node.test)
+        return ir.IfExp(ordinal, test, self._expr(node.body), self._expr(node.orelse))
+
+    def _display(self, node: cst.Tuple | cst.List | cst.Set) -> ir.Expr:
+        ordinal = self._mark(node)
+        kind = type(node).__name__.lower()
+        return ir.Display(ordinal, kind, tuple(self._element(e) for e in node.elements))
+
+    def _element(self, node: cst.BaseElement) -> ir.Expr:
+        value = self._expr(node.value)
+        return ir.Star(self._mark(node), value) if isinstance(node, cst.StarredElement) else value
+
+    def _dict(self, node: cst.Dict) -> ir.Expr:
+        ordinal = self._mark(node)
+        items: list[tuple[ir.Expr | None, ir.Expr]] = []
+        for element in node.elements:
+            key = self._expr(element.key) if isinstance(element, cst.DictElement) else None
+            items.append((key, self._expr(element.value)))
+        return ir.DictDisplay(ordinal, tuple(items))
+
+    def _comprehension(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp) -> ir.Expr:
+        ordinal = self._mark(node)
+        generators: list[ir.Generator] = []
+        clause: cst.CompFor | None = node.for_in
+        bound_before = set(self._units[-1].bound)
+        while clause is not None:
+            iterable = self._expr(clause.iter)
+            target = self._target(clause.target)
+            generators.append(ir.Generator(target, iterable, tuple(self._expr(i.test) for i in clause.ifs)))
+            clause = clause.inner_for_in
+        self._units[-1].bound = bound_before
+        kinds = {cst.ListComp: "list", cst.SetComp: "set", cst.DictComp: "dict"}
+        kind = kinds.get(type(node), "generator")
+        if isinstance(node, cst.DictComp):
+            key = self._expr(node.key)
+            return ir.Comprehension(ordinal, kind, key, self._expr(node.value), tuple(generators))
+        return ir.Comprehension(ordinal, kind, None, self._expr(node.elt), tuple(generators))
+
+    def _await(self, node: cst.Await) -> ir.Expr:
+        return ir.Await(self._mark(node), self._expr(node.expression))
+
+    def _yield(self, node: cst.Yield) -> ir.Expr:
+        ordinal = self._mark(node)
+        self._units[-1].is_generator = True
+        if node.value is None:
+            return ir.Yield(ordinal, None, False)
+        if isinstance(node.value, cst.From):
+            return ir.Yield(ordinal, self._expr(node.value.item), True)
+        return ir.Yield(ordinal, self._expr(node.value), False)
+
+    def _walrus(self, node: cst.NamedExpr) -> ir.Expr:
+        ordinal = self._mark(node)
+        value = self._expr(node.value)
+        if not isinstance(node.target, cst.Name):
+            return ir.Opaque(ordinal, (value,))
+        return ir.Walrus(ordinal, self._bind(node.target.value), value)
+
+    def _lambda(self, node: cst.Lambda) -> ir.Expr:
+        ordinal = self._mark(node)
+        params = self._params(node.params)
+        qualname = ".".join([*self._qualname, "<lambda>"])
+        unit = self._push()
+        value = self._expr(node.body)
+        body = (ir.Return(self._mark(node.body), value),)
+        function = self._close(ordinal, "<lambda>", qualname, params, body, unit, False)
+        return ir.Lambda(ordinal, function)
+
+
+def _captures(pattern: cst.CSTNode) -> set[str]:
+    """Names that a match pattern binds."""
+    found: set[str] = set()
+    stack: list[cst.CSTNode] = [pattern]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.MatchAs | cst.MatchStar) and node.name is not None:
+            found.add(node.name.value)
+        stack.extend(node.children)
+    return found
+
+
+_Lower = Callable[[Lowering, cst.CSTNode], ir.Stmt]
+_LowerExpr = Callable[[Lowering, cst.CSTNode], ir.Expr]
+
+_STATEMENTS: dict[type[cst.CSTNode], _Lower] = {
+    cst.Expr: Lowering._expr_stmt,  # type: ignore[dict-item]
+    cst.Assign: Lowering._assign,  # type: ignore[dict-item]
+    cst.AnnAssign: Lowering._ann_assign,  # type: ignore[dict-item]
+    cst.AugAssign: Lowering._aug_assign,  # type: ignore[dict-item]
+    cst.Return: Lowering._return,  # type: ignore[dict-item]
+    cst.If: Lowering._if,  # type: ignore[dict-item]
+    cst.For: Lowering._for,  # type: ignore[dict-item]
+    cst.While: Lowering._while,  # type: ignore[dict-item]
+    cst.Try: Lowering._try,  # type: ignore[dict-item]
+    cst.TryStar: Lowering._try,  # type: ignore[dict-item]
+    cst.With: Lowering._with,  # type: ignore[dict-item]
+    cst.FunctionDef: Lowering._function_def,  # type: ignore[dict-item]
+    cst.ClassDef: Lowering._class_def,  # type: ignore[dict-item]
+    cst.Import: Lowering._import,  # type: ignore[dict-item]
+    cst.ImportFrom: Lowering._import_from,  # type: ignore[dict-item]
+    cst.Global: Lowering._scoping,  # type: ignore[dict-item]
+    cst.Nonlocal: Lowering._scoping,  # type: ignore[dict-item]
+    cst.Del: Lowering._delete,  # type: ignore[dict-item]
+    cst.Raise: Lowering._raise,  # type: ignore[dict-item]
+    cst.Assert: Lowering._assert,  # type: ignore[dict-item]
+    cst.Break: Lowering._break,  # type: ignore[dict-item]
+    cst.Continue: Lowering._continue,  # type: ignore[dict-item]
+    cst.Match: Lowering._match,  # type: ignore[dict-item]
+}
+
+_EXPRESSIONS: dict[type[cst.CSTNode], _LowerExpr] = {
+    cst.Name: Lowering._name,  # type: ignore[dict-item]
+    cst.Integer: Lowering._number,  # type: ignore[dict-item]
+    cst.Float: Lowering._number,  # type: ignore[dict-item]
+    cst.Imaginary: Lowering._number,  # type: ignore[dict-item]
+    cst.SimpleString: Lowering._string,  # type: ignore[dict-item]
+    cst.ConcatenatedString: Lowering._concatenated,  # type: ignore[dict-item]
+    cst.FormattedString: Lowering._formatted,
+    cst.BooleanOperation: Lowering._boolean,  # type: ignore[dict-item]
+    cst.UnaryOperation: Lowering._unary,  # type: ignore[dict-item]
+    cst.Comparison: Lowering._comparison,  # type: ignore[dict-item]
+    cst.IfExp: Lowering._if_exp,  # type: ignore[dict-item]
+    cst.Tuple: Lowering._display,  # type: ignore[dict-item]
+    cst.List: Lowering._display,  # type: ignore[dict-item]
+    cst.Set: Lowering._display,  # type: ignore[dict-item]
+    cst.Dict: Lowering._dict,  # type: ignore[dict-item]
+    cst.ListComp: Lowering._comprehension,  # type: ignore[dict-item]
+    cst.SetComp: Lowering._comprehension,  # type: ignore[dict-item]
+    cst.GeneratorExp: Lowering._comprehension,  # type: ignore[dict-item]
+    cst.DictComp: Lowering._comprehension,  # type: ignore[dict-item]
+    cst.Await: Lowering._await,  # type: ignore[dict-item]
+    cst.Yield: Lowering._yield,  # type: ignore[dict-item]
+    cst.NamedExpr: Lowering._walrus,  # type: ignore[dict-item]
+    cst.Lambda: Lowering._lambda,  # type: ignore[dict-item]
+}
+
+
+def parse(text: str) -> cst.Module:
+    """The libcst tree of a text; raises ``libcst.ParserSyntaxError``."""
+    return cst.parse_module(text)
+
+
+def lower(text: str, filename: str, name: str) -> ir.Module:
+    """Parse and lower one file; raises ``libcst.ParserSyntaxError``."""
+    return Lowering(filename, name).module(parse(text))
+
+
+def origins(text: str, filename: str, name: str) -> tuple[cst.Module, dict[int, cst.CSTNode]]:
+    """The tree of a file, and per ordinal the node it came from."""
+    tree = parse(text)
+    lowering = Lowering(filename, name, record=True)
+    lowering.module(tree)
+    return tree, lowering.origin or {}
+
+

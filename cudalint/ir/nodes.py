@@ -1,0 +1,447 @@
+"""Nodes of the program form.
+
+Every node carries an *ordinal*: its number in the order of lowering. Lowering the same text again gives
+the same ordinals, so that positions can be computed later, and only for files that need them.
+Nodes compare by identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """Any expression."""
+
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Expr):
+    """A literal: str, bytes, int, float, complex, bool, None or Ellipsis."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name(Expr):
+    """A variable."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attr(Expr):
+    """``value.attr``."""
+
+    value: Expr
+    attr: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arg:
+    """One argument of a call; ``star`` is ``""``, ``"*"`` or ``"**"``."""
+
+    value: Expr
+    keyword: str | None
+    star: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Expr):
+    """``func(args)``."""
+
+    func: Expr
+    args: tuple[Arg, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sub(Expr):
+    """``value[index]``."""
+
+    value: Expr
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bool(Expr):
+    """``a and b and c`` or ``a or b or c``; ``op`` is ``"and"`` or ``"or"``."""
+
+    op: str
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Not(Expr):
+    """``not value``."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compare(Expr):
+    """``left op right`` with one operator, spelled as in Python."""
+
+    left: Expr
+    op: str
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bin(Expr):
+    """``first op a op b ...``: a left-leaning run of binary operators, kept flat."""
+
+    first: Expr
+    rest: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unary(Expr):
+    """``-value``, ``+value`` or ``~value``."""
+
+    op: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IfExp(Expr):
+    """``body if test else orelse``."""
+
+    test: Expr
+    body: Expr
+    orelse: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Star(Expr):
+    """``*value`` inside a display."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Display(Expr):
+    """A tuple, list or set display; ``kind`` names which."""
+
+    kind: str
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DictDisplay(Expr):
+    """``{k: v, **m}``; a key of None stands for ``**``."""
+
+    items: tuple[tuple[Expr | None, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generator:
+    """One ``for target in iter if tests`` of a comprehension."""
+
+    target: Expr
+    iter: Expr
+    tests: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comprehension(Expr):
+    """A list, set, dict or generator comprehension; ``key`` only for dicts."""
+
+    kind: str
+    key: Expr | None
+    element: Expr
+    generators: tuple[Generator, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Await(Expr):
+    """``await value``."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Yield(Expr):
+    """``yield value``; ``each`` for ``yield from``."""
+
+    value: Expr | None
+    each: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined(Expr):
+    """An f-string: constants and expressions in order."""
+
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walrus(Expr):
+    """``target := value``."""
+
+    target: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lambda(Expr):
+    """A lambda expression."""
+
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opaque(Expr):
+    """Something the machine has no meaning for; its parts are still evaluated."""
+
+    parts: tuple[Expr, ...]
+
+
+class ParamKind(Enum):
+    """How an argument reaches a parameter."""
+
+    POSITIONAL = "positional"
+    VAR_POSITIONAL = "*"
+    KEYWORD = "keyword"
+    VAR_KEYWORD = "**"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Param:
+    """One parameter; ``annotation`` is its source form, for dataclass-like uses."""
+
+    name: str
+    kind: ParamKind
+    default: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function, method or lambda.
+
+    ``words`` are the identifiers and the words of strings in it, nested definitions included;
+    ``size`` is its number of nodes; ``local_names`` are the names it binds.
+    """
+
+    ordinal: int
+    name: str
+    qualname: str
+    params: tuple[Param, ...]
+    body: tuple[Stmt, ...]
+    is_generator: bool
+    is_async: bool
+    words: frozenset[str]
+    size: int
+    local_names: frozenset[str]
+
+    @property
+    def is_lambda(self) -> bool:
+        """Lambdas have no importable name."""
+        return self.name == "<lambda>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stmt:
+    """Any statement."""
+
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExprStmt(Stmt):
+    """An expression for its effect."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assign(Stmt):
+    """``targets = value``; annotated assignments too."""
+
+    targets: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declare(Stmt):
+    """``name: annotation`` without a value (a dataclass field)."""
+
+    target: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AugAssign(Stmt):
+    """``target op= value``; ``op`` without the equals sign."""
+
+    target: Expr
+    op: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Return(Stmt):
+    """``return value``."""
+
+    value: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(Stmt):
+    """``if test: body else: orelse``."""
+
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class For(Stmt):
+    """``for target in iter``."""
+
+    target: Expr
+    iter: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class While(Stmt):
+    """``while test``."""
+
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handler:
+    """``except type as name``; a type of None catches everything."""
+
+    type: Expr | None
+    name: str | None
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Try(Stmt):
+    """``try``."""
+
+    body: tuple[Stmt, ...]
+    handlers: tuple[Handler, ...]
+    orelse: tuple[Stmt, ...]
+    final: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class With(Stmt):
+    """``with item as target, ...``."""
+
+    items: tuple[tuple[Expr, Expr | None], ...]
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionDef(Stmt):
+    """A function definition with its decorators."""
+
+    function: Function
+    decorators: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassDef(Stmt):
+    """A class definition."""
+
+    name: str
+    qualname: str
+    bases: tuple[Arg, ...]
+    body: tuple[Stmt, ...]
+    decorators: tuple[Expr, ...]
+    words: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Import(Stmt):
+    """``import a.b as c``: pairs of dotted name and alias."""
+
+    names: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImportFrom(Stmt):
+    """``from ..module import name as alias``; names of None stand for a star."""
+
+    module: str
+    level: int
+    names: tuple[tuple[str, str | None], ...] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scoping(Stmt):
+    """``global`` or ``nonlocal`` names."""
+
+    kind: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delete(Stmt):
+    """``del targets``."""
+
+    targets: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raise(Stmt):
+    """``raise exc``."""
+
+    exc: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assert(Stmt):
+    """``assert test``."""
+
+    test: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Break(Stmt):
+    """``break``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Continue(Stmt):
+    """``continue``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One ``case``: the constant it compares with (if one), names it binds, its guard."""
+
+    value: Expr | None
+    irrefutable: bool
+    binds: tuple[str, ...]
+    guard: Expr | None
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match(Stmt):
+    """``match subject``."""
+
+    subject: Expr
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Module:
+    """One lowered file. ``size`` counts nodes; ``lines`` are kept for nothing else than frames."""
+
+    filename: str
+    name: str
+    body: tuple[Stmt, ...]
+    words: frozenset[str]
+    size: int

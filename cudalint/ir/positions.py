@@ -1,0 +1,35 @@
+"""Where the nodes of a file stand, computed only for files that are spoken about."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from cudalint.finding import Position, Span
+from cudalint.ir.lower import origins
+
+# Codegen of libcst recurses a few frames per operator of a run; the guard lets runs of 2,000 through.
+_DEEP = 20_000
+
+
+def spans(text: str, filename: str, name: str, ordinals: Iterable[int]) -> dict[int, Span]:
+    """The span of each ordinal asked for; columns are 1-based characters."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEP))
+    try:
+        tree, nodes = origins(text, filename, name)
+        ranges = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
+    finally:
+        sys.setrecursionlimit(limit)
+    result: dict[int, Span] = {}
+    for ordinal in ordinals:
+        node = nodes.get(ordinal)
+        found = None if node is None else ranges.get(node)
+        if found is None:
+            continue
+        start = Position(found.start.line, found.start.column + 1)
+        end = Position(found.end.line, found.end.column + 1)
+        result[ordinal] = Span(filename, start, end)
+    return result

@@ -1,0 +1,198 @@
+"""What library functions do to processes and values: one function per behaviour that models name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from cudalint.machine.behaviours import gpu, launchers, loaders, python, ranks
+from cudalint.machine.frame import Call, Frame, Raised, Results
+from cudalint.machine.interpret import Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Tensor, Value, unknown
+
+Behaviour = Callable[[Machine, Call], Results]
+
+BEHAVIOURS: dict[str, Behaviour] = {
+    "nothing": python.nothing,
+    "identity": python.identity,
+    "stop": python.stop,
+    "partial": python.partial,
+    "through": python.through,
+    "decorator": python.decorator_factory,
+    "call": python.call_argument,
+    "cast": python.cast,
+    "container": python.container,
+    "dict": python.mapping,
+    "range": python.range_,
+    "enumerate": python.enumerate_,
+    "zip": python.zip_,
+    "map": python.map_,
+    "next": python.next_,
+    "iter": python.iter_,
+    "getattr": python.getattr_,
+    "setattr": python.setattr_,
+    "len": python.len_,
+    "isinstance": python.isinstance_,
+    "show": python.show,
+    "list.method": python.list_method,
+    "dict.method": python.dict_method,
+    "str.method": python.str_method,
+    "generator.method": python.generator_method,
+    "argparse.parser": python.parser,
+    "argparse.add": python.add_argument,
+    "argparse.parse": python.parse_args,
+    "each": python.each,
+    "environ.get": python.environ_get,
+    "environ.set": python.environ_set,
+    "environ.delete": python.environ_delete,
+    "environ.contains": python.environ_contains,
+    "environ.update": python.environ_update,
+    "gpu": gpu.effect,
+    "tensor": gpu.factory,
+    "like": gpu.like,
+    "device": gpu.device,
+    "move": gpu.move,
+    "module": gpu.module,
+    "module.init": gpu.module_base,
+    "module.call": gpu.module_call,
+    "load": gpu.load,
+    "is-initialized": gpu.is_initialized,
+    "bad-fork": gpu.bad_fork,
+    "default-device": gpu.default_device,
+    "device.object": gpu.device_object,
+    "device.enter": gpu.device_enter,
+    "device.exit": gpu.device_exit,
+    "stream": gpu.stream,
+    "growth": gpu.growth,
+    "visible": gpu.visible,
+    "set-device": ranks.set_device,
+    "method.set": launchers.set_start_method,
+    "method.context": launchers.get_context,
+    "method.get": launchers.get_start_method,
+    "method.preload": launchers.forkserver_preload,
+    "pool": launchers.pool,
+    "pool.map": launchers.pool_map,
+    "pool.apply": launchers.pool_apply,
+    "executor": launchers.executor,
+    "future": launchers.future_result,
+    "process": launchers.process,
+    "process.start": launchers.process_start,
+    "process.join": launchers.process_join,
+    "fork": launchers.fork,
+    "spawn": launchers.spawn,
+    "fork-launcher": launchers.fork_launcher,
+    "parallel": launchers.parallel,
+    "parallel.call": launchers.parallel_call,
+    "parallel.backend": launchers.parallel_backend,
+    "parallel.backend.exit": launchers.parallel_backend_exit,
+    "delayed": launchers.delayed,
+    "delayed.task": launchers.joblib_task,
+    "thread": launchers.thread,
+    "thread.start": launchers.thread_start,
+    "lock": launchers.lock,
+    "pipe": launchers.pipe,
+    "put": launchers.put,
+    "wait": launchers.wait,
+    "manager": launchers.manager,
+    "loader": loaders.loader,
+    "loader.iter": loaders.loader_iter,
+    "loader.worker": loaders.loader_worker,
+    "dataset.tensors": loaders.tensor_dataset,
+    "dataset.wrapped": loaders.wrapped_dataset,
+    "dataset.transform": loaders.transform_dataset,
+    "compose": loaders.compose,
+    "compose.call": loaders.compose_call,
+    "first-argument": loaders.apply_transform,
+    "group": ranks.init,
+    "group.rank": ranks.rank,
+    "group.destroy": ranks.destroy,
+    "group.initialized": ranks.is_initialized,
+    "group.select": ranks.select,
+    "collective": ranks.collective,
+    "collective.object": ranks.object_collective,
+    "barrier": ranks.barrier,
+    "ddp": ranks.ddp,
+}
+
+
+class LibraryBehaviours:
+    """Dispatches calls of library functions to the behaviour that their model names."""
+
+    def perform(self, machine: Machine, call: Call) -> Results:
+        """Do what a model says."""
+        behaviour = BEHAVIOURS.get(call.text("does"))
+        if behaviour is None:
+            return [(call.state, unknown("undone", call.site))]
+        return behaviour(machine, call)
+
+    def unmodelled(
+        self,
+        machine: Machine,
+        path: str,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        """A library function that no model names."""
+        return python.unmodelled(machine, path, args, kwargs, state, frame, site)
+
+    def unmodelled_method(
+        self,
+        machine: Machine,
+        path: str,
+        receiver: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        """A method of a library value that no model names: on arrays it reads them."""
+        if isinstance(receiver, Tensor):
+            call = Call(state, frame, site, path, {"framework": receiver.framework}, args, kwargs, receiver)
+            return gpu.like(machine, call)
+        return [(state, unknown("method", site, state.process.identity))]
+
+    def tensor_attribute(
+        self, machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """``tensor.name``."""
+        return gpu.tensor_attribute(machine, tensor, name, state, frame, site)
+
+    def tensor_data(
+        self, machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """An operation that reads the data of a tensor."""
+        return gpu.tensor_data(machine, tensor, what, state, frame, site)
+
+    def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """A name that no scope binds: in a spawned child, perhaps one that only the main guard sets."""
+        launch = state.process.launch
+        fresh = launch is not None and launch.method in ("spawn", "forkserver")
+        if launch is None or not fresh or not machine.uses_gpu or state.process.doomed:
+            return [(state, unknown("name", frame.module, name))]
+        if name not in machine.program.bound_at_top(frame.module):
+            return [(state, unknown("name", frame.module, name))]
+        outcome = Outcome(
+            kind=Kind.MISSING_GLOBAL,
+            anchor=launch.anchor,
+            how=launch.failure,
+            certain=launch.certain,
+            assumed=machine.assumed,
+            launch=launch.chain.hops(),
+            effect=machine.chain(state, site, f"{name} is not defined in the child").hops(),
+            launcher=launch.launcher,
+            subject=name,
+            condition=launch.condition,
+            in_test=machine.in_test,
+        )
+        if frame.tries > 0:
+            return machine.fail(state, frame, Raised(outcome, ("NameError",)))
+        machine.emit(outcome)
+        state.process = replace(state.process, doomed=True)
+        return [(state, unknown("name", frame.module, name))]

@@ -1,0 +1,286 @@
+"""Values that cross to another process: what is in them, and what arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
+
+from cudalint.machine.behaviours.gpu import placed_tensor
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.interpret import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Chain
+from cudalint.machine.values import (
+    Atom,
+    Bound,
+    Const,
+    Partial,
+    Ref,
+    Super,
+    Task,
+    Tensor,
+    Unknown,
+    Value,
+    only,
+    unknown,
+)
+
+_DEEPEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Something noteworthy inside a value that crosses; ``certain`` where no alternative is free of it."""
+
+    atom: Atom
+    what: str
+    origin: Chain | None
+    certain: bool
+    device: str = ""
+
+
+def carried(value: Value, state: State, by_value: bool) -> Iterator[Carried]:
+    """GPU values, unpicklable objects and locks reached from a value; functions' globals if pickled by value."""
+    seen: set[Hashable] = set()
+    stack: list[tuple[Value, bool, int]] = [(value, True, 0)]
+    while stack:
+        current, certain, depth = stack.pop()
+        if depth > _DEEPEST:
+            continue
+        sure = certain and len(current) == 1
+        for atom in current:
+            found = _noteworthy(atom, state, sure)
+            if found is not None:
+                yield found
+            key = atom.address if isinstance(atom, Ref) else None
+            if key is not None:
+                if key in seen:
+                    continue
+                seen.add(key)
+            stack.extend((v, sure, depth + 1) for v in _inside(atom, state, by_value))
+
+
+def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:
+    match atom:
+        case Tensor(device=device, origin=origin, type=kind) if device.is_gpu:
+            return Carried(atom, kind, origin, certain)
+        case Unknown(sym=sym) if sym in state.placed:
+            return Carried(atom, "model", state.placed[sym].origin, certain)
+        case Ref():
+            found = state.get(atom)
+            if isinstance(found, Thing) and found.fields.get("<pickle>") == (Const("never"),):
+                return Carried(atom, "unpicklable", found.origin, certain)
+            if isinstance(found, Thing) and "<lock>" in found.fields:
+                return Carried(atom, "lock", found.origin, certain)
+            memory = placed_tensor(atom, state)
+            if memory is not None:
+                return Carried(atom, "model", memory.origin, certain)
+    return None
+
+
+def _inside(atom: Atom, state: State, by_value: bool) -> list[Value]:
+    match atom:
+        case Bound(function=function, receiver=receiver):
+            return [(receiver,), *([(function,)] if by_value else [])]
+        case Partial(function=function, args=args, kwargs=kwargs):
+            return [function, *args, *(v for _, v in kwargs)]
+        case Task(function=function, args=args, kwargs=kwargs):
+            return [function, *args, *(v for _, v in kwargs)]
+        case Ref():
+            return _inside_object(atom, state, by_value)
+    return []
+
+
+def _inside_object(ref: Ref, state: State, by_value: bool) -> list[Value]:
+    found = state.get(ref)
+    match found:
+        case Instance(attributes=attributes):
+            return [v for name, v in attributes.items() if name != "<memory>"]
+        case Thing(fields=fields):
+            return [v for name, v in fields.items() if not name.startswith("<memory") and name != "<snapshot>"]
+        case Sequence(items=items, element=element):
+            return [*(items or ()), element]
+        case Mapping_(items=entries, element=element):
+            return [*entries.values(), element]
+        case Closure() if by_value:
+            return _captured(found, state)
+    return []
+
+
+def _captured(closure: Closure, state: State) -> list[Value]:
+    """The variables a function reads from around itself, as cloudpickle takes them along."""
+    result: list[Value] = [v for _, v in closure.defaults]
+    local = closure.function.local_names
+    scope: Ref | None = closure.scope
+    wanted = set(closure.function.words) - local
+    while scope is not None and isinstance(found := state.get(scope), Scope):
+        if found.kind != "class":
+            for name in sorted(wanted & found.variables.keys()):
+                result.append(found.variables[name])
+                wanted.discard(name)
+        scope = found.parent
+    return result
+
+
+@dataclass(slots=True)
+class Transfer:
+    """Copies values into the state of another process.
+
+    ``by_value`` functions bring their globals along (cloudpickle, dill); otherwise functions and classes
+    are looked up by name in the modules of the target. ``lost`` names what could not be found there.
+    """
+
+    machine: Machine
+    source: State
+    target: State
+    by_value: bool
+    owner: tuple[str, ...]
+    memo: dict[Hashable, Ref] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+
+    def value(self, value: Value) -> Value:
+        """All alternatives."""
+        return tuple(self.atom(atom) for atom in value)
+
+    def atom(self, atom: Atom) -> Atom:
+        """One alternative; GPU memory belongs to the receiving process afterwards."""
+        match atom:
+            case Tensor():
+                return replace(atom, owner=self.owner)
+            case Unknown(sym=sym):
+                if sym in self.source.placed:
+                    self.target.placed[sym] = replace(self.source.placed[sym], owner=self.owner)
+                return atom
+            case Ref():
+                return self._object(atom)
+            case Bound(function=function, receiver=receiver):
+                return Bound(self.atom(function), self.atom(receiver))
+            case Partial(function=function, args=args, kwargs=kwargs):
+                return Partial(self.value(function), self._values(args), self._named(kwargs))
+            case Task(function=function, args=args, kwargs=kwargs):
+                return Task(self.value(function), self._values(args), self._named(kwargs))
+            case Super():
+                return unknown("super")[0]
+        return atom
+
+    def _values(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple(self.value(v) for v in values)
+
+    def _named(self, values: tuple[tuple[str, Value], ...]) -> tuple[tuple[str, Value], ...]:
+        return tuple((k, self.value(v)) for k, v in values)
+
+    def _object(self, ref: Ref) -> Atom:
+        if ref.address in self.memo:
+            return self.memo[ref.address]
+        found = self.source.get(ref)
+        match found:
+            case Closure():
+                return self._function(ref, found)
+            case Class():
+                return self._class(ref, found)
+            case Instance():
+                made = self._reserve(ref)
+                cls = self._class(found.cls, self.source.get(found.cls))
+                attributes = {k: self.value(v) for k, v in found.attributes.items()}
+                kept = cls if isinstance(cls, Ref) else found.cls
+                self.target.put(made, replace(found, cls=kept, attributes=attributes))
+                return made
+            case Thing():
+                made = self._reserve(ref)
+                fields = {k: v if k == "<snapshot>" else self.value(v) for k, v in found.fields.items()}
+                self.target.put(made, replace(found, fields=fields))
+                return made
+            case Sequence():
+                made = self._reserve(ref)
+                items = None if found.items is None else self._values(found.items)
+                self.target.put(made, replace(found, items=items, element=self.value(found.element)))
+                return made
+            case Mapping_():
+                made = self._reserve(ref)
+                entries = {k: self.value(v) for k, v in found.items.items()}
+                self.target.put(made, replace(found, items=entries, element=self.value(found.element)))
+                return made
+            case Scope(kind="module"):
+                return ref
+            case Generator() | Scope() | None:
+                return unknown("lost", ref.address)[0]
+        return ref
+
+    def _reserve(self, ref: Ref) -> Ref:
+        made = Ref(("sent", ref.address, self.owner))
+        self.memo[ref.address] = made
+        return made
+
+    def _function(self, ref: Ref, closure: Closure) -> Atom:
+        if not self.by_value or closure.module != self.machine.main:
+            found = self._by_name(closure.module, closure.function.qualname)
+            if found is not None:
+                return found
+            if not self.by_value:
+                self.lost.append(closure.function.qualname)
+                return unknown("lost", ref.address)[0]
+        made = self._reserve(ref)
+        scope = self._scope(closure.scope, closure)
+        defaults = tuple((k, self.value(v)) for k, v in closure.defaults)
+        owner = closure.owner
+        self.target.put(made, replace(closure, scope=scope, defaults=defaults, owner=owner))
+        return made
+
+    def _scope(self, ref: Ref, closure: Closure) -> Ref:
+        """The variables around a function that travels by value: only those it names."""
+        found = self.source.get(ref)
+        if not isinstance(found, Scope):
+            return ref
+        made = Ref(("globals", ref.address, self.owner))
+        known = self.target.get(made)
+        variables = dict(known.variables) if isinstance(known, Scope) else {}
+        parent = None if found.parent is None else self._scope(found.parent, closure)
+        self.target.put(made, Scope(variables, parent, found.module, found.kind, found.outside))
+        wanted = closure.function.words & found.variables.keys()
+        for name in sorted(wanted - variables.keys()):
+            variables[name] = unknown("recursive", name)
+            self.target.put(made, Scope(variables, parent, found.module, found.kind, found.outside))
+            variables[name] = self.value(found.variables[name])
+        self.target.put(made, Scope(variables, parent, found.module, found.kind, found.outside))
+        return made
+
+    def _class(self, ref: Ref, found: object) -> Atom:
+        if not isinstance(found, Class):
+            return ref
+        if ref.address in self.memo:
+            return self.memo[ref.address]
+        by_name = self._by_name(found.module, found.qualname)
+        if by_name is not None:
+            return by_name
+        if not self.by_value:
+            self.lost.append(found.qualname)
+            return unknown("lost", ref.address)[0]
+        made = self._reserve(ref)
+        scope = self.source.get(found.scope)
+        inner = Ref(("class scope", found.scope.address, self.owner))
+        self.target.put(made, replace(found, scope=inner, bases=tuple(self.value(b) for b in found.bases)))
+        if isinstance(scope, Scope):
+            variables: dict[str, Value] = {}
+            self.target.put(inner, Scope(variables, None, scope.module, "class"))
+            for name, value in scope.variables.items():
+                variables[name] = self.value(value)
+            for value in variables.values():
+                for atom in value:
+                    if isinstance(atom, Ref) and isinstance(method := self.target.get(atom), Closure):
+                        self.target.put(atom, replace(method, owner=made))
+        return made
+
+    def _by_name(self, module: str, qualname: str) -> Atom | None:
+        """What ``module.qualname`` is in the target."""
+        if "<" in qualname:
+            return None
+        scope = self.target.get(Ref(("module", module)))
+        value: Value | None = None
+        for part in qualname.split("."):
+            if not isinstance(scope, Scope) or part not in scope.variables:
+                return None
+            value = scope.variables[part]
+            atom = only(value)
+            inner = self.target.get(atom) if isinstance(atom, Ref) else None
+            scope = self.target.get(inner.scope) if isinstance(inner, Class) else None
+        return None if value is None else only(value)

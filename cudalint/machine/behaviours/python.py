@@ -1,0 +1,613 @@
+"""What the machine knows of Python itself: builtins, containers, partial, argparse, the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.machine import operators
+from cudalint.machine.behaviours import gpu
+from cudalint.machine.frame import Call, Frame, Raised, Results
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Sequence, Thing
+from cudalint.machine.interpret import Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    EACH,
+    NONE,
+    Bound,
+    Const,
+    Dev,
+    Lib,
+    Partial,
+    Rank,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    constant,
+    integer,
+    only,
+    strings,
+    union,
+    unknown,
+)
+
+VISIBLE = gpu.VISIBLE
+
+
+def nothing(machine: Machine, call: Call) -> Results:
+    """A function without effect; what it returns the model may say."""
+    if call.spec.get("returns") is None:
+        return [(call.state, unknown("call", call.site, call.state.process.identity))]
+    return [(call.state, gpu.returned(machine, call, call.state))]
+
+
+def stop(machine: Machine, call: Call) -> Results:
+    """``sys.exit()`` and its like: this path ends."""
+    return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
+
+
+def partial(machine: Machine, call: Call) -> Results:
+    """``functools.partial``."""
+    if not call.args:
+        return [(call.state, unknown("partial", call.site))]
+    made = Partial(call.args[0], tuple(call.args[1:]), tuple(sorted(call.kwargs.items())))
+    return [(call.state, (made,))]
+
+
+def through(machine: Machine, call: Call) -> Results:
+    """A function that gives its first argument back (decorators, identity wrappers)."""
+    return [(call.state, call.args[0] if call.args else unknown("through", call.site))]
+
+
+def decorator_factory(machine: Machine, call: Call) -> Results:
+    """``@decorator(option)``: what it returns gives its argument back."""
+    if call.args and any(isinstance(a, Ref) for a in call.args[0]):
+        return through(machine, call)
+    return [(call.state, (Lib("cudalint.identity"),))]
+
+
+def call_argument(machine: Machine, call: Call) -> Results:
+    """A function that calls the function it is given, in this process."""
+    function = call.get(call.text("function", "function")) or (call.args[0] if call.args else None)
+    if function is None:
+        return [(call.state, unknown("call", call.site))]
+    args = machine.exact_items(call.get("args") or (), call.state) or list(call.args[1:])
+    return machine.call_value(function, args, {}, call.state, call.frame, call.site)
+
+
+def cast(machine: Machine, call: Call) -> Results:
+    """``int``, ``str``, ``float``, ``bool``: constants and ranks keep what they mean."""
+    kind = call.path.rpartition(".")[2]
+    value = call.args[0] if call.args else const(_EMPTY[kind])
+    state = call.state
+    for atom in gpu.gpu_atoms(value, state):
+        after = gpu.read(machine, atom, state, call.frame, call.site, f"{kind}()")
+        if after is None:
+            return []
+        state = after
+    return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
+
+
+_EMPTY: dict[str, Hashable] = {"int": 0, "str": "", "float": 0.0, "bool": False}
+
+
+def _cast_atom(kind: str, atom: object, call: Call) -> Const | Rank | Dev | Unknown:
+    match atom:
+        case Rank():
+            return atom
+        case Dev():
+            return atom if kind == "str" else Unknown(("cast", call.site))
+        case Const(value=value):
+            try:
+                return Const(_CASTS[kind](value))
+            except (TypeError, ValueError):
+                return Unknown(("cast", call.site))
+        case Unknown(sym=sym):
+            return Unknown((kind, sym))
+    return Unknown((kind, call.site))
+
+
+def _to_int(value: object) -> Hashable:
+    return int(value) if isinstance(value, str | int | float) else 0
+
+
+def _to_float(value: object) -> Hashable:
+    return float(value) if isinstance(value, str | int | float) else 0.0
+
+
+_CASTS = {"int": _to_int, "str": str, "float": _to_float, "bool": bool}
+
+
+def container(machine: Machine, call: Call) -> Results:
+    """``list``, ``tuple``, ``set``, ``sorted``, ``reversed``: a new container of the same elements."""
+    kind = call.path.rpartition(".")[2]
+    kind = kind if kind in ("list", "tuple", "set") else "list"
+    if not call.args:
+        return [(call.state, (call.state.new(("container", call.site), Sequence(kind, ())),))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        exact = machine.exact_items(call.args[0], state)
+        items = tuple(exact) if exact is not None else tuple(rounds)
+        made = Sequence(kind, items, (), exact is None)
+        results.append((state, (state.new(("container", call.site), made),)))
+    return results
+
+
+def mapping(machine: Machine, call: Call) -> Results:
+    """``dict(a=1)``."""
+    items: dict[Hashable, Value] = dict(call.kwargs)
+    exact = not call.open
+    for value in call.args:
+        atom = only(value)
+        found = call.state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Mapping_):
+            items = {**found.items, **items}
+            exact = exact and found.exact
+        else:
+            exact = False
+    return [(call.state, (call.state.new(("mapping", call.site), Mapping_(items, (), exact)),))]
+
+
+def range_(machine: Machine, call: Call) -> Results:
+    """``range``: its first two numbers, exact where it is that short."""
+    numbers = [integer(v) for v in call.args]
+    start, stop_, step = 0, None, 1
+    match numbers:
+        case [one]:
+            stop_ = one
+        case [one, two]:
+            start, stop_ = one or 0, two
+        case [one, two, three]:
+            start, stop_, step = one or 0, two, three or 1
+    items: tuple[Value, ...] = (const(start), const(start + step))
+    is_open = True
+    if stop_ is not None:
+        known = list(range(start, stop_, step))[:2] if abs(stop_) < 10**9 else [start, start + step]
+        items = tuple(const(n) for n in known)
+        is_open = len(range(start, stop_, step)) > 2
+    return [(call.state, (call.state.new(("range", call.site), Sequence("list", items, (), is_open)),))]
+
+
+def enumerate_(machine: Machine, call: Call) -> Results:
+    """``enumerate``: pairs of a number and an element."""
+    if not call.args:
+        return [(call.state, unknown("enumerate", call.site))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        pairs: list[Value] = []
+        for i, value in enumerate(rounds):
+            pair = Sequence("tuple", (const(i), value))
+            pairs.append((state.new(("pair", call.site, i), pair),))
+        is_open = machine.exact_items(call.args[0], state) is None
+        results.append((state, (state.new(("enumerate", call.site), Sequence("list", tuple(pairs), (), is_open)),)))
+    return results
+
+
+def zip_(machine: Machine, call: Call) -> Results:
+    """``zip``: tuples of elements, as many rounds as the shortest."""
+    state = call.state
+    columns: list[list[Value]] = []
+    is_open = False
+    for value in call.args:
+        found = machine.iterate(value, state, call.frame, call.site)
+        state = found[0][0]
+        columns.append(found[0][1])
+        is_open = is_open or machine.exact_items(value, state) is None
+    rows: list[Value] = []
+    for i, row in enumerate(zip(*columns, strict=False)):
+        rows.append((state.new(("row", call.site, i), Sequence("tuple", tuple(row))),))
+    return [(state, (state.new(("zip", call.site), Sequence("list", tuple(rows), (), is_open)),))]
+
+
+def map_(machine: Machine, call: Call) -> Results:
+    """``map(f, xs)``: f runs in this process, once per round."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("map", call.site))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site):
+        produced: list[Value] = []
+        states = [state]
+        for value in rounds:
+            following: list[State] = []
+            for current in states:
+                for after, made in machine.call_value(
+                    call.args[0], [value], {}, current, call.frame, call.site
+                ):
+                    produced.append(made)
+                    following.append(after)
+            states = following or states
+        for after in states:
+            made_list = Sequence("list", tuple(produced[:2]), (), True)
+            results.append((after, (after.new(("map", call.site), made_list),)))
+    return results
+
+
+def next_(machine: Machine, call: Call) -> Results:
+    """``next(iter(x))`` and ``iter(x)``."""
+    if not call.args:
+        return [(call.state, unknown("next", call.site))]
+    atom = only(call.args[0])
+    if isinstance(atom, Ref) and isinstance(found := call.state.get(atom), Instance):
+        method = machine.user_method(found, "__next__", call.state)
+        if method is not None:
+            bound: Value = (Bound(method, atom),)
+            return machine.call_value(bound, [], {}, call.state, call.frame, call.site)
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        results.append((state, rounds[0] if rounds else unknown("next", call.site)))
+    return results
+
+
+def iter_(machine: Machine, call: Call) -> Results:
+    """``iter(x)``: consumed by ``next``; a loader starts its workers here."""
+    if not call.args:
+        return [(call.state, unknown("iter", call.site))]
+    atom = only(call.args[0])
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Thing):
+        return [(call.state, call.args[0])]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        made = Sequence("list", tuple(rounds), (), True)
+        results.append((state, (state.new(("iter", call.site), made),)))
+    return results
+
+
+def getattr_(machine: Machine, call: Call) -> Results:
+    """``getattr(x, "name")`` with a constant name."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("getattr", call.site))]
+    name = constant(call.args[1])
+    if not isinstance(name, str):
+        return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
+    return machine.attribute(call.args[0], name, call.state, call.frame, call.site)
+
+
+def setattr_(machine: Machine, call: Call) -> Results:
+    """``setattr(x, "name", value)`` with a constant name."""
+    if len(call.args) == 3:
+        name = constant(call.args[1])
+        if isinstance(name, str):
+            states = machine.set_attribute(call.args[0], name, call.args[2], call.state, call.frame, call.site)
+            return [(s, NONE) for s in states]
+    return [(call.state, NONE)]
+
+
+def len_(machine: Machine, call: Call) -> Results:
+    """``len`` of what is known exactly."""
+    if not call.args:
+        return [(call.state, unknown("len", call.site))]
+    exact = machine.exact_items(call.args[0], call.state)
+    if exact is not None:
+        return [(call.state, const(len(exact)))]
+    atom = only(call.args[0])
+    return [(call.state, unknown("len", atom if isinstance(atom, Unknown) else call.site))]
+
+
+def isinstance_(machine: Machine, call: Call) -> Results:
+    """``isinstance`` where the class of the value is known."""
+    if len(call.args) != 2:
+        return [(call.state, unknown("isinstance", call.site))]
+    atom, kind = only(call.args[0]), only(call.args[1])
+    if isinstance(atom, Tensor) and isinstance(kind, Lib):
+        return [(call.state, const(machine.library.is_a(atom.type, kind.path)))]
+    if isinstance(atom, Const) and isinstance(kind, Lib) and kind.path.startswith("builtins."):
+        names = {c.__name__ for c in type(atom.value).__mro__}
+        return [(call.state, const(kind.path.rpartition(".")[2] in names))]
+    if isinstance(atom, Ref) and isinstance(found := call.state.get(atom), Instance) and isinstance(kind, Ref):
+        wanted = call.state.get(kind)
+        order = machine.mro(found.cls, call.state)
+        return [(call.state, const(any(e is wanted for e in order)))]
+    return [(call.state, unknown("isinstance", call.args[0], call.args[1]))]
+
+
+def show(machine: Machine, call: Call) -> Results:
+    """``print`` and ``repr``: a GPU tensor is read to be shown."""
+    state = call.state
+    for value in (*call.args, *call.kwargs.values()):
+        for atom in gpu.gpu_atoms(value, state):
+            if not isinstance(atom, Tensor):
+                continue
+            after = gpu.read(machine, atom, state, call.frame, call.site, gpu.label(call))
+            if after is None:
+                return []
+            state = after
+    return [(state, NONE)]
+
+
+def list_method(machine: Machine, call: Call) -> Results:
+    """``append``, ``extend`` and the other methods of lists and sets."""
+    name = call.path.rpartition(".")[2]
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Sequence):
+        return [(call.state, unknown("list", call.site))]
+    match name:
+        case "append" | "add" | "appendleft":
+            call.state.put(ref, operators.append(found, call.args[0] if call.args else NONE))
+            return [(call.state, NONE)]
+        case "extend" | "update":
+            if not call.args:
+                return [(call.state, NONE)]
+            results: Results = []
+            for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+                exact = machine.exact_items(call.args[0], state)
+                grown = operators.extend(found, exact if exact is not None else rounds)
+                state.put(ref, grown if exact is not None else replace(grown, open=True))
+                results.append((state, NONE))
+            return results
+        case "pop" | "popleft":
+            element = union([*(found.items or ()), found.element])
+            return [(call.state, element or unknown("pop", call.site))]
+        case "copy":
+            return [(call.state, (call.state.new(("copy", call.site), found),))]
+        case "clear":
+            call.state.put(ref, Sequence(found.kind, ()))
+    return [(call.state, unknown("list", name, call.site))]
+
+
+def dict_method(machine: Machine, call: Call) -> Results:
+    """``get``, ``items`` and the other methods of dicts."""
+    name = call.path.rpartition(".")[2]
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Mapping_):
+        return [(call.state, unknown("dict", call.site))]
+    state = call.state
+    match name:
+        case "get" | "setdefault" | "pop":
+            key = call.args[0] if call.args else NONE
+            default = call.args[1] if len(call.args) > 1 else NONE
+            value = operators.item(found, key)
+            if not value or (not found.exact and constant(key) not in found.items):
+                value = union([v for v in (value, default) if v])
+            if name == "setdefault" and constant(key) not in found.items:
+                state.put(ref, operators.with_key(found, key, default))
+            return [(state, value)]
+        case "values":
+            values = tuple(found.items.values())
+            made = Sequence("list", values if found.exact else None, union([*values, found.element]))
+            return [(state, (state.new(("values", call.site), made),))]
+        case "keys":
+            keys = tuple(const(k) for k in found.items)
+            return [(state, (state.new(("keys", call.site), Sequence("list", keys, (), not found.exact)),))]
+        case "items":
+            pairs: list[Value] = []
+            for i, (key_, value_) in enumerate(found.items.items()):
+                pairs.append((state.new(("item", call.site, i), Sequence("tuple", (const(key_), value_))),))
+            if found.element:
+                pair = Sequence("tuple", (unknown("key", call.site), found.element))
+                pairs.append((state.new(("item", call.site, "rest"), pair),))
+            made = Sequence("list", tuple(pairs), (), not found.exact)
+            return [(state, (state.new(("items", call.site), made),))]
+        case "update":
+            items = dict(found.items) | dict(call.kwargs)
+            exact = found.exact
+            for value in call.args:
+                other = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
+                if isinstance(other, Mapping_):
+                    items.update(other.items)
+                    exact = exact and other.exact
+                else:
+                    exact = False
+            state.put(ref, Mapping_(items, found.element, exact))
+            return [(state, NONE)]
+        case "copy":
+            return [(state, (state.new(("copy", call.site), found),))]
+    return [(state, unknown("dict", name, call.site))]
+
+
+def str_method(machine: Machine, call: Call) -> Results:
+    """``str.join``, ``str.format``, ``startswith``: of constants, and devices built by format."""
+    name = call.path.rpartition(".")[2]
+    text = call.receiver.value if isinstance(call.receiver, Const) else None
+    if not isinstance(text, str):
+        return [(call.state, unknown("str", call.site))]
+    if name == "format" and text.startswith("cuda:") and call.args:
+        return [(call.state, operators.joined([const("cuda:"), call.args[0]], ("format", call.site)))]
+    if name in ("format", "join") and call.args and text in ("{}", "{0}"):
+        return [(call.state, call.args[0])]
+    known = [constant(v) for v in call.args]
+    if name in ("startswith", "endswith") and len(known) == 1 and isinstance(known[0], str):
+        holds = text.startswith(known[0]) if name == "startswith" else text.endswith(known[0])
+        return [(call.state, const(holds))]
+    if name in ("lower", "upper", "strip") and not known:
+        return [(call.state, const(getattr(text, name)()))]
+    return [(call.state, unknown("str", name, call.receiver, call.site))]
+
+
+def generator_method(machine: Machine, call: Call) -> Results:
+    """``generator.send`` and ``__next__``."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, Generator):
+        return machine.consume(call.receiver, found, call.state, call.frame)
+    return [(call.state, unknown("generator", call.site))]
+
+
+# -- argparse -----------------------------------------------------------------------------------------------
+
+
+def parser(machine: Machine, call: Call) -> Results:
+    """``ArgumentParser()``: gathers the defaults of its arguments."""
+    return [(call.state, (call.state.new(("parser", call.site), Thing("argparse.ArgumentParser", {}, call.site)),))]
+
+
+def add_argument(machine: Machine, call: Call) -> Results:
+    """``add_argument("--workers", default=4)``."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Thing):
+        return [(call.state, unknown("argument", call.site))]
+    names = [n for v in call.args for n in strings(v)]
+    long = [n for n in names if n.startswith("--")] or names
+    given = call.kwargs.get("dest")
+    name = constant(given) if given is not None else (long[0].lstrip("-").replace("-", "_") if long else ...)
+    if isinstance(name, str):
+        action = constant(call.kwargs.get("action", NONE))
+        default = call.kwargs.get("default")
+        value: Value = unknown("option", call.site)
+        if default is not None and action not in ("store_true", "store_false") and default != NONE:
+            value = default
+        call.state.put(ref, replace(found, fields={**found.fields, f"--{name}": value}))
+    return [(call.state, NONE)]
+
+
+def parse_args(machine: Machine, call: Call) -> Results:
+    """``parse_args()``: a namespace of the defaults; options without one are unknown but stay the same."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    fields: dict[str, Value] = {}
+    if isinstance(found, Thing):
+        fields = {k[2:]: v for k, v in found.fields.items() if k.startswith("--")}
+    made = call.state.new(("namespace", call.site), Thing("argparse.Namespace", fields, call.site))
+    if call.path.endswith("parse_known_args"):
+        pair = Sequence("tuple", ((made,), unknown("rest", call.site)))
+        return [(call.state, (call.state.new(("known", call.site), pair),))]
+    return [(call.state, (made,))]
+
+
+# -- the environment ------------------------------------------------------------------------------------------
+
+
+def environ_get(machine: Machine, call: Call) -> Results:
+    """``os.environ[name]``, ``os.environ.get``, ``os.getenv``."""
+    process = call.state.process
+    names = strings(call.args[0]) if call.args else []
+    if len(names) != 1:
+        return [(call.state, unknown("environ", call.site))]
+    name = names[0]
+    if name == "LOCAL_RANK" and not process.local_rank_at_hand:
+        call.state.process = process = replace(process, local_rank_at_hand=True)
+    if name in RENDEZVOUS:
+        machine.rendezvous_seen = True
+    known = process.environ(name)
+    if known is not None:
+        return [(call.state, known)]
+    if name in _RANKS:
+        if process.is_main and process.rank is None:
+            call.state.process = replace(process, rank=_RANKS[name])
+        return [(call.state, (Rank(_RANKS[name]),))]
+    if len(call.args) > 1 and name not in _OFTEN_SET:
+        return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
+    return [(call.state, unknown("environ", name))]
+
+
+_RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
+          "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
+_OFTEN_SET = frozenset({"WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT"})
+RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
+
+
+def environ_set(machine: Machine, call: Call) -> Results:
+    """``os.environ[name] = value``: for CUDA_VISIBLE_DEVICES it may be too late."""
+    names = strings(call.args[0]) if call.args else []
+    value = call.args[1] if len(call.args) > 1 else unknown("environ", call.site)
+    if call.path.endswith("setdefault") and names and call.state.process.environ(names[0]) is not None:
+        return [(call.state, call.state.process.environ(names[0]) or value)]
+    if len(names) == 1:
+        set_variable(machine, call.state, call.frame, call.site, names[0], value)
+    return [(call.state, value)]
+
+
+def environ_delete(machine: Machine, call: Call) -> Results:
+    """``del os.environ[name]``, ``os.environ.pop(name)``."""
+    names = strings(call.args[0]) if call.args else []
+    if len(names) == 1:
+        call.state.process = call.state.process.with_environ(names[0], None)
+    return [(call.state, unknown("environ", call.site))]
+
+
+def environ_contains(machine: Machine, call: Call) -> Results:
+    """``name in os.environ``."""
+    names = strings(call.args[0]) if call.args else []
+    if len(names) != 1:
+        return [(call.state, unknown("environ", call.site))]
+    if names[0] in RENDEZVOUS:
+        machine.rendezvous_seen = True
+    if call.state.process.environ(names[0]) is not None:
+        return [(call.state, const(True))]
+    return [(call.state, unknown("in environ", names[0]))]
+
+
+def environ_update(machine: Machine, call: Call) -> Results:
+    """``os.environ.update({...}, NAME=value)``."""
+    given: dict[Hashable, Value] = dict(call.kwargs)
+    for value in call.args:
+        atom = only(value)
+        found = call.state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Mapping_):
+            given.update(found.items)
+    for name, value in given.items():
+        if isinstance(name, str):
+            set_variable(machine, call.state, call.frame, call.site, name, value)
+    return [(call.state, NONE)]
+
+
+def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name: str, value: Value) -> None:
+    """One variable of the environment is set."""
+    process = state.process
+    if name in RENDEZVOUS:
+        machine.rendezvous_seen = True
+    before = process.environ(name)
+    if name == VISIBLE and process.driver is not None and not process.doomed and not _same(before, value):
+        _too_late(machine, state, site, value)
+    state.process = state.process.with_environ(name, value)
+
+
+def _same(before: Value | None, value: Value) -> bool:
+    return before is not None and before == value and isinstance(only(value), Const)
+
+
+def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
+    process = state.process
+    driver = process.driver
+    launch = process.launch
+    per_task = launch is not None and launch.reused and launch.stage == "body" and state.second_round
+    if per_task and any(o.anchor == site for o in machine.outcomes):
+        return
+    machine.emit(
+        Outcome(
+            kind=Kind.VISIBLE_PER_TASK if per_task else Kind.VISIBLE_TOO_LATE,
+            anchor=site,
+            how="wrong-device",
+            certain=True,
+            assumed=machine.assumed,
+            cause=() if driver is None else driver.hops(),
+            launch=() if launch is None else launch.chain.hops(),
+            effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more").hops(),
+            launcher="" if launch is None else launch.launcher,
+            in_test=machine.in_test,
+        )
+    )
+
+
+def unmodelled(
+    machine: Machine, path: str, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site
+) -> Results:
+    """A library function that no model names: on arrays it works where they are, else nothing is known."""
+    framework = machine.library.framework_of(path)
+    if framework is not None:
+        call = Call(state, frame, site, path, {"framework": framework, "does": "like"}, args, kwargs)
+        return gpu.like(machine, call)
+    return [(state, unknown("call", site, state.process.identity, len(state.facts)))]
+
+
+def identity(machine: Machine, call: Call) -> Results:
+    """``f(x)`` that is ``x``."""
+    return [(call.state, call.args[0] if call.args else NONE)]
+
+
+def is_function(value: Value, state: State) -> bool:
+    """Whether a value is surely something to call."""
+    atom = only(value)
+    if isinstance(atom, Bound | Partial | Lib):
+        return True
+    return isinstance(atom, Ref) and isinstance(state.get(atom), Closure | Class)
+
+
+def each(machine: Machine, call: Call) -> Results:
+    """Something that differs from process to process (a pid, a worker's number)."""
+    return [(call.state, EACH)]

@@ -1,0 +1,232 @@
+"""Ranks of torch.distributed: process groups, collectives, devices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine import operators
+from cudalint.machine.behaviours import gpu
+from cudalint.machine.behaviours.python import RENDEZVOUS
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.interpret import Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.state import Group, Selected, State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    NONE,
+    Const,
+    Dev,
+    Index,
+    Rank,
+    Ref,
+    Tensor,
+    Value,
+    constant,
+    only,
+    strings,
+    unknown,
+)
+
+
+def init(machine: Machine, call: Call) -> Results:
+    """``init_process_group``: NCCL, or both backends where none is named."""
+    state = call.state
+    backend = call.get("backend")
+    names = strings(backend) if backend is not None and backend != NONE else []
+    if backend is not None and backend != NONE and not names:
+        name = "?"
+    else:
+        name = names[0].lower() if names else "default"
+    if _rendezvous_missing(machine, call, state):
+        _emit(machine, call, state, Kind.RENDEZVOUS_NOT_SET, call.site, "crash")
+        machine.rendezvous.append(len(machine.outcomes) - 1)
+    given = call.get("device_id")
+    devices = [] if given is None else operators.device_of(given)
+    made = machine.chain(state, call.site, "joins the process group")
+    device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
+    state.process = replace(state.process, group=Group(name, device, made))
+    return [(state, NONE)]
+
+
+def _uses_nccl(group: Group) -> bool:
+    return "nccl" in group.backend or group.backend == "default"
+
+
+def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
+    process = state.process
+    launch = process.launch
+    if launch is None or launch.family != "spawn":
+        return False
+    method = call.get("init_method")
+    if method is not None and method != NONE and strings(method) != ["env://"]:
+        return False
+    if call.get("store") not in (None, NONE):
+        return False
+    return all(process.environ(name) is None for name in RENDEZVOUS) and not machine.rendezvous_seen
+
+
+def _emit(
+    machine: Machine, call: Call, state: State, kind: Kind, anchor: Site, how: str, subject: str = "", certain: bool = True
+) -> None:
+    process = state.process
+    launch = process.launch
+    group = process.group
+    machine.emit(
+        Outcome(
+            kind=kind,
+            anchor=anchor,
+            how=how,
+            certain=certain,
+            assumed=machine.assumed,
+            cause=group.made.hops() if group is not None and kind not in _OWN_CAUSE else (),
+            launch=() if launch is None else launch.chain.hops(),
+            effect=machine.chain(state, call.site, subject or gpu.label(call)).hops(),
+            launcher="" if launch is None else launch.launcher,
+            subject=subject or gpu.label(call),
+            in_test=machine.in_test,
+        )
+    )
+
+
+_OWN_CAUSE = frozenset({Kind.RENDEZVOUS_NOT_SET, Kind.INIT_BEFORE_DEVICE})
+
+
+def selected(machine: Machine, state: State, where: Call) -> None:
+    """A device is selected now: was the group joined before?"""
+    group = state.process.group
+    if group is None or not _uses_nccl(group) or group.device_id is not None:
+        return
+    if state.process.device() is not None:
+        return
+    site = group.made.hop.site
+    _emit(machine, where, state, Kind.INIT_BEFORE_DEVICE, site, "latent", "set_device after init_process_group")
+
+
+def set_device(machine: Machine, call: Call) -> Results:
+    """``torch.cuda.set_device`` of a rank."""
+    selected(machine, call.state, call)
+    return gpu.set_device(machine, call)
+
+
+def select(machine: Machine, call: Call) -> Results:
+    """A library call that selects the rank's device itself: Accelerator(), init_device_mesh()."""
+    state: State | None = call.state
+    assert state is not None
+    framework = call.text("framework", "torch")
+    state = gpu.touch(machine, state, call.frame, call.site, framework, call.text("gpu", "init"), gpu.label(call))
+    if state is None:
+        return []
+    where = machine.chain(state, call.site, f"{gpu.label(call)} selects the device")
+    if call.text("kind") == "group" and state.process.group is None:
+        state.process = replace(state.process, group=Group("nccl", Dev("cuda", Rank("local")), where))
+    if state.process.device() is None:
+        state.process = state.process.with_device(Selected(Rank("local"), False, where))
+    return [(state, gpu.returned(machine, call, state, Dev("cuda", Rank("local"))))]
+
+
+def collective(machine: Machine, call: Call) -> Results:
+    """``all_reduce(tensor)`` and its like: NCCL takes the device of the tensor."""
+    state = call.state
+    group = state.process.group
+    tensors = gpu.tensors_in(machine, [*call.args, *call.kwargs.values()], state)
+    found = next((a for a in tensors if isinstance(a, Tensor)), None)
+    if group is None or not _uses_nccl(group) or found is None:
+        return [(state, unknown("collective", call.site))]
+    return _used(machine, call, state, group, found.device.index, gpu.label(call))
+
+
+def object_collective(machine: Machine, call: Call) -> Results:
+    """``all_gather_object`` and its like: NCCL takes the current device."""
+    state = call.state
+    group = state.process.group
+    if group is None or not _uses_nccl(group):
+        return [(state, unknown("collective", call.site))]
+    if group.backend == "default" and "default" == group.backend and call.get("device") is None:
+        pass
+    index = gpu.current_index(state.process, None)
+    if state.process.device() is None and group.device_id is not None:
+        index = group.device_id.index if group.device_id.index is not None else Rank("local")
+    return _used(machine, call, state, group, index, gpu.label(call))
+
+
+def barrier(machine: Machine, call: Call) -> Results:
+    """``barrier()``: guesses a device where none was chosen."""
+    state = call.state
+    process = state.process
+    group = process.group
+    if group is None or not _uses_nccl(group) or process.device() is not None or group.device_id is not None:
+        return [(state, NONE)]
+    if call.get("device_ids") not in (None, NONE):
+        return [(state, NONE)]
+    _emit(machine, call, state, Kind.BARRIER_BEFORE_DEVICE, call.site, "latent")
+    return [(state, NONE)]
+
+
+def _used(machine: Machine, call: Call, state: State, group: Group, index: Index, what: str) -> Results:
+    process = state.process
+    chosen = process.device()
+    if chosen is not None and chosen.maybe:
+        return [(state, unknown("collective", call.site))]
+    if not isinstance(index, int) or not _several_ranks(process.launch) or _visible_per_rank(process.environ(gpu.VISIBLE)):
+        return [(state, unknown("collective", call.site))]
+    later = machine.selects_later(state, call)
+    if chosen is None:
+        kind = Kind.COLLECTIVE_BEFORE_DEVICE if later else Kind.RANK_WITHOUT_DEVICE
+    else:
+        kind = Kind.RANK_WITHOUT_DEVICE
+    how = "crash"
+    outcome_at = len(machine.outcomes)
+    _emit(machine, call, state, kind, call.site, how, what)
+    raised = machine.outcomes[outcome_at]
+    if call.frame.tries > 0:
+        machine.outcomes.pop()
+        return machine.fail(state, call.frame, Raised(raised, ("DistBackendError", "RuntimeError")))
+    return machine.fail(state, call.frame, Raised(None, ("DistBackendError", "RuntimeError")))
+
+
+def _several_ranks(launch: object) -> bool:
+    many = getattr(launch, "many", True)
+    family = getattr(launch, "family", "")
+    return bool(many) or family == "process"
+
+
+def _visible_per_rank(value: Value | None) -> bool:
+    return value is not None and not isinstance(only(value), Const)
+
+
+def ddp(machine: Machine, call: Call) -> Results:
+    """``DistributedDataParallel(model)``: its parameters take part in collectives."""
+    state = call.state
+    group = state.process.group
+    model = call.args[0] if call.args else call.kwargs.get("module", NONE)
+    memory: Tensor | None = None
+    for atom in model:
+        if isinstance(atom, Ref):
+            memory = memory or gpu.placed_tensor(atom, state)
+        elif isinstance(atom, Tensor) and atom.device.is_gpu:
+            memory = memory or atom
+    result: Value = model if model else unknown("ddp", call.site)
+    if group is None or not _uses_nccl(group) or memory is None:
+        return [(state, result)]
+    used = _used(machine, call, state, group, memory.device.index, "DistributedDataParallel()")
+    return [(s, result) for s, _ in used]
+
+
+def rank(machine: Machine, call: Call) -> Results:
+    """``get_rank()``: the global rank."""
+    return [(call.state, (Rank("global"),))]
+
+
+def destroy(machine: Machine, call: Call) -> Results:
+    """``destroy_process_group()``."""
+    call.state.process = replace(call.state.process, group=None)
+    return [(call.state, NONE)]
+
+
+def is_initialized(machine: Machine, call: Call) -> Results:
+    """``dist.is_initialized()``."""
+    if call.state.process.unseen:
+        return [(call.state, unknown("group", call.state.process.identity))]
+    return [(call.state, (Const(call.state.process.group is not None),))]
+
+

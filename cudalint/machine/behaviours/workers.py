@@ -1,0 +1,611 @@
+"""Starting processes: what a child begins with, what it runs, and what its end means for its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from cudalint.ir.nodes import ParamKind
+from cudalint.machine.behaviours.crossing import Carried, Transfer, carried
+from cudalint.machine.frame import Call, Frame, Raised
+from cudalint.machine.heap import Closure, Scope, Thing
+from cudalint.machine.interpret import Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.state import Launch, Method, Process, State, merge
+from cudalint.machine.trace import Chain, Site
+from cudalint.machine.values import (
+    Atom,
+    Bound,
+    Const,
+    Lib,
+    Partial,
+    Ref,
+    Task,
+    Value,
+    constant,
+    only,
+    strings,
+    unknown,
+)
+
+FRESH = frozenset({"spawn", "forkserver", "loky"})
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What decides the default start method: the versions in range and the platform."""
+
+    lowest: tuple[int, int] = (3, 10)
+    highest: tuple[int, int] = (3, 13)
+    name: str = "linux"
+
+    def defaults(self) -> list[tuple[str, str | None]]:
+        """The default start methods in range, each with the condition under which it is the one."""
+        if self.name != "linux":
+            return [("spawn", None)]
+        result: list[tuple[str, str | None]] = []
+        mixed = self.lowest < (3, 14) <= self.highest
+        if self.lowest < (3, 14):
+            result.append(("fork", "before Python 3.14" if mixed else None))
+        if self.highest >= (3, 14):
+            result.append(("forkserver", "from Python 3.14" if mixed else None))
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One start method that a launch may use; ``certain`` where it is the only one on this path."""
+
+    method: str
+    certain: bool
+    condition: str | None = None
+    explicit: bool = False
+
+
+def ways(machine: Machine, state: State, library: str, context: Value | None) -> list[Way]:
+    """The start methods a launch may use: its context's, else the library's default."""
+    platform: Platform = machine.platform
+    if context is not None and context != (Const(None),):
+        names = _context_methods(context, state)
+        if names is not None and "default" not in names:
+            return [Way(n, len(names) == 1, explicit=True) for n in names if n != "?"]
+    method = state.process.method(library)
+    if method.names is None:
+        return [Way(n, True, c) for n, c in platform.defaults()]
+    found: list[Way] = []
+    for name in method.names:
+        if name == "default":
+            found.extend(Way(n, False, c) for n, c in platform.defaults())
+        elif name != "?":
+            found.append(Way(name, len(method.names) == 1, explicit=True))
+    return found
+
+
+def _context_methods(context: Value, state: State) -> list[str] | None:
+    result: list[str] = []
+    for atom in context:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Thing) and "<method>" in found.fields:
+            names = strings(found.fields["<method>"])
+            result.extend(names or ["?"])
+        elif isinstance(atom, Const) and isinstance(atom.value, str):
+            result.append(atom.value)
+        elif isinstance(atom, Lib):
+            return None
+        else:
+            result.append("?")
+    return result
+
+
+def fix_default(machine: Machine, state: State, library: str, site: Site, what: str) -> None:
+    """Using the default context settles the start method: setting it later raises."""
+    method = state.process.method(library)
+    if method.fixed is None:
+        where = machine.chain(state, site, f"{what} settles the start method")
+        state.process = state.process.with_method(library, replace(method, fixed=where))
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One launch: who starts what, how, and what its failures look like.
+
+    ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
+    travel; ``inherited`` ones travel only where the child does not fork.
+    """
+
+    launcher: str
+    family: str
+    anchor: Site
+    chain: Chain
+    many: bool
+    reused: bool
+    daemon: bool
+    failures: dict[str, str]
+    library: str = "multiprocessing"
+    initializer: Task | None = None
+    initializer_anchor: Site | None = None
+    tasks: tuple[Task, ...] = ()
+    pickled: tuple[Value, ...] = ()
+    inherited: tuple[Value, ...] = ()
+    by_value: bool = False
+    rank: str | None = None
+    environment: tuple[tuple[str, Value], ...] = ()
+    shares: bool = True
+    label: str = "worker"
+
+
+@dataclass(slots=True)
+class Ended:
+    """What became of a launch: the children that ended well, and how the first that failed did."""
+
+    failed: Outcome | None
+    children: list[tuple[State, Value]]
+
+
+def start(
+    machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None
+) -> Ended:
+    """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
+    machine.launched.add(start.anchor)
+    launch = _launch(start, way, "unpickle", start.anchor)
+    fresh = way.method in FRESH
+    before = len(machine.outcomes)
+    blocked = _crossing(machine, state, start, way, launch, parent or state)
+    if blocked is not None:
+        return Ended(blocked, [])
+    children = boot(machine, parent or state, frame, start, way, launch) if fresh else [fork(machine, parent or state, start, launch)]
+    done: list[tuple[State, Value]] = []
+    for child in children:
+        inner = Frame(Ref(("module", machine.main)), machine.main)
+        transfer = Transfer(machine, state, child, start.by_value, child.process.identity)
+        needs_copy = fresh or parent is not None
+        tasks = [_sent(t, transfer) for t in start.tasks] if needs_copy else list(start.tasks)
+        first = start.initializer
+        if first is not None and needs_copy:
+            first = _sent(first, transfer)
+        if transfer.lost and way.method != "fork":
+            lost = _lost(machine, state, start, launch, transfer.lost[0])
+            if lost is not None:
+                return Ended(lost, [])
+        done.extend(_run(machine, child, inner, start, way, first, tasks))
+    made = machine.outcomes[before:]
+    failed = next((o for o in made if o.how != "cost" and not o.caught and o.anchor in _anchors(start)), None)
+    if failed is None and start.shares:
+        _crowd(machine, state, start, way, [c for c, _ in done])
+    return Ended(failed, done)
+
+
+def _anchors(start: Start) -> set[Site]:
+    return {start.anchor} | ({start.initializer_anchor} if start.initializer_anchor is not None else set())
+
+
+def _launch(start: Start, way: Way, stage: str, anchor: Site) -> Launch:
+    return Launch(
+        launcher=start.launcher,
+        family=start.family,
+        method=way.method,
+        many=start.many,
+        reused=start.reused,
+        stage=stage,
+        failure=start.failures.get(stage, start.failures.get("body", "crash")),
+        certain=way.certain,
+        anchor=anchor,
+        chain=start.chain,
+        condition=way.condition,
+        shares=start.shares,
+    )
+
+
+def _sent(task: Task, transfer: Transfer) -> Task:
+    moved = transfer.atom(task)
+    return moved if isinstance(moved, Task) else task
+
+
+def _run(
+    machine: Machine,
+    child: State,
+    frame: Frame,
+    start: Start,
+    way: Way,
+    initializer: Task | None,
+    tasks: list[Task],
+) -> list[tuple[State, Value]]:
+    states: list[tuple[State, Value]] = [(child, ())]
+    machine.running.append(start.anchor)
+    states = _stages(machine, states, frame, start, way, initializer, tasks)
+    machine.running.pop()
+    for current, _ in states:
+        _producer_ends(machine, current, start)
+    return states
+
+
+def _producer_ends(machine: Machine, child: State, start: Start) -> None:
+    """GPU tensors that a worker put on a queue with nothing after that keeps it alive."""
+    ends = start.family in ("process", "spawn", "fork")
+    launch = child.process.launch
+    for site, chain, how in child.process.pending:
+        machine.emit(
+            Outcome(
+                kind=Kind.PRODUCER_ENDS if ends else Kind.CUDA_ACROSS,
+                anchor=site,
+                how="child-death" if ends and how == "put" else "cost",
+                certain=True,
+                assumed=machine.assumed,
+                launch=() if launch is None else launch.chain.hops(),
+                effect=chain.hops(),
+                launcher=start.launcher,
+                subject="CUDA tensor",
+                in_test=machine.in_test,
+            )
+        )
+
+
+def _stages(
+    machine: Machine,
+    states: list[tuple[State, Value]],
+    frame: Frame,
+    start: Start,
+    way: Way,
+    initializer: Task | None,
+    tasks: list[Task],
+) -> list[tuple[State, Value]]:
+    child = states[0][0]
+    if initializer is not None:
+        anchor = start.initializer_anchor or start.anchor
+        child.process = replace(child.process, launch=_launch(start, way, "initializer", anchor))
+        states = _perform(machine, states, frame, initializer, start, way)
+        for current, _ in states:
+            current.process = replace(current.process, launch=_launch(start, way, "body", start.anchor))
+    rounds = 2 if start.reused else 1
+    for i in range(rounds):
+        for current, _ in states:
+            current.second_round = i > 0
+            launch = current.process.launch
+            if launch is None or launch.stage != "body":
+                current.process = replace(current.process, launch=_launch(start, way, "body", start.anchor))
+        for task in tasks:
+            states = _perform(machine, states, frame, task, start, way)
+    return states
+
+
+def _perform(
+    machine: Machine, states: list[tuple[State, Value]], frame: Frame, task: Task, start: Start, way: Way
+) -> list[tuple[State, Value]]:
+    result: list[tuple[State, Value]] = []
+    for state, _ in states:
+        made = machine.call_value(task.function, list(task.args), dict(task.kwargs), state, frame, start.anchor)
+        result.extend(made)
+        for _, raised in frame.raises:
+            if raised.outcome is not None:
+                machine.emit(raised.outcome)
+        frame.raises = []
+    by_state = merge([s for s, _ in result])
+    if len(by_state) < len(result):
+        from cudalint.machine.values import union
+
+        value = union([v for _, v in result])
+        return [(s, value) for s in by_state]
+    return result
+
+
+# -- the child's beginning -------------------------------------------------------------------------------
+
+
+def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State:
+    """A forked child: everything the parent has, and a driver it must not use if the parent did."""
+    child = parent.clone()
+    before = parent.process
+    poisoned_by = frozenset(name for name, _ in before.initialised)
+    poison = before.driver if before.driver is not None else before.poison
+    if before.doomed:
+        poison = before.poison
+    child.process = replace(
+        before,
+        identity=(*before.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}"),
+        label=start.label,
+        is_main=False,
+        launch=launch,
+        forked=True,
+        forked_unseen=poison is None and (before.unseen or before.forked_unseen),
+        daemon=start.daemon,
+        driver=None,
+        poison=poison,
+        poisoned_by=poisoned_by | (before.poisoned_by if before.driver is None else frozenset()),
+        initialised=(),
+        contexts=frozenset(),
+        crowd=(),
+        group=None,
+        allocated=None,
+        doomed=False,
+        in_thread=False,
+        rank=start.rank,
+        selected=before.selected,
+    )
+    child.process = _with_environment(child.process, start)
+    child.stack = None
+    child.second_round = False
+    return child
+
+
+def _with_environment(process: Process, start: Start) -> Process:
+    for name, value in start.environment:
+        process = process.with_environ(name, value)
+    return process
+
+
+def boot(machine: Machine, parent: State, frame: Frame, start: Start, way: Way, launch: Launch) -> list[State]:
+    """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
+    before = parent.process
+    poison: Chain | None = None
+    server = before.method(start.library).where if way.method == "forkserver" else None
+    del server
+    if way.method == "forkserver":
+        poison = machine.forkserver_poison(parent)
+    process = Process(
+        identity=(*before.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}"),
+        label=start.label,
+        is_main=False,
+        launch=launch,
+        daemon=start.daemon,
+        environment=before.environment,
+        methods=_child_methods(before, start, way),
+        forked=poison is not None,
+        poison=poison,
+        rank=start.rank,
+        local_rank_at_hand=start.rank == "local",
+    )
+    process = _with_environment(process, start)
+    state = State(process, {})
+    if way.method == "loky" or start.by_value:
+        return [state]
+    module = machine.program.module(machine.main)
+    if module is None or len(before.identity) > 3:
+        return [state]
+    inner = Frame(Ref(("module", machine.main)), machine.main)
+    state.put(inner.scope, Scope({}, None, machine.main, "module"))
+    saved = machine.uncaught
+    states = machine.run_module(module, "__mp_main__", state)
+    for _, raised in machine.uncaught:
+        if raised.outcome is not None:
+            machine.emit(raised.outcome)
+    machine.uncaught = saved
+    del frame
+    return states[:2]
+
+
+def _child_methods(before: Process, start: Start, way: Way) -> tuple[tuple[str, Method], ...]:
+    """A spawned child starts with its parent's method as its own default, already set."""
+    method = before.method(start.library)
+    names = method.names if method.names is not None else None
+    return ((start.library, Method(names, None, None)),) if names is not None else ()
+
+
+# -- what crosses ------------------------------------------------------------------------------------------
+
+
+def _crossing(
+    machine: Machine, state: State, start: Start, way: Way, launch: Launch, forked_from: State
+) -> Outcome | None:
+    """Outcomes of pickling; the first that is certain to fail is returned, and ends the child's path."""
+    fresh = way.method in FRESH
+    values = [*start.pickled, *(start.inherited if fresh else ())]
+    sent: list[Carried] = [c for v in values for c in carried(v, state, start.by_value)]
+    blocked: Outcome | None = None
+    for found in sent:
+        outcome = _crossing_outcome(machine, state, start, way, launch, forked_from, found, fresh)
+        if outcome is None:
+            continue
+        machine.emit(outcome)
+        if outcome.how in ("crash", "hang", "child-death") and found.certain and way.certain:
+            blocked = blocked or outcome
+    return blocked
+
+
+def _crossing_outcome(
+    machine: Machine,
+    state: State,
+    start: Start,
+    way: Way,
+    launch: Launch,
+    forked_from: State,
+    found: Carried,
+    fresh: bool,
+) -> Outcome | None:
+    base = Outcome(
+        kind=Kind.CUDA_ACROSS,
+        anchor=start.anchor,
+        how="cost",
+        certain=found.certain and way.certain,
+        assumed=machine.assumed,
+        cause=() if found.origin is None else found.origin.hops(),
+        launch=start.chain.hops(),
+        launcher=start.launcher,
+        subject=found.what,
+        condition=way.condition,
+        in_test=machine.in_test,
+    )
+    if found.what == "unpicklable":
+        return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
+    if found.what == "lock":
+        return _lock_outcome(base, found, state, way, start) if fresh else None
+    if found.what == "numba.cuda.devicearray":
+        return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
+    if way.method == "loky":
+        return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
+    if fresh:
+        return base
+    parent = forked_from.process
+    if parent.driver is None and parent.poison is None:
+        return base
+    return replace(base, kind=Kind.CUDA_TO_FORK, how=launch.failure)
+
+
+def _lock_outcome(base: Outcome, found: Carried, state: State, way: Way, start: Start) -> Outcome | None:
+    thing = state.get(found.atom) if isinstance(found.atom, Ref) else None
+    if not isinstance(thing, Thing) or start.family in ("joblib",):
+        return None
+    methods = strings(thing.fields.get("<lock>", ()))
+    if not methods or "fork" not in methods:
+        return None
+    how = start.failures.get("parent", "crash")
+    return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=methods == ["fork"], detail=thing.type)
+
+
+def _lost(machine: Machine, state: State, start: Start, launch: Launch, name: str) -> Outcome | None:
+    """A worker that the child cannot find by name."""
+    if not machine.uses_gpu:
+        return None
+    what = "a lambda" if "<lambda>" in name else f"the local function {name.rpartition('.')[2]}"
+    if "<" not in name:
+        what = f"{name}, which only the main guard defines"
+    outcome = Outcome(
+        kind=Kind.UNPICKLABLE_TARGET,
+        anchor=start.anchor,
+        how="crash",
+        certain=launch.certain,
+        assumed=machine.assumed,
+        launch=start.chain.hops(),
+        launcher=start.launcher,
+        subject=what,
+        condition=launch.condition,
+        in_test=machine.in_test,
+    )
+    machine.emit(outcome)
+    return outcome
+
+
+def unpicklable_task(state: State, function: Value) -> str | None:
+    """The name of a lambda or local function where a task names one: pools pickle tasks under any method."""
+    for atom in function:
+        target: Atom = atom
+        while isinstance(target, Partial | Task):
+            target = target.function[0] if target.function else Const(None)
+        if isinstance(target, Bound):
+            target = target.function
+        found = state.get(target) if isinstance(target, Ref) else None
+        if isinstance(found, Closure) and "<" in found.function.qualname:
+            return found.function.qualname
+    return None
+
+
+def lambda_task(machine: Machine, state: State, start: Start, way: Way, name: str) -> Outcome | None:
+    """A lambda handed to a pool: pickling it fails whatever the start method."""
+    return _lost(machine, state, start, _launch(start, way, "unpickle", start.anchor), name)
+
+
+# -- several workers on one GPU ------------------------------------------------------------------------------
+
+
+def _crowd(machine: Machine, state: State, start: Start, way: Way, children: list[State]) -> None:
+    """More than one worker with a context on the same GPU."""
+    for child in children:
+        shared = [(v, i) for v, i in child.process.contexts if _same_for_all(v) and (i is None or isinstance(i, int))]
+        for visible, index in shared:
+            key = (visible, index)
+            crowd = dict(state.process.crowd)
+            count = crowd.get(key, 0) + (2 if start.many else 1)
+            crowd[key] = count
+            if start.family in ("process", "fork", "spawn"):
+                state.process = replace(state.process, crowd=tuple(sorted(crowd.items(), key=repr)))
+            if count > 1:
+                _shared_outcome(machine, state, start, way, child)
+                return
+
+
+def _same_for_all(visible: Value) -> bool:
+    return not visible or isinstance(only(visible), Const)
+
+
+def _shared_outcome(machine: Machine, state: State, start: Start, way: Way, child: State) -> None:
+    effect = dict(child.process.initialised)
+    witness = child.process.driver
+    framework = next(iter(effect), "torch")
+    memory = machine.memory_outcome(state, start, child)
+    kind = Kind.SHARED_GPU if memory is None else Kind.MEMORY_NOT_SHARED
+    machine.emit(
+        Outcome(
+            kind=kind,
+            anchor=start.anchor,
+            how="cost" if memory is None else memory,
+            certain=way.certain,
+            assumed=machine.assumed,
+            launch=start.chain.hops(),
+            effect=() if witness is None else witness.hops(),
+            launcher=start.launcher,
+            subject=framework,
+            condition=way.condition,
+            in_test=machine.in_test,
+        )
+    )
+
+
+# -- small helpers for launchers ------------------------------------------------------------------------------
+
+
+def count_of(value: Value | None, default_many: bool = True) -> bool:
+    """Whether a number of workers is, or may be, more than one."""
+    if value is None or value == (Const(None),):
+        return default_many
+    numbers = [a.value for a in value if isinstance(a, Const) and isinstance(a.value, int)]
+    if len(numbers) == len(value):
+        return any(n != 1 for n in numbers)
+    return True
+
+
+def task(function: Value, args: list[Value], kwargs: dict[str, Value] | None = None) -> Task:
+    """A call to be made in a worker."""
+    return Task(function, tuple(args), tuple(sorted((kwargs or {}).items())))
+
+
+def arguments(machine: Machine, state: State, value: Value | None) -> list[Value]:
+    """The values of an ``args=(...)`` tuple; one unknown where its content is not known."""
+    if value is None or value == (Const(None),):
+        return []
+    exact = machine.exact_items(value, state)
+    if exact is not None:
+        return exact
+    return [unknown("argument", value, i) for i in range(6)]
+
+
+def named_arguments(state: State, value: Value | None) -> dict[str, Value]:
+    """The values of a ``kwargs={...}`` dict."""
+    from cudalint.machine.heap import Mapping_
+
+    for atom in value or ():
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Mapping_):
+            return {str(k): v for k, v in found.items.items()}
+    return {}
+
+
+def failures(call: Call) -> dict[str, str]:
+    """How a launcher's workers fail, by stage, as its model says."""
+    found = call.spec.get("failure", {})
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+
+
+def raise_in_parent(machine: Machine, state: State, frame: Frame, ended: list[Ended]) -> bool:
+    """Whether the parent's path ends because a worker's failure reaches it or it waits for ever."""
+    failed = [e.failed for e in ended if e.failed is not None]
+    if not failed or len(failed) < len(ended) or not all(o.certain for o in failed):
+        return False
+    if any(o.how == "crash" for o in failed):
+        frame.raises.append((state, Raised(None, ("RuntimeError",))))
+        return True
+    return any(o.how == "hang" for o in failed)
+
+
+def parameter_names(closure: Closure) -> list[str]:
+    """The positional parameters of a function."""
+    return [p.name for p in closure.function.params if p.kind is ParamKind.POSITIONAL]
+
+
+Runner = Callable[[State], list[State]]
+
+
+def constant_bool(value: Value | None, default: bool) -> bool | None:
+    """A truth argument; None where the code does not show it."""
+    if value is None:
+        return default
+    found = constant(value)
+    return bool(found) if found is not ... else None

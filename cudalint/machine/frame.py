@@ -1,0 +1,81 @@
+"""One activation of a function or module, and one call in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.outcome import Outcome
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Ref, Value
+
+Results = list[tuple[State, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception on its way: the outcome behind it, and the names handlers may know it by."""
+
+    outcome: Outcome | None
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Frame:
+    """Where the exits of a body are gathered while it runs."""
+
+    scope: Ref
+    module: str
+    function: ir.Function | None = None
+    owner: Ref | None = None
+    receiver: Atom | None = None
+    raises: list[tuple[State, Raised]] = field(default_factory=list)
+    returns: list[tuple[State, Value]] = field(default_factory=list)
+    breaks: list[State] = field(default_factory=list)
+    continues: list[State] = field(default_factory=list)
+    yields: list[Value] = field(default_factory=list)
+    handling: list[Raised] = field(default_factory=list)
+    tries: int = 0
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of a library function: what a behaviour gets to see.
+
+    ``path`` is the canonical name that was called, ``spec`` its model, ``open`` whether ``*args`` or
+    ``**kwargs`` of unknown content were passed.
+    """
+
+    state: State
+    frame: Frame
+    site: Site
+    path: str
+    spec: Mapping[str, object]
+    args: list[Value]
+    kwargs: dict[str, Value]
+    receiver: Atom | None = None
+    open: bool = False
+    statement: bool = False
+
+    def get(self, name: str) -> Value | None:
+        """The argument for a parameter, by keyword or by the position that the model gives."""
+        if name in self.kwargs:
+            return self.kwargs[name]
+        params = self.spec.get("params")
+        if isinstance(params, list) and name in params:
+            position = params.index(name)
+            if position < len(self.args):
+                return self.args[position]
+        return None
+
+    def text(self, key: str, default: str = "") -> str:
+        """A string of the model."""
+        value = self.spec.get(key, default)
+        return value if isinstance(value, str) else default
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """A truth value of the model."""
+        value = self.spec.get(key, default)
+        return value if isinstance(value, bool) else default

@@ -1,0 +1,101 @@
+"""Objects with identity. They are immutable: a change puts a new object at the same address."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.trace import Chain, Site
+from cudalint.machine.values import Ref, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Variables of a module, function call or class body."""
+
+    variables: dict[str, Value]
+    parent: Ref | None
+    module: str
+    kind: str
+    outside: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A user function with what it sees; ``owner`` is the class it is a method of."""
+
+    function: ir.Function
+    scope: Ref
+    module: str
+    defaults: tuple[tuple[str, Value], ...]
+    kind: str = "function"
+    owner: Ref | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A user class."""
+
+    name: str
+    qualname: str
+    module: str
+    bases: tuple[Value, ...]
+    scope: Ref
+    site: Site
+    fields: tuple[tuple[str, Value | None], ...] = ()
+    is_dataclass: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance of a user class."""
+
+    cls: Ref
+    attributes: dict[str, Value]
+    site: Site
+    origin: Chain | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list, tuple or set; ``items`` while its content is known exactly, else ``element``.
+
+    ``open`` items stand for more of their kind: the first, and another one.
+    """
+
+    kind: str
+    items: tuple[Value, ...] | None
+    element: Value = ()
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping_:
+    """A dict: known constant keys, and what may stand under any other."""
+
+    items: dict[Hashable, Value]
+    element: Value = ()
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """An object of a library, of the type that models name; what it keeps is in ``fields``."""
+
+    type: str
+    fields: dict[str, Value]
+    site: Site
+    origin: Chain | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """A generator that nobody has consumed yet."""
+
+    closure: Ref
+    scope: Ref
+    site: Site
+
+
+Object = Scope | Closure | Class | Instance | Sequence | Mapping_ | Thing | Generator

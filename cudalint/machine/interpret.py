@@ -1,0 +1,2001 @@
+"""The interpreter: statements and expressions on abstract states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
+from typing import Protocol
+
+from cudalint.ir import nodes as ir
+from cudalint.machine import operators
+from cudalint.machine.frame import Call, Frame, Raised, Results
+from cudalint.machine.heap import (
+    Class,
+    Closure,
+    Generator,
+    Instance,
+    Mapping_,
+    Scope,
+    Sequence,
+    Thing,
+)
+from cudalint.machine.outcome import Outcome
+from cudalint.machine.state import Process, State, merge
+from cudalint.machine.trace import Chain, Hop, Site
+from cudalint.machine.values import (
+    EACH,
+    NONE,
+    Atom,
+    Bound,
+    Const,
+    Dev,
+    Lib,
+    Partial,
+    Rank,
+    Ref,
+    Super,
+    Task,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    constant,
+    only,
+    union,
+    unknown,
+)
+from cudalint.models.library import Library
+
+MOST_STEPS = 60_000
+MOST_DEPTH = 40
+ROUNDS = 2
+RECURSION = 3
+SMALL = 40
+
+
+class Program(Protocol):
+    """What the machine asks of the project."""
+
+    def module(self, name: str) -> ir.Module | None:
+        """A lowered module of the project by its dotted name."""
+
+    def resolve(self, importer: str, name: str, level: int) -> str | None:
+        """The name of the project's module that an import means; None for libraries."""
+
+    def has_child(self, package: str, name: str) -> bool:
+        """Whether a package of the project has a submodule of this name."""
+
+    def relevant(self, words: frozenset[str]) -> bool:
+        """Whether code with these words can matter to any rule."""
+
+    def bound_at_top(self, module: str) -> frozenset[str]:
+        """Names that the top level of a module, main guard included, binds."""
+
+
+class Machine:
+    """Runs one entry. ``outcomes`` gathers what goes wrong; ``cut`` says which bound was met."""
+
+    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str) -> None:
+        self.program = program
+        self.library = library
+        self.behaviours = behaviours
+        self.main = main
+        self.outcomes: list[Outcome] = []
+        self.cut: str | None = None
+        self.launched: set[Site] = set()
+        self.entered: set[Site] = set()
+        self.watched: dict[Site, list[Process]] = {}
+        self._steps = 0
+        self._depth = 0
+        self._active: list[int] = []
+        self.in_test = False
+        self.assumed = False
+
+    # -- emission ------------------------------------------------------------------------------
+
+    def emit(self, outcome: Outcome) -> None:
+        """Report an outcome."""
+        self.outcomes.append(outcome)
+
+    def chain(self, state: State, site: Site, message: str) -> Chain:
+        """The calls that led here, and this."""
+        if state.second_round:
+            message += " (second time round)"
+        return Chain(Hop(site, message, state.process.label), state.stack)
+
+    def fail(self, state: State, frame: Frame, raised: Raised) -> Results:
+        """End this path with an exception."""
+        frame.raises.append((state, raised))
+        return []
+
+    # -- blocks and statements -------------------------------------------------------------------
+
+    def block(self, body: Iterable[ir.Stmt], states: list[State], frame: Frame) -> list[State]:
+        """Run statements on every state; what leaves early is gathered in the frame."""
+        for statement in body:
+            following: list[State] = []
+            for state in states:
+                following.extend(self.statement(statement, state, frame))
+            states = merge(following) if len(following) > 1 else following
+            if not states:
+                break
+        return states
+
+    def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
+        """Run one statement."""
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            self.cut = self.cut or f"more than {MOST_STEPS} steps"
+            return [state]
+        watched = self.watched.get(Site(frame.module, node.ordinal))
+        if watched is not None and state.process not in watched:
+            watched.append(state.process)
+        return _STATEMENTS[type(node)](self, node, state, frame)
+
+    def _expr_stmt(self, node: ir.ExprStmt, state: State, frame: Frame) -> list[State]:
+        if isinstance(node.value, ir.Call):
+            return [s for s, _ in self._call(node.value, state, frame, statement=True)]
+        return [s for s, _ in self.eval(node.value, state, frame)]
+
+    def _assign(self, node: ir.Assign, state: State, frame: Frame) -> list[State]:
+        result: list[State] = []
+        for current, value in self.eval(node.value, state, frame):
+            states = [current]
+            for target in node.targets:
+                states = [s for c in states for s in self.assign(target, value, c, frame, node.ordinal)]
+            result.extend(states)
+        return result
+
+    def _declare(self, node: ir.Declare, state: State, frame: Frame) -> list[State]:
+        return [state]
+
+    def _aug_assign(self, node: ir.AugAssign, state: State, frame: Frame) -> list[State]:
+        result: list[State] = []
+        for current, left in self.eval(node.target, state, frame):
+            for after, right in self.eval(node.value, current, frame):
+                value = self._augmented(node, left, right, after)
+                result.extend(self.assign(node.target, value, after, frame, node.ordinal))
+        return result
+
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+        atom = only(left)
+        if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
+            state.put(atom, operators.extend(found, self.elements(right, state)))
+            return left
+        return operators.binary(node.op, left, right, ("aug", node.ordinal))
+
+    def assign(self, target: ir.Expr, value: Value, state: State, frame: Frame, ordinal: int) -> list[State]:
+        """Bind a value to a target."""
+        match target:
+            case ir.Name(id=name):
+                self.bind(name, value, state, frame)
+                return [state]
+            case ir.Star(value=inner):
+                ref = state.new(("star", frame.module, ordinal), Sequence("list", None, value))
+                return self.assign(inner, (ref,), state, frame, ordinal)
+            case ir.Display(items=items):
+                return self._unpack(items, value, state, frame, ordinal)
+            case ir.Attr(value=base, attr=attr):
+                return [
+                    after
+                    for after, owner in self.eval(base, state, frame)
+                    for after in self.set_attribute(owner, attr, value, after, frame, Site(frame.module, ordinal))
+                ]
+            case ir.Sub(value=base, index=index):
+                result: list[State] = []
+                for after, owner in self.eval(base, state, frame):
+                    for last, key in self.eval(index, after, frame):
+                        result.extend(self.set_item(owner, key, value, last, frame, Site(frame.module, ordinal)))
+                return result
+        return [state]
+
+    def bind(self, name: str, value: Value, state: State, frame: Frame) -> None:
+        """Bind a name where ``global`` and ``nonlocal`` say."""
+        state.set_variable(self._home(name, state, frame.scope), name, value)
+
+    def _home(self, name: str, state: State, scope: Ref) -> Ref:
+        found = state.get(scope)
+        if not isinstance(found, Scope) or name not in found.outside:
+            return scope
+        parent = found.parent
+        if found.outside[name] == "global":
+            while parent is not None and isinstance(up := state.get(parent), Scope) and up.kind != "module":
+                parent = up.parent
+            return parent or scope
+        while parent is not None and isinstance(up := state.get(parent), Scope):
+            if name in up.variables:
+                return parent
+            parent = up.parent
+        return scope
+
+    def _unpack(
+        self, items: tuple[ir.Expr, ...], value: Value, state: State, frame: Frame, ordinal: int
+    ) -> list[State]:
+        exact = self.exact_items(value, state)
+        states = [state]
+        for i, item in enumerate(items):
+            if exact is not None and len(exact) == len(items):
+                part = exact[i]
+            else:
+                part = self._part(value, i, state, frame, ordinal)
+            states = [s for c in states for s in self.assign(item, part, c, frame, ordinal)]
+        return states
+
+    def _part(self, value: Value, position: int, state: State, frame: Frame, ordinal: int) -> Value:
+        found = union([self.element_of(atom, state, ("part", frame.module, ordinal, position)) for atom in value])
+        return found or unknown("part", frame.module, ordinal, position)
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``."""
+        for atom in owner:
+            if isinstance(atom, Ref):
+                self._set_on_object(atom, attr, value, state, weak=len(owner) > 1)
+            elif isinstance(atom, Lib):
+                call = self._library_call(f"{atom.path}.{attr}.__set__", state, frame, site, [value])
+                if call is not None:
+                    return [s for s, _ in self.library_call(call)]
+        return [state]
+
+    def _set_on_object(self, ref: Ref, attr: str, value: Value, state: State, weak: bool) -> None:
+        found = state.get(ref)
+        match found:
+            case Instance():
+                old = found.attributes.get(attr)
+                new = union([old, value]) if weak and old is not None else value
+                state.put(ref, replace(found, attributes={**found.attributes, attr: new}))
+            case Thing():
+                state.put(ref, replace(found, fields={**found.fields, attr: value}))
+            case Class(scope=scope):
+                state.set_variable(scope, attr, value)
+            case Scope():
+                state.set_variable(ref, attr, value)
+
+    def set_item(
+        self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner[key] = value``."""
+        states = [state]
+        for atom in owner:
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Mapping_):
+                state.put(atom, operators.with_item(found, key, value))
+                continue
+            path = self._method_path(atom, "__setitem__", state)
+            call = None if path is None else self._library_call(path, state, frame, site, [key, value])
+            if call is not None:
+                call.receiver = atom
+                states = [s for s, _ in self.library_call(call)]
+        return states
+
+    def _return(self, node: ir.Return, state: State, frame: Frame) -> list[State]:
+        if node.value is None:
+            frame.returns.append((state, NONE))
+            return []
+        frame.returns.extend(self.eval(node.value, state, frame))
+        return []
+
+    def _if(self, node: ir.If, state: State, frame: Frame) -> list[State]:
+        yes, no = self.branch(node.test, state, frame)
+        return [*self.block(node.body, merge(yes), frame), *self.block(node.orelse, merge(no), frame)]
+
+    def branch(self, test: ir.Expr, state: State, frame: Frame) -> tuple[list[State], list[State]]:
+        """The states in which a test holds, and those in which it does not."""
+        match test:
+            case ir.Not(value=value):
+                yes, no = self.branch(value, state, frame)
+                return no, yes
+            case ir.Bool(op="and", values=values):
+                return self._branch_all(values, state, frame)
+            case ir.Bool(values=values):
+                return self._branch_any(values, state, frame)
+        yes, no = [], []
+        for current, value in self.eval(test, state, frame):
+            truth, sym = self.truth(value, current)
+            if truth is None:
+                other = current.clone()
+                if sym is not None:
+                    current.assume(sym, True)
+                    other.assume(sym, False)
+                yes.append(current)
+                no.append(other)
+            else:
+                (yes if truth else no).append(current)
+        return yes, no
+
+    def _branch_all(
+        self, values: tuple[ir.Expr, ...], state: State, frame: Frame
+    ) -> tuple[list[State], list[State]]:
+        yes, no = [state], []
+        for value in values:
+            following: list[State] = []
+            for current in yes:
+                good, bad = self.branch(value, current, frame)
+                following.extend(good)
+                no.extend(bad)
+            yes = following
+        return yes, no
+
+    def _branch_any(
+        self, values: tuple[ir.Expr, ...], state: State, frame: Frame
+    ) -> tuple[list[State], list[State]]:
+        yes, no = [], [state]
+        for value in values:
+            following: list[State] = []
+            for current in no:
+                good, bad = self.branch(value, current, frame)
+                yes.extend(good)
+                following.extend(bad)
+            no = following
+        return yes, no
+
+    def truth(self, value: Value, state: State) -> tuple[bool | None, Hashable | None]:
+        """Whether a value is true on this path; else the identity to assume something about."""
+        verdicts: set[bool | None] = set()
+        sym: Hashable | None = None
+        for atom in value:
+            if isinstance(atom, Unknown):
+                known = state.fact(atom.sym)
+                verdicts.add(known)
+                sym = atom.sym if len(value) == 1 else None
+            else:
+                verdicts.add(self._truth_of(atom, state))
+        if len(verdicts) == 1:
+            return verdicts.pop(), sym
+        return None, None
+
+    def _truth_of(self, atom: Atom, state: State) -> bool | None:
+        match atom:
+            case Const(value=value):
+                return bool(value)
+            case Ref():
+                found = state.get(atom)
+                if isinstance(found, Sequence):
+                    return None if found.items is None or found.open else bool(found.items)
+                if isinstance(found, Mapping_):
+                    return bool(found.items) if found.exact else None
+                return None if isinstance(found, Instance) and self.user_method(found, "__len__", state) else True
+            case Rank() | Tensor():
+                return None
+        return True
+
+    def _for(self, node: ir.For, state: State, frame: Frame) -> list[State]:
+        done: list[State] = []
+        for current, iterable in self.eval(node.iter, state, frame):
+            for after, rounds in self.iterate(iterable, current, frame, Site(frame.module, node.iter.ordinal)):
+                done.extend(self._rounds(node, rounds, after, iterable, frame))
+        return merge(done)
+
+    def _rounds(
+        self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame
+    ) -> list[State]:
+        outer_breaks, outer_continues = frame.breaks, frame.continues
+        frame.breaks, frame.continues = [], []
+        left: list[State] = []
+        states = [state]
+        was_second = state.second_round
+        for i, value in enumerate(rounds):
+            ready: list[State] = []
+            for current in states:
+                current.second_round = was_second or i > 0
+                ready.extend(self.assign(node.target, value, current, frame, node.ordinal))
+            states = self.block(node.body, merge(ready), frame)
+            states = merge([*states, *frame.continues])
+            frame.continues = []
+            left.extend(frame.breaks)
+            frame.breaks = []
+            if not states:
+                break
+        frame.breaks, frame.continues = outer_breaks, outer_continues
+        states = self.block(node.orelse, states, frame)
+        for current in (*states, *left):
+            current.second_round = was_second
+        return merge([*states, *left])
+
+    def _while(self, node: ir.While, state: State, frame: Frame) -> list[State]:
+        outer_breaks, outer_continues = frame.breaks, frame.continues
+        frame.breaks, frame.continues = [], []
+        left: list[State] = []
+        finished: list[State] = []
+        was_second = state.second_round
+        states = [state]
+        for i in range(ROUNDS):
+            entering: list[State] = []
+            for current in states:
+                current.second_round = was_second or i > 0
+                yes, no = self.branch(node.test, current, frame)
+                entering.extend(yes)
+                if i > 0 or not yes:
+                    finished.extend(no)
+            states = self.block(node.body, merge(entering), frame)
+            states = merge([*states, *frame.continues])
+            frame.continues = []
+            left.extend(frame.breaks)
+            frame.breaks = []
+        frame.breaks, frame.continues = outer_breaks, outer_continues
+        endless = isinstance(node.test, ir.Const) and bool(node.test.value)
+        after = finished if endless else self.block(node.orelse, merge([*states, *finished]), frame)
+        for current in (*after, *left):
+            current.second_round = was_second
+        return merge([*after, *left])
+
+    def _break(self, node: ir.Break, state: State, frame: Frame) -> list[State]:
+        frame.breaks.append(state)
+        return []
+
+    def _continue(self, node: ir.Continue, state: State, frame: Frame) -> list[State]:
+        frame.continues.append(state)
+        return []
+
+    def _try(self, node: ir.Try, state: State, frame: Frame) -> list[State]:
+        outer = frame.raises
+        frame.raises = []
+        frame.tries += 1 if node.handlers else 0
+        after = self.block(node.body, [state], frame)
+        frame.tries -= 1 if node.handlers else 0
+        raised, frame.raises = frame.raises, outer
+        after = self.block(node.orelse, after, frame)
+        for current, exception in raised:
+            after.extend(self._handle(node.handlers, current, exception, frame))
+        after = merge(after)
+        if not node.final:
+            return after
+        return self._finally(node.final, after, frame)
+
+    def _handle(
+        self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, frame: Frame
+    ) -> list[State]:
+        for handler in handlers:
+            if not self._catches(handler, raised, state, frame):
+                continue
+            if handler.name is not None:
+                self.bind(handler.name, unknown("exception", frame.module), state, frame)
+            frame.handling.append(raised)
+            before = len(frame.raises)
+            after = self.block(handler.body, [state], frame)
+            frame.handling.pop()
+            again = any(r.outcome is raised.outcome for _, r in frame.raises[before:])
+            if raised.outcome is not None and not again:
+                self.emit(replace(raised.outcome, caught=True))
+            return after
+        frame.raises.append((state, raised))
+        return []
+
+    def _catches(self, handler: ir.Handler, raised: Raised, state: State, frame: Frame) -> bool:
+        if handler.type is None:
+            return True
+        names = {"Exception", "BaseException", *raised.names}
+        kinds = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
+        return any(_last_name(kind) in names for kind in kinds)
+
+    def _finally(self, final: tuple[ir.Stmt, ...], states: list[State], frame: Frame) -> list[State]:
+        leaving = frame.returns
+        frame.returns = []
+        for current, value in leaving:
+            for after in self.block(final, [current], frame):
+                frame.returns.append((after, value))
+        return self.block(final, states, frame)
+
+    def _with(self, node: ir.With, state: State, frame: Frame) -> list[State]:
+        states = [state]
+        entered: list[list[tuple[Value, int]]] = []
+        managers: list[tuple[ir.Expr, Value]] = []
+        for expr, target in node.items:
+            following: list[State] = []
+            for current in states:
+                for after, manager in self.eval(expr, current, frame):
+                    managers.append((expr, manager))
+                    site = Site(frame.module, expr.ordinal)
+                    for last, value in self.enter(manager, after, frame, site):
+                        if target is None:
+                            following.append(last)
+                        else:
+                            following.extend(self.assign(target, value, last, frame, node.ordinal))
+            states = merge(following)
+        del entered
+        returned = len(frame.returns)
+        states = self.block(node.body, states, frame)
+        for expr, manager in reversed(managers[-len(node.items) :]):
+            site = Site(frame.module, expr.ordinal)
+            states = [s for c in states for s in self.leave(manager, c, frame, site)]
+            for i in range(returned, len(frame.returns)):
+                after, value = frame.returns[i]
+                left = self.leave(manager, after, frame, site)
+                if left:
+                    frame.returns[i] = (left[0], value)
+        return states
+
+    def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``manager.__enter__()``; a manager nobody knows enters as itself."""
+        return self._manage(manager, "__enter__", state, frame, site, manager)
+
+    def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``manager.__exit__(None, None, None)``."""
+        return [s for s, _ in self._manage(manager, "__exit__", state, frame, site, NONE)]
+
+    def _manage(
+        self, manager: Value, method: str, state: State, frame: Frame, site: Site, default: Value
+    ) -> Results:
+        result: Results = []
+        for i, atom in enumerate(manager):
+            current = state if i == len(manager) - 1 else state.clone()
+            if isinstance(atom, Ref) and isinstance(found := current.get(atom), Generator):
+                if method == "__enter__":
+                    result.extend(self.consume(atom, found, current, frame))
+                else:
+                    result.append((current, default))
+                continue
+            if isinstance(atom, Ref) and isinstance(found := current.get(atom), Instance):
+                function = self.user_method(found, method, current)
+                if function is not None:
+                    args = [] if method == "__enter__" else [NONE, NONE, NONE]
+                    result.extend(self.call_value((Bound(function, atom),), args, {}, current, frame, site))
+                    continue
+            path = self._method_path(atom, method, current)
+            call = None if path is None else self._library_call(path, current, frame, site, [])
+            if call is None:
+                result.append((current, default if default is not manager else (atom,)))
+                continue
+            call.receiver = atom
+            result.extend(self.library_call(call))
+        return result or [(state, default)]
+
+    def _function_def(self, node: ir.FunctionDef, state: State, frame: Frame) -> list[State]:
+        result: list[State] = []
+        for current, closure in self._closure(node.function, state, frame):
+            values: Results = [(current, (closure,))]
+            for decorator in reversed(node.decorators):
+                values = [r for s, v in values for r in self._decorate(decorator, v, s, frame)]
+            for after, value in values:
+                self.bind(node.function.name, value, after, frame)
+                result.append(after)
+        return result
+
+    def _closure(self, function: ir.Function, state: State, frame: Frame) -> list[tuple[State, Ref]]:
+        defaults: list[tuple[str, Value]] = []
+        current = state
+        for param in function.params:
+            if param.default is not None:
+                found = self.eval(param.default, current, frame)
+                if found:
+                    current, value = found[0]
+                    defaults.append((param.name, value))
+        owner = frame.scope if self._is_class_scope(frame.scope, current) else None
+        scope = frame.scope
+        made = Closure(function, scope, frame.module, tuple(defaults), owner=owner)
+        return [(current, current.new(("def", frame.module, function.ordinal), made))]
+
+    def _is_class_scope(self, scope: Ref, state: State) -> bool:
+        found = state.get(scope)
+        return isinstance(found, Scope) and found.kind == "class"
+
+    def _decorate(self, decorator: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
+        result: Results = []
+        for current, function in self.eval(decorator, state, frame):
+            atom = only(function)
+            kind = _METHOD_KINDS.get(atom.path) if isinstance(atom, Lib) else None
+            closure = only(value)
+            if kind is not None and isinstance(closure, Ref) and isinstance(found := current.get(closure), Closure):
+                current.put(closure, replace(found, kind=kind))
+                result.append((current, value))
+            elif isinstance(atom, Ref) and isinstance(current.get(atom), Closure | Class):
+                site = Site(frame.module, decorator.ordinal)
+                made = self.call_value(function, [value], {}, current, frame, site)
+                result.extend((s, v if not all(isinstance(a, Unknown) for a in v) else value) for s, v in made)
+            elif isinstance(atom, Lib) and self.library.decorates(atom.path):
+                site = Site(frame.module, decorator.ordinal)
+                result.extend(self.call_value(function, [value], {}, current, frame, site))
+            else:
+                result.append((current, value))
+        return result
+
+    def _class_def(self, node: ir.ClassDef, state: State, frame: Frame) -> list[State]:
+        site = Site(frame.module, node.ordinal)
+        bases: list[Value] = []
+        states = [state]
+        for arg in node.bases:
+            if arg.keyword is not None or arg.star:
+                continue
+            found = self.eval(arg.value, states[0], frame)
+            if found:
+                states = [found[0][0]]
+                bases.append(found[0][1])
+        current = states[0]
+        scope = current.new(("class", frame.module, node.ordinal), Scope({}, frame.scope, frame.module, "class"))
+        inner = Frame(scope, frame.module, raises=frame.raises, tries=frame.tries)
+        after = self.block(node.body, [current], inner)
+        result: list[State] = []
+        is_dataclass = any(_last_name(d) in _DATACLASS for d in node.decorators)
+        for last in after:
+            fields = tuple(self._fields(node.body, scope, last)) if is_dataclass else ()
+            made = Class(node.name, node.qualname, frame.module, tuple(bases), scope, site, fields, is_dataclass)
+            ref = last.new(("classobj", frame.module, node.ordinal), made)
+            self._own_methods(scope, ref, last)
+            values: Results = [(last, (ref,))]
+            for decorator in reversed(node.decorators):
+                if not is_dataclass:
+                    values = [r for s, v in values for r in self._decorate(decorator, v, s, frame)]
+            for final, value in values:
+                self.bind(node.name, value, final, frame)
+                result.append(final)
+        return result
+
+    def _fields(self, body: tuple[ir.Stmt, ...], scope: Ref, state: State) -> Iterable[tuple[str, Value | None]]:
+        found = state.get(scope)
+        variables = found.variables if isinstance(found, Scope) else {}
+        for statement in body:
+            match statement:
+                case ir.Declare(target=ir.Name(id=name)):
+                    yield name, None
+                case ir.Assign(targets=(ir.Name(id=name),)):
+                    yield name, variables.get(name)
+
+    def _own_methods(self, scope: Ref, owner: Ref, state: State) -> None:
+        found = state.get(scope)
+        if not isinstance(found, Scope):
+            return
+        for value in found.variables.values():
+            for atom in value:
+                if isinstance(atom, Ref) and isinstance(method := state.get(atom), Closure):
+                    state.put(atom, replace(method, owner=owner))
+
+    def _import(self, node: ir.Import, state: State, frame: Frame) -> list[State]:
+        states = [state]
+        for dotted, alias in node.names:
+            following: list[State] = []
+            for current in states:
+                following.extend(self._import_one(dotted, alias, current, frame, node.ordinal))
+            states = following
+        return states
+
+    def _import_one(
+        self, dotted: str, alias: str | None, state: State, frame: Frame, ordinal: int
+    ) -> list[State]:
+        home = self.program.resolve(frame.module, dotted, 0)
+        if home is None:
+            states = self._library_import(dotted, state, frame, ordinal)
+            value: Value = (Lib(self.library.canonical(dotted)),) if alias else (Lib(dotted.split(".")[0]),)
+            for current in states:
+                self.bind(alias or dotted.split(".")[0], value, current, frame)
+            return states
+        result: list[State] = []
+        for current, module in self.load(home, state, frame, ordinal):
+            if alias is None and "." in dotted:
+                root = self.program.resolve(frame.module, dotted.split(".")[0], 0)
+                for after, top in self.load(root, current, frame, ordinal) if root else [(current, module)]:
+                    self.bind(dotted.split(".")[0], top, after, frame)
+                    result.append(after)
+                continue
+            self.bind(alias or dotted, module, current, frame)
+            result.append(current)
+        return result
+
+    def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
+        """Importing some libraries does something; each prefix of the name is imported."""
+        parts = dotted.split(".")
+        states = [state]
+        for i in range(1, len(parts) + 1):
+            path = f"import {'.'.join(parts[:i])}"
+            site = Site(frame.module, ordinal)
+            following: list[State] = []
+            for current in states:
+                call = self._library_call(path, current, frame, site, [])
+                following.extend([current] if call is None else [s for s, _ in self.library_call(call)])
+            states = following
+        return states
+
+    def _import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
+        home = self.program.resolve(frame.module, node.module, node.level)
+        if home is None:
+            return self._library_import_from(node, state, frame)
+        result: list[State] = []
+        for current, module in self.load(home, state, frame, node.ordinal):
+            if node.names is None:
+                self._star(module, current, frame)
+                result.append(current)
+                continue
+            states = [current]
+            for name, alias in node.names:
+                states = [
+                    s for c in states for s in self._from_module(home, module, name, alias, c, frame, node.ordinal)
+                ]
+            result.extend(states)
+        return result
+
+    def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
+        if node.level:
+            for name, alias in node.names or ():
+                self.bind(alias or name, unknown("import", node.module, name), state, frame)
+            return [state]
+        states = self._library_import(node.module, state, frame, node.ordinal)
+        for name, alias in node.names or ():
+            path = f"{node.module}.{name}"
+            if self.library.is_imported_module(path):
+                states = [s for c in states for s in self._library_import(path, c, frame, node.ordinal)]
+            for current in states:
+                self.bind(alias or name, (Lib(self.library.canonical(path)),), current, frame)
+        if node.names is None:
+            for current in states:
+                for name in self.library.exports(node.module):
+                    self.bind(name, (Lib(self.library.canonical(f"{node.module}.{name}")),), current, frame)
+        return states
+
+    def _star(self, module: Value, state: State, frame: Frame) -> None:
+        atom = only(module)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Scope):
+            for name, value in found.variables.items():
+                if not name.startswith("_"):
+                    self.bind(name, value, state, frame)
+
+    def _from_module(
+        self, home: str, module: Value, name: str, alias: str | None, state: State, frame: Frame, ordinal: int
+    ) -> list[State]:
+        atom = only(module)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Scope) and name in found.variables:
+            self.bind(alias or name, found.variables[name], state, frame)
+            return [state]
+        if self.program.has_child(home, name):
+            result = []
+            for current, child in self.load(f"{home}.{name}", state, frame, ordinal):
+                self.bind(alias or name, child, current, frame)
+                result.append(current)
+            return result
+        self.bind(alias or name, unknown("import", home, name), state, frame)
+        return [state]
+
+    def load(self, name: str, state: State, frame: Frame, ordinal: int) -> Results:
+        """Import a module of the project: its packages first, its top level once per process."""
+        states = [state]
+        parts = name.split(".")
+        for i in range(1, len(parts)):
+            package = ".".join(parts[:i])
+            if self.program.module(package) is not None:
+                states = [s for c in states for s, _ in self._load_one(package, c, frame, ordinal)]
+        return [r for c in states for r in self._load_one(name, c, frame, ordinal)]
+
+    def _load_one(self, name: str, state: State, frame: Frame, ordinal: int) -> Results:
+        ref = Ref(("module", name))
+        if state.get(ref) is not None:
+            return [(state, (ref,))]
+        module = self.program.module(name)
+        if module is None:
+            return [(state, unknown("module", name))]
+        before = state.stack
+        state.stack = self.chain(state, Site(frame.module, ordinal), f"imports {name}")
+        result: Results = []
+        for after in self.run_module(module, name, state, frame):
+            after.stack = before
+            result.append((after, (ref,)))
+        return result
+
+    def run_module(self, module: ir.Module, dunder_name: str, state: State, frame: Frame | None = None) -> list[State]:
+        """Run the top level of a module in this process."""
+        ref = Ref(("module", module.name))
+        variables: dict[str, Value] = {"__name__": const(dunder_name), "__file__": unknown("file", module.name)}
+        state.put(ref, Scope(variables, None, module.name, "module"))
+        inner = Frame(ref, module.name)
+        if frame is not None:
+            inner.raises = frame.raises
+            inner.tries = frame.tries
+        if len(self._active) > MOST_DEPTH:
+            self.cut = self.cut or "imports nested too deeply"
+            return [state]
+        self._active.append(-1)
+        states = self.block(module.body, [state], inner)
+        self._active.pop()
+        if frame is None:
+            self.uncaught = inner.raises
+        return states
+
+    uncaught: list[tuple[State, Raised]] = []
+
+    def _scoping(self, node: ir.Scoping, state: State, frame: Frame) -> list[State]:
+        found = state.get(frame.scope)
+        if isinstance(found, Scope) and found.kind != "module":
+            outside = {**found.outside, **dict.fromkeys(node.names, node.kind)}
+            state.put(frame.scope, replace(found, outside=outside, variables=dict(found.variables)))
+        return [state]
+
+    def _delete(self, node: ir.Delete, state: State, frame: Frame) -> list[State]:
+        states = [state]
+        for target in node.targets:
+            match target:
+                case ir.Name(id=name):
+                    for current in states:
+                        self.bind(name, unknown("deleted", frame.module, node.ordinal), current, frame)
+                case ir.Sub(value=base, index=index):
+                    site = Site(frame.module, node.ordinal)
+                    states = [
+                        s
+                        for c in states
+                        for after, owner in self.eval(base, c, frame)
+                        for last, key in self.eval(index, after, frame)
+                        for s in self._delete_item(owner, key, last, frame, site)
+                    ]
+        return states
+
+    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        for atom in owner:
+            path = self._method_path(atom, "__delitem__", state)
+            call = None if path is None else self._library_call(path, state, frame, site, [key])
+            if call is not None:
+                return [s for s, _ in self.library_call(call)]
+        return [state]
+
+    def _raise(self, node: ir.Raise, state: State, frame: Frame) -> list[State]:
+        if node.exc is None and frame.handling:
+            frame.raises.append((state, frame.handling[-1]))
+            return []
+        name = "Exception" if node.exc is None else _raised_name(node.exc)
+        outcome = None
+        if frame.handling and node.exc is not None:
+            outcome = frame.handling[-1].outcome
+        frame.raises.append((state, Raised(outcome, (name,))))
+        return []
+
+    def _assert(self, node: ir.Assert, state: State, frame: Frame) -> list[State]:
+        yes, _ = self.branch(node.test, state, frame)
+        return yes
+
+    def _match(self, node: ir.Match, state: State, frame: Frame) -> list[State]:
+        result: list[State] = []
+        for current, subject in self.eval(node.subject, state, frame):
+            result.extend(self._cases(node.cases, subject, current, frame))
+        return result
+
+    def _cases(
+        self, cases: tuple[ir.Case, ...], subject: Value, state: State, frame: Frame
+    ) -> list[State]:
+        result: list[State] = []
+        remaining: list[State] = [state]
+        for case in cases:
+            following: list[State] = []
+            for current in remaining:
+                verdict: bool | None = None
+                if case.irrefutable:
+                    verdict = True
+                elif case.value is not None and case.guard is None:
+                    found = self.eval(case.value, current, frame)
+                    if found:
+                        equal = constant(operators.compare("==", subject, found[0][1], ("case",)))
+                        verdict = equal if isinstance(equal, bool) else None
+                if verdict is not False:
+                    taken = current if verdict else current.clone()
+                    for name in case.binds:
+                        self.bind(name, subject, taken, frame)
+                    result.extend(self.block(case.body, [taken], frame))
+                if verdict is not True:
+                    following.append(current)
+            remaining = following
+        return merge([*result, *remaining])
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """The values of an expression, with the states in which it has them."""
+        if isinstance(node, ir.Call | ir.Attr | ir.Sub):
+            return self._spine(node, state, frame)
+        return _EXPRESSIONS[type(node)](self, node, state, frame)
+
+    def eval_all(self, nodes: Iterable[ir.Expr], state: State, frame: Frame) -> list[tuple[State, list[Value]]]:
+        """Several expressions, left to right."""
+        results: list[tuple[State, list[Value]]] = [(state, [])]
+        for node in nodes:
+            following: list[tuple[State, list[Value]]] = []
+            for current, values in results:
+                for after, value in self.eval(node, current, frame):
+                    following.append((after, [*values, value]))
+            results = following
+        return results
+
+    def _spine(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """``a.b(c)[d]``: from the root outwards, in a loop."""
+        links: list[ir.Call | ir.Attr | ir.Sub] = []
+        while isinstance(node, ir.Call | ir.Attr | ir.Sub):
+            links.append(node)
+            node = node.func if isinstance(node, ir.Call) else node.value
+        results = self.eval(node, state, frame)
+        for link in reversed(links):
+            results = [r for s, v in results for r in self._link(link, v, s, frame)]
+            if len(results) > 4:
+                results = _merge_results(results)
+        return results
+
+    def _link(self, link: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
+        site = Site(frame.module, link.ordinal)
+        match link:
+            case ir.Attr(attr=attr):
+                return self.attribute(value, attr, state, frame, site)
+            case ir.Sub(index=index):
+                return [
+                    r
+                    for after, key in self.eval(index, state, frame)
+                    for r in self.item(value, key, after, frame, site)
+                ]
+            case ir.Call():
+                return self._apply(link, value, state, frame, False)
+        return [(state, value)]
+
+    def _call(self, node: ir.Call, state: State, frame: Frame, statement: bool) -> Results:
+        return [r for s, f in self.eval(node.func, state, frame) for r in self._apply(node, f, s, frame, statement)]
+
+    def _apply(self, node: ir.Call, function: Value, state: State, frame: Frame, statement: bool) -> Results:
+        result: Results = []
+        site = Site(frame.module, node.ordinal)
+        atom = only(function)
+        if isinstance(atom, Lib) and atom.path == "builtins.super" and not node.args:
+            if frame.owner is not None and frame.receiver is not None:
+                return [(state, (Super(frame.owner, frame.receiver),))]
+        for current, values in self.eval_all([a.value for a in node.args], state, frame):
+            args, kwargs, is_open = self._arguments(node, values, current)
+            result.extend(self.call_value(function, args, kwargs, current, frame, site, is_open, statement))
+        return result
+
+    def _arguments(
+        self, node: ir.Call, values: list[Value], state: State
+    ) -> tuple[list[Value], dict[str, Value], bool]:
+        args: list[Value] = []
+        kwargs: dict[str, Value] = {}
+        is_open = False
+        for arg, value in zip(node.args, values, strict=True):
+            if arg.star == "*":
+                exact = self.exact_items(value, state)
+                is_open = is_open or exact is None
+                args.extend(exact or [])
+            elif arg.star == "**":
+                found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+                if isinstance(found, Mapping_):
+                    kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
+                    is_open = is_open or not found.exact
+                else:
+                    is_open = True
+            elif arg.keyword is not None:
+                kwargs[arg.keyword] = value
+            else:
+                args.append(value)
+        return args, kwargs, is_open
+
+    def call_value(
+        self,
+        function: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+        statement: bool = False,
+    ) -> Results:
+        """Call each alternative of a value."""
+        result: Results = []
+        for i, atom in enumerate(function):
+            current = state if i == len(function) - 1 else state.clone()
+            result.extend(self._call_atom(atom, list(args), dict(kwargs), current, frame, site, is_open, statement))
+        return result
+
+    def _call_atom(
+        self,
+        atom: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+        statement: bool,
+    ) -> Results:
+        match atom:
+            case Lib(path=path):
+                call = self._library_call(path, state, frame, site, args, kwargs, is_open, statement)
+                if call is None:
+                    return self.behaviours.unmodelled(self, path, args, kwargs, state, frame, site)
+                return self.library_call(call)
+            case Bound(function=Lib(path=path), receiver=receiver):
+                call = self._library_call(path, state, frame, site, args, kwargs, is_open, statement)
+                if call is None:
+                    return self.behaviours.unmodelled_method(self, path, receiver, args, kwargs, state, frame, site)
+                call.receiver = receiver
+                return self.library_call(call)
+            case Bound(function=function, receiver=receiver):
+                return self._call_atom(
+                    function, [(receiver,), *args], kwargs, state, frame, site, is_open, statement
+                )
+            case Partial(function=function, args=first, kwargs=given):
+                merged = {**dict(given), **kwargs}
+                return self.call_value(function, [*first, *args], merged, state, frame, site, is_open, statement)
+            case Ref():
+                return self._call_ref(atom, args, kwargs, state, frame, site, is_open)
+        return [(state, unknown("call", site, state.process.identity, len(state.facts)))]
+
+    def _call_ref(
+        self,
+        ref: Ref,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        found = state.get(ref)
+        match found:
+            case Closure():
+                return self.call_closure(ref, found, args, kwargs, state, frame, site, is_open)
+            case Class():
+                return self.instantiate(ref, found, args, kwargs, state, frame, site, is_open)
+            case Instance():
+                method = self.user_method(found, "__call__", state)
+                if method is not None:
+                    return self._call_atom(method, [(ref,), *args], kwargs, state, frame, site, is_open, False)
+                base = self.library_base(found.cls, state)
+                path = None if base is None else f"{base}.__call__"
+            case Thing(type=kind):
+                path = f"{kind}.__call__"
+            case _:
+                path = None
+        call = None if path is None else self._library_call(path, state, frame, site, args, kwargs, is_open)
+        if call is None:
+            return [(state, unknown("call", site, state.process.identity))]
+        call.receiver = ref
+        return self.library_call(call)
+
+    def _library_call(
+        self,
+        path: str,
+        state: State,
+        frame: Frame,
+        site: Site,
+        args: list[Value],
+        kwargs: dict[str, Value] | None = None,
+        is_open: bool = False,
+        statement: bool = False,
+    ) -> Call | None:
+        spec = self.library.function(path)
+        if spec is None:
+            return None
+        return Call(state, frame, site, path, spec, args, kwargs or {}, None, is_open, statement)
+
+    def library_call(self, call: Call) -> Results:
+        """Do what the model of a function says."""
+        return self.behaviours.perform(self, call)
+
+    def call_closure(
+        self,
+        ref: Ref,
+        closure: Closure,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+    ) -> Results:
+        """Call a user function."""
+        function = closure.function
+        self.entered.add(Site(closure.module, function.ordinal))
+        if self._is_idle(function, args, kwargs, state):
+            return [(state, unknown("result", site, state.process.identity))]
+        if function.ordinal in self._active and self._active.count(function.ordinal) >= RECURSION:
+            return [(state, unknown("recursion", site))]
+        if len(self._active) >= MOST_DEPTH:
+            self.cut = self.cut or "calls nested too deeply"
+            return [(state, unknown("depth", site))]
+        variables = self.bind_arguments(closure, args, kwargs, state, site, is_open)
+        scope = state.new(("frame", closure.module, function.ordinal), Scope(variables, closure.scope, closure.module, "function"))
+        if function.is_generator and not function.is_async:
+            made = Generator(ref, scope, site)
+            return [(state, (state.new(("generator", site), made),))]
+        label = function.name if not function.is_lambda else "a lambda"
+        return self._run_body(closure, scope, args, state, frame, site, f"calls {label}()")
+
+    def _run_body(
+        self, closure: Closure, scope: Ref, args: list[Value], state: State, frame: Frame, site: Site, message: str
+    ) -> Results:
+        function = closure.function
+        before = state.stack
+        state.stack = self.chain(state, site, message)
+        receiver = args[0][0] if args and args[0] and closure.owner is not None else None
+        inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
+        self._active.append(function.ordinal)
+        states = self.block(function.body, [state], inner)
+        self._active.pop()
+        results: Results = [*inner.returns, *((s, NONE) for s in states)]
+        for after, _ in results:
+            after.stack = before
+        if inner.yields and not function.is_generator:
+            return [(s, union(inner.yields)) for s, _ in results]
+        if function.is_generator:
+            element = union(inner.yields)
+            return [(s, element) for s, _ in results]
+        return _merge_results(results)
+
+    def consume(self, ref: Ref, generator: Generator, state: State, frame: Frame) -> Results:
+        """Run a generator at its first consumer; the value is what it yields."""
+        closure = state.get(generator.closure)
+        if not isinstance(closure, Closure):
+            return [(state, unknown("generator", generator.site))]
+        state.put(ref, Sequence("list", None, ()))
+        found = state.get(generator.scope)
+        args: list[Value] = []
+        if isinstance(found, Scope) and closure.owner is not None and closure.function.params:
+            args = [found.variables.get(closure.function.params[0].name, ())]
+        name = closure.function.name
+        results = self._run_body(
+            closure, generator.scope, args, state, frame, generator.site, f"runs the generator {name}()"
+        )
+        for after, element in results:
+            after.put(ref, Sequence("list", None, element))
+        return results
+
+    def _is_idle(self, function: ir.Function, args: list[Value], kwargs: dict[str, Value], state: State) -> bool:
+        """Whether running a function can change nothing that matters."""
+        if function.size <= SMALL or self.program.relevant(function.words):
+            return False
+        return not any(_interesting(a, state) for value in (*args, *kwargs.values()) for a in value)
+
+    def bind_arguments(
+        self,
+        closure: Closure,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        site: Site,
+        is_open: bool,
+    ) -> dict[str, Value]:
+        """Parameters to values; what nothing is given for is its default, else unknown."""
+        variables: dict[str, Value] = {}
+        defaults = dict(closure.defaults)
+        rest = list(args)
+        named = dict(kwargs)
+        for param in closure.function.params:
+            if param.kind is ir.ParamKind.VAR_POSITIONAL:
+                items = tuple(rest) if not is_open else None
+                made = Sequence("tuple", items, union(rest))
+                variables[param.name] = (state.new(("args", site, param.name), made),)
+                rest = []
+            elif param.kind is ir.ParamKind.VAR_KEYWORD:
+                made_map = Mapping_(dict(named), exact=not is_open)
+                variables[param.name] = (state.new(("kwargs", site, param.name), made_map),)
+            elif param.kind is ir.ParamKind.POSITIONAL and rest:
+                variables[param.name] = rest.pop(0)
+                named.pop(param.name, None)
+            elif param.name in named:
+                variables[param.name] = named.pop(param.name)
+            elif param.name in defaults:
+                variables[param.name] = defaults[param.name]
+            else:
+                variables[param.name] = unknown("param", closure.module, closure.function.ordinal, param.name)
+        return variables
+
+    def instantiate(
+        self,
+        ref: Ref,
+        cls: Class,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+    ) -> Results:
+        """Make an instance of a user class and run its ``__init__``."""
+        attributes: dict[str, Value] = {}
+        if cls.is_dataclass:
+            attributes = self._dataclass_attributes(cls, args, kwargs, site)
+        origin = self.chain(state, site, f"makes a {cls.name}")
+        instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
+        made = state.get(instance)
+        assert isinstance(made, Instance)
+        init = self.user_method(made, "__init__", state)
+        if init is not None:
+            results = self._call_atom(init, [(instance,), *args], kwargs, state, frame, site, is_open, False)
+            return [(s, (instance,)) for s, _ in results]
+        base = self.library_base(ref, state)
+        call = None if base is None else self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, is_open)
+        if call is None:
+            return [(state, (instance,))]
+        call.receiver = instance
+        return [(s, (instance,)) for s, _ in self.library_call(call)]
+
+    def _dataclass_attributes(
+        self, cls: Class, args: list[Value], kwargs: dict[str, Value], site: Site
+    ) -> dict[str, Value]:
+        result: dict[str, Value] = {}
+        for i, (name, default) in enumerate(cls.fields):
+            if i < len(args):
+                result[name] = args[i]
+            else:
+                result[name] = kwargs.get(name) or default or unknown("field", site, name)
+        return result
+
+    # -- objects ---------------------------------------------------------------------------------
+
+    def mro(self, cls: Ref, state: State) -> list[Class | str]:
+        """A class and its bases, depth first; library bases by their dotted name."""
+        result: list[Class | str] = []
+        stack: list[Atom] = [cls]
+        while stack and len(result) < 30:
+            atom = stack.pop(0)
+            if isinstance(atom, Lib):
+                result.append(atom.path)
+            elif isinstance(atom, Ref) and isinstance(found := state.get(atom), Class):
+                result.append(found)
+                stack = [a for base in found.bases for a in base] + stack
+        return result
+
+    def library_base(self, cls: Ref, state: State) -> str | None:
+        """The first library class that a user class derives from."""
+        for entry in self.mro(cls, state):
+            if isinstance(entry, str):
+                return entry
+        return None
+
+    def user_method(self, instance: Instance, name: str, state: State, after: Ref | None = None) -> Atom | None:
+        """A function that a user class in the order of resolution defines."""
+        found = self._class_attribute(instance.cls, name, state, after)
+        atom = None if found is None else only(found)
+        return atom if isinstance(atom, Ref | Lib | Partial | Bound) else None
+
+    def _class_attribute(self, cls: Ref, name: str, state: State, after: Ref | None = None) -> Value | None:
+        skip = state.get(after) if after is not None else None
+        for entry in self.mro(cls, state):
+            if skip is not None:
+                if entry is skip or (isinstance(entry, Class) and isinstance(skip, Class) and entry.site == skip.site):
+                    skip = None
+                continue
+            if isinstance(entry, Class) and isinstance(scope := state.get(entry.scope), Scope):
+                if name in scope.variables:
+                    return scope.variables[name]
+        return None
+
+    def attribute(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """``value.name``."""
+        if len(value) == 1:
+            return self._attribute_of(value[0], name, state, frame, site)
+        results: Results = []
+        for i, atom in enumerate(value):
+            current = state if i == len(value) - 1 else state.clone()
+            results.extend(self._attribute_of(atom, name, current, frame, site))
+        return _merge_results(results)
+
+    def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
+        match atom:
+            case Lib(path=path):
+                return self._library_attribute(path, name, state, frame, site)
+            case Ref():
+                return self._object_attribute(atom, name, state, frame, site)
+            case Unknown(sym=sym):
+                path = f"?.{name}"
+                if self.library.function(path) is not None:
+                    return [(state, (Bound(Lib(path), atom),))]
+                return [(state, unknown(sym, ".", name))]
+            case Dev():
+                return [(state, self._device_attribute(atom, name))]
+            case Tensor():
+                return self.behaviours.tensor_attribute(self, atom, name, state, frame, site)
+            case Super(cls=cls, receiver=receiver):
+                return [(state, self._super_attribute(cls, receiver, name, state))]
+            case Const(value=str()):
+                return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
+            case Bound(function=Lib(path=path)):
+                return [(state, (Bound(Lib(f"{path}.{name}"), atom),))]
+        return [(state, unknown("attribute", atom, name))]
+
+    def _device_attribute(self, device: Dev, name: str) -> Value:
+        if name == "type":
+            return const(device.kind)
+        if name == "index":
+            if isinstance(device.index, Rank):
+                return (device.index,)
+            return const(device.index)
+        return unknown("device", name)
+
+    def _super_attribute(self, cls: Ref, receiver: Atom, name: str, state: State) -> Value:
+        found = state.get(receiver) if isinstance(receiver, Ref) else None
+        if isinstance(found, Instance):
+            method = self.user_method(found, name, state, after=cls)
+            if method is not None:
+                return (Bound(method, receiver),)
+            base = self.library_base(found.cls, state)
+            if base is not None:
+                return (Bound(Lib(f"{base}.{name}"), receiver),)
+        return unknown("super", name)
+
+    def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
+        full = self.library.canonical(f"{path}.{name}")
+        call = self._library_call(f"{full}.__get__", state, frame, site, [])
+        if call is not None:
+            return self.library_call(call)
+        if full in self.library.constants:
+            return [(state, const(self.library.constants[full]))]
+        return [(state, (Lib(full),))]
+
+    def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
+        found = state.get(ref)
+        match found:
+            case Instance():
+                return self._instance_attribute(ref, found, name, state, frame, site)
+            case Class():
+                value = self._class_attribute(ref, name, state)
+                if value is not None:
+                    return [(state, self._bind_class_method(value, ref, state))]
+                base = self.library_base(ref, state)
+                if name == "__name__":
+                    return [(state, const(found.name))]
+                return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
+            case Thing():
+                return self._thing_attribute(ref, found, name, state, frame, site)
+            case Scope():
+                if name in found.variables:
+                    return [(state, found.variables[name])]
+                return [(state, unknown("module", found.module, name))]
+            case Sequence(kind=kind):
+                return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]
+            case Mapping_():
+                return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
+            case Generator():
+                return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
+        return [(state, unknown("object", ref.address, name))]
+
+    def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Closure) and found.kind == "classmethod":
+            return (Bound(atom, cls),)
+        return value
+
+    def _instance_attribute(
+        self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        if name in instance.attributes:
+            return [(state, instance.attributes[name])]
+        value = self._class_attribute(instance.cls, name, state)
+        if value is not None:
+            atom = only(value)
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(atom, Ref) and isinstance(found, Closure):
+                if found.kind == "property":
+                    return self._call_atom(atom, [(ref,)], {}, state, frame, site, False, False)
+                if found.kind == "staticmethod":
+                    return [(state, value)]
+                if found.kind == "classmethod":
+                    return [(state, (Bound(atom, instance.cls),))]
+                return [(state, (Bound(atom, ref),))]
+            return [(state, value)]
+        if name == "__class__":
+            return [(state, (instance.cls,))]
+        for entry in self.mro(instance.cls, state):
+            if isinstance(entry, str):
+                path = f"{entry}.{name}"
+                call = self._library_call(f"{path}.__get__", state, frame, site, [])
+                if call is not None:
+                    call.receiver = ref
+                    return self.library_call(call)
+                if self.library.function(path) is not None:
+                    return [(state, (Bound(Lib(path), ref),))]
+        getter = self.user_method(instance, "__getattr__", state)
+        if getter is not None:
+            return self._call_atom(getter, [(ref,), const(name)], {}, state, frame, site, False, False)
+        return [(state, unknown("attribute", ref.address, name))]
+
+    def _thing_attribute(
+        self, ref: Ref, thing: Thing, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        if name in thing.fields:
+            return [(state, thing.fields[name])]
+        path = f"{thing.type}.{name}"
+        call = self._library_call(f"{path}.__get__", state, frame, site, [])
+        if call is not None:
+            call.receiver = ref
+            return self.library_call(call)
+        return [(state, (Bound(Lib(path), ref),))]
+
+    def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
+        """The model's name of a special method of a library value."""
+        match atom:
+            case Lib(path=path):
+                return f"{path}.{method}"
+            case Tensor(type=kind):
+                return f"{kind}.{method}"
+            case Ref():
+                found = state.get(atom)
+                if isinstance(found, Thing):
+                    return f"{found.type}.{method}"
+                if isinstance(found, Instance):
+                    base = self.library_base(found.cls, state)
+                    return None if base is None else f"{base}.{method}"
+        return None
+
+    def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``value[key]``."""
+        results: Results = []
+        for i, atom in enumerate(value):
+            current = state if i == len(value) - 1 else state.clone()
+            results.extend(self._item_of(atom, key, current, frame, site))
+        return _merge_results(results) if len(results) > 1 else results
+
+    def _item_of(self, atom: Atom, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        if isinstance(atom, Ref):
+            found = state.get(atom)
+            if isinstance(found, Instance):
+                method = self.user_method(found, "__getitem__", state)
+                if method is not None:
+                    return self._call_atom(method, [(atom,), key], {}, state, frame, site, False, False)
+            if isinstance(found, Sequence | Mapping_):
+                return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
+            if isinstance(found, Class | Closure):
+                return [(state, (atom,))]
+        path = self._method_path(atom, "__getitem__", state)
+        call = None if path is None else self._library_call(path, state, frame, site, [key])
+        if call is not None:
+            call.receiver = atom
+            return self.library_call(call)
+        if isinstance(atom, Tensor):
+            return self.behaviours.tensor_data(self, atom, "[...]", state, frame, site)
+        if isinstance(atom, Unknown):
+            return [(state, unknown(atom.sym, "[]", key))]
+        return [(state, unknown("item", site, atom))]
+
+    def exact_items(self, value: Value, state: State) -> list[Value] | None:
+        """The items of a sequence whose content is known exactly."""
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Sequence) and found.items is not None and not found.open:
+            return list(found.items)
+        return None
+
+    def elements(self, value: Value, state: State) -> list[Value]:
+        """What iterating a value may give; empty where nothing is known."""
+        result: list[Value] = []
+        for atom in value:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(found, Sequence):
+                result.extend(found.items if found.items is not None else [found.element] if found.element else [])
+            elif isinstance(found, Mapping_):
+                result.extend(const(k) for k in found.items)
+        return result
+
+    def element_of(self, atom: Atom, state: State, sym: Hashable) -> Value:
+        """One element of a value, for unpacking."""
+        match atom:
+            case Ref():
+                found = state.get(atom)
+                if isinstance(found, Sequence):
+                    inner = union(found.items or ()) or found.element
+                    return inner or unknown(sym)
+                if isinstance(found, Thing) and "element" in found.fields:
+                    return found.fields["element"]
+            case Unknown(sym=base):
+                return unknown(base, "[]", sym)
+            case Tensor() | Rank():
+                return (atom,)
+        return unknown(sym)
+
+    def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
+        """The rounds of a loop over a value: at most two, each with the loop variable's value."""
+        atom = only(value)
+        if atom is None:
+            exact = [self.iterate((a,), state.clone(), frame, site) for a in value]
+            rounds = [r for results in exact for _, rs in results for r in rs]
+            joined = union(rounds) or unknown("each", site)
+            return [(state, [joined, joined])]
+        if isinstance(atom, Ref):
+            found = state.get(atom)
+            if isinstance(found, Sequence):
+                if found.items is not None:
+                    return [(state, _two_rounds(list(found.items)))]
+                element = found.element or unknown("each", site)
+                return [(state, [element, element])]
+            if isinstance(found, Mapping_):
+                keys: list[Value] = [const(k) for k in found.items]
+                return [(state, _two_rounds(keys) if found.exact else [*keys[:1], unknown("key", site)])]
+            if isinstance(found, Generator):
+                return [
+                    (s, [v or unknown("each", site)] * 2) for s, v in self.consume(atom, found, state, frame)
+                ]
+            if isinstance(found, Instance):
+                return self._iterate_instance(atom, found, state, frame, site)
+        path = self._method_path(atom, "__iter__", state)
+        call = None if path is None else self._library_call(path, state, frame, site, [])
+        if call is not None:
+            call.receiver = atom
+            return [(s, self._rounds_of(v, s, site)) for s, v in self.library_call(call)]
+        if isinstance(atom, Tensor):
+            return [(s, [v, v]) for s, v in self.behaviours.tensor_data(self, atom, "iteration", state, frame, site)]
+        if isinstance(atom, Unknown):
+            return [(state, [unknown(atom.sym, "each", 0), unknown(atom.sym, "each", 1)])]
+        return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
+
+    def _rounds_of(self, value: Value, state: State, site: Site) -> list[Value]:
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Sequence) and found.items is not None:
+            return _two_rounds(list(found.items))
+        element = union(self.elements(value, state)) or unknown("each", site)
+        return [element, element]
+
+    def _iterate_instance(
+        self, ref: Ref, instance: Instance, state: State, frame: Frame, site: Site
+    ) -> list[tuple[State, list[Value]]]:
+        method = self.user_method(instance, "__iter__", state)
+        if method is not None:
+            result: list[tuple[State, list[Value]]] = []
+            for after, value in self._call_atom(method, [(ref,)], {}, state, frame, site, False, False):
+                if value == (ref,):
+                    result.extend(self._next_rounds(ref, instance, after, frame, site))
+                else:
+                    result.extend(self.iterate(value, after, frame, site))
+            return result
+        getter = self.user_method(instance, "__getitem__", state)
+        if getter is not None:
+            results = self._call_atom(getter, [(ref,), EACH], {}, state, frame, site, False, False)
+            return [(s, [v, v]) for s, v in results]
+        return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
+
+    def _next_rounds(
+        self, ref: Ref, instance: Instance, state: State, frame: Frame, site: Site
+    ) -> list[tuple[State, list[Value]]]:
+        method = self.user_method(instance, "__next__", state)
+        if method is None:
+            return [(state, [unknown("each", site, 0)] * 2)]
+        results = self._call_atom(method, [(ref,)], {}, state, frame, site, False, False)
+        return [(s, [v, v]) for s, v in results]
+
+    # -- simple expressions ------------------------------------------------------------------------
+
+    def _const(self, node: ir.Const, state: State, frame: Frame) -> Results:
+        value = node.value
+        return [(state, const(value) if isinstance(value, Hashable) else unknown("constant", node.ordinal))]
+
+    def _name(self, node: ir.Name, state: State, frame: Frame) -> Results:
+        value = self.lookup(node.id, state, frame.scope)
+        if value is not None:
+            return [(state, value)]
+        if self.library.is_builtin(node.id):
+            return [(state, (Lib(f"builtins.{node.id}"),))]
+        return self.behaviours.missing_name(self, node.id, state, frame, Site(frame.module, node.ordinal))
+
+    def lookup(self, name: str, state: State, scope: Ref | None) -> Value | None:
+        """A variable, from the inside out; class bodies are seen only from themselves."""
+        first = True
+        while scope is not None:
+            found = state.get(scope)
+            if not isinstance(found, Scope):
+                return None
+            if name in found.variables and (first or found.kind != "class"):
+                return found.variables[name]
+            first = False
+            scope = found.parent
+        return None
+
+    def _bool(self, node: ir.Bool, state: State, frame: Frame) -> Results:
+        done: Results = []
+        going: Results = [(state, ())]
+        for i, part in enumerate(node.values):
+            last = i == len(node.values) - 1
+            following: Results = []
+            for current, _ in going:
+                for after, value in self.eval(part, current, frame):
+                    if last:
+                        done.append((after, value))
+                        continue
+                    truth, sym = self.truth(value, after)
+                    stops = node.op == "or"
+                    if truth is None:
+                        other = after.clone()
+                        if sym is not None:
+                            after.assume(sym, not stops)
+                            other.assume(sym, stops)
+                        done.append((other, const(stops) if sym is not None else value))
+                        following.append((after, value))
+                    elif truth is stops:
+                        done.append((after, value))
+                    else:
+                        following.append((after, value))
+            going = following
+        return _merge_results(done)
+
+    def _not(self, node: ir.Not, state: State, frame: Frame) -> Results:
+        yes, no = self.branch(node.value, state, frame)
+        return [*((s, const(False)) for s in yes), *((s, const(True)) for s in no)]
+
+    def _compare(self, node: ir.Compare, state: State, frame: Frame) -> Results:
+        results: Results = []
+        for after, (left, right) in self.eval_all((node.left, node.right), state, frame):
+            atom = only(right)
+            if node.op in ("in", "not in") and atom is not None:
+                path = self._method_path(atom, "__contains__", after)
+                site = Site(frame.module, node.ordinal)
+                call = None if path is None else self._library_call(path, after, frame, site, [left])
+                if call is not None:
+                    for last, value in self.library_call(call):
+                        results.append((last, operators.negate(value) if node.op == "not in" else value))
+                    continue
+                found = after.get(atom) if isinstance(atom, Ref) else None
+                known = operators.contains(found, left)
+                if known is not None:
+                    results.append((after, const(known if node.op == "in" else not known)))
+                    continue
+            results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
+        return results
+
+    def _bin(self, node: ir.Bin, state: State, frame: Frame) -> Results:
+        results: Results = []
+        parts = (node.first, *(e for _, e in node.rest))
+        for after, values in self.eval_all(parts, state, frame):
+            result = values[0]
+            alive: list[State] = [after]
+            for i, (op, _) in enumerate(node.rest):
+                right = values[i + 1]
+                tensor = _tensor_of(result) or _tensor_of(right)
+                if tensor is not None:
+                    site = Site(frame.module, node.ordinal)
+                    data = self.behaviours.tensor_data(self, tensor, "arithmetic", after, frame, site)
+                    if not data:
+                        alive = []
+                        break
+                    result = (tensor,)
+                    continue
+                result = self._combine(op, result, right, after, frame, node.ordinal)
+            results.extend((s, result) for s in alive)
+        return results
+
+    def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
+        one, two = only(left), only(right)
+        first = state.get(one) if isinstance(one, Ref) else None
+        second = state.get(two) if isinstance(two, Ref) else None
+        if isinstance(first, Sequence) and op == "+" and isinstance(second, Sequence):
+            made = operators.concatenate(first, second)
+            return (state.new(("concat", frame.module, ordinal), made),)
+        if isinstance(first, Sequence) and op == "*":
+            made = operators.repeat(first, right)
+            return (state.new(("repeat", frame.module, ordinal), made),)
+        return operators.binary(op, left, right, ("bin", frame.module, ordinal))
+
+    def _unary(self, node: ir.Unary, state: State, frame: Frame) -> Results:
+        results: Results = []
+        for after, value in self.eval(node.value, state, frame):
+            found = constant(value)
+            if node.op == "-" and isinstance(found, int | float) and not isinstance(found, bool):
+                results.append((after, const(-found)))
+            elif (tensor := _tensor_of(value)) is not None:
+                site = Site(frame.module, node.ordinal)
+                results.extend(self.behaviours.tensor_data(self, tensor, "arithmetic", after, frame, site))
+            else:
+                results.append((after, unknown("unary", frame.module, node.ordinal)))
+        return results
+
+    def _if_exp(self, node: ir.IfExp, state: State, frame: Frame) -> Results:
+        yes, no = self.branch(node.test, state, frame)
+        results: Results = []
+        for current in yes:
+            results.extend(self.eval(node.body, current, frame))
+        for current in no:
+            results.extend(self.eval(node.orelse, current, frame))
+        return _merge_results(results)
+
+    def _display(self, node: ir.Display, state: State, frame: Frame) -> Results:
+        results: Results = []
+        plain = [i.value if isinstance(i, ir.Star) else i for i in node.items]
+        for after, values in self.eval_all(plain, state, frame):
+            items: list[Value] | None = []
+            loose: list[Value] = []
+            for item, value in zip(node.items, values, strict=True):
+                spread = [value] if not isinstance(item, ir.Star) else self.exact_items(value, after)
+                loose.extend(spread if spread is not None else self.elements(value, after))
+                items = None if items is None or spread is None else [*items, *spread]
+            exact = None if items is None else tuple(items)
+            made = Sequence(node.kind, exact, () if exact is not None else union(loose))
+            results.append((after, (after.new(("display", frame.module, node.ordinal), made),)))
+        return results
+
+    def _dict_display(self, node: ir.DictDisplay, state: State, frame: Frame) -> Results:
+        results: Results = []
+        parts = [e for key, value in node.items for e in ((key, value) if key is not None else (value,))]
+        for after, values in self.eval_all(parts, state, frame):
+            queue = list(values)
+            made = Mapping_({})
+            for key, _ in node.items:
+                if key is None:
+                    spread = queue.pop(0)
+                    atom = only(spread)
+                    found = after.get(atom) if isinstance(atom, Ref) else None
+                    if isinstance(found, Mapping_):
+                        items = {**made.items, **found.items}
+                        made = Mapping_(items, union([made.element, found.element]), made.exact and found.exact)
+                    else:
+                        made = replace(made, exact=False)
+                    continue
+                made = operators.with_key(made, queue.pop(0), queue.pop(0))
+            results.append((after, (after.new(("dict", frame.module, node.ordinal), made),)))
+        return results
+
+    def _comprehension(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
+        scope = state.new(
+            ("comprehension", frame.module, node.ordinal), Scope({}, frame.scope, frame.module, "function")
+        )
+        inner = Frame(
+            scope, frame.module, frame.function, frame.owner, frame.receiver, raises=frame.raises, tries=frame.tries
+        )
+        produced: list[Value] = []
+        keys: list[Value] = []
+        states, exact = self._clauses(node, 0, state, inner, produced, keys)
+        results: Results = []
+        for after in merge(states):
+            if node.kind == "dict":
+                items: dict[Hashable, Value] = {}
+                known = exact
+                for key, value in zip(keys, produced, strict=False):
+                    found = constant(key)
+                    if found is ...:
+                        known = False
+                    else:
+                        items[found] = value
+                made_map = Mapping_(items if known else {}, () if known else union(produced), known)
+                results.append((after, (after.new(("comp", frame.module, node.ordinal), made_map),)))
+                continue
+            kind = "list" if node.kind == "generator" else node.kind
+            listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= ROUNDS)
+            made = Sequence(kind, tuple(produced) if listed else None, union(produced), open=not exact)
+            results.append((after, (after.new(("comp", frame.module, node.ordinal), made),)))
+        return results
+
+    def _clauses(
+        self,
+        node: ir.Comprehension,
+        depth: int,
+        state: State,
+        frame: Frame,
+        produced: list[Value],
+        keys: list[Value],
+    ) -> tuple[list[State], bool]:
+        if depth == len(node.generators):
+            parts = (node.element,) if node.key is None else (node.key, node.element)
+            states = []
+            for after, values in self.eval_all(parts, state, frame):
+                if node.key is not None:
+                    keys.append(values[0])
+                produced.append(values[-1])
+                states.append(after)
+            return states, len(states) == 1
+        clause = node.generators[depth]
+        done: list[State] = []
+        exact = not clause.tests
+        for current, iterable in self.eval(clause.iter, state, frame):
+            known = self.exact_items(iterable, current)
+            site = Site(frame.module, clause.iter.ordinal)
+            for after, rounds in self.iterate(iterable, current, frame, site):
+                exact = exact and known is not None and len(known) <= ROUNDS
+                done.extend(self._clause_rounds(node, depth, rounds, after, frame, produced, keys))
+        return merge(done), exact and len(node.generators) == 1
+
+    def _clause_rounds(
+        self,
+        node: ir.Comprehension,
+        depth: int,
+        rounds: list[Value],
+        state: State,
+        frame: Frame,
+        produced: list[Value],
+        keys: list[Value],
+    ) -> list[State]:
+        clause = node.generators[depth]
+        states = [state]
+        was_second = state.second_round
+        for i, value in enumerate(rounds):
+            following: list[State] = []
+            for current in states:
+                current.second_round = was_second or i > 0
+                ready = self.assign(clause.target, value, current, frame, node.ordinal)
+                for test in clause.tests:
+                    ready = [s for r in ready for s in self.branch(test, r, frame)[0]]
+                for one in ready:
+                    following.extend(self._clauses(node, depth + 1, one, frame, produced, keys)[0])
+            states = merge(following) or states
+        for current in states:
+            current.second_round = was_second
+        return states
+
+    def _await(self, node: ir.Await, state: State, frame: Frame) -> Results:
+        return self.eval(node.value, state, frame)
+
+    def _yield(self, node: ir.Yield, state: State, frame: Frame) -> Results:
+        if node.value is None:
+            frame.yields.append(NONE)
+            return [(state, unknown("sent", frame.module, node.ordinal))]
+        results = self.eval(node.value, state, frame)
+        for after, value in results:
+            if node.each:
+                for _, rounds in self.iterate(value, after, frame, Site(frame.module, node.ordinal)):
+                    frame.yields.extend(rounds)
+            else:
+                frame.yields.append(value)
+        return [(s, unknown("sent", frame.module, node.ordinal)) for s, _ in results]
+
+    def _joined(self, node: ir.Joined, state: State, frame: Frame) -> Results:
+        results: Results = []
+        for after, values in self.eval_all(node.parts, state, frame):
+            results.append((after, operators.joined(values, ("joined", frame.module, node.ordinal))))
+        return results
+
+    def _walrus(self, node: ir.Walrus, state: State, frame: Frame) -> Results:
+        results = self.eval(node.value, state, frame)
+        for after, value in results:
+            self.bind(node.target, value, after, frame)
+        return results
+
+    def _lambda(self, node: ir.Lambda, state: State, frame: Frame) -> Results:
+        return [(s, (ref,)) for s, ref in self._closure(node.function, state, frame)]
+
+    def _opaque(self, node: ir.Opaque, state: State, frame: Frame) -> Results:
+        results = self.eval_all(node.parts, state, frame)
+        return [(s, unknown("opaque", frame.module, node.ordinal)) for s, _ in results]
+
+    def _star_expr(self, node: ir.Star, state: State, frame: Frame) -> Results:
+        return self.eval(node.value, state, frame)
+
+
+class Behaviours(Protocol):
+    """What the machine asks of the library behaviours."""
+
+    def perform(self, machine: Machine, call: Call) -> Results:
+        """Do what a model says."""
+
+    def unmodelled(
+        self,
+        machine: Machine,
+        path: str,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        """A library function that no model names."""
+
+    def unmodelled_method(
+        self,
+        machine: Machine,
+        path: str,
+        receiver: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        """A method of a library value that no model names."""
+
+    def tensor_attribute(
+        self, machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """``tensor.name``."""
+
+    def tensor_data(
+        self, machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """An operation that reads the data of a tensor."""
+
+    def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """A name that no scope binds."""
+
+
+_METHOD_KINDS = {
+    "builtins.property": "property",
+    "builtins.staticmethod": "staticmethod",
+    "builtins.classmethod": "classmethod",
+    "functools.cached_property": "property",
+}
+_DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
+
+
+def _last_name(node: ir.Expr) -> str:
+    match node:
+        case ir.Name(id=name):
+            return name
+        case ir.Attr(attr=attr):
+            return attr
+        case ir.Call(func=func):
+            return _last_name(func)
+    return ""
+
+
+def _raised_name(node: ir.Expr) -> str:
+    return _last_name(node) or "Exception"
+
+
+def _two_rounds(items: list[Value]) -> list[Value]:
+    """The first item, then all the others at once."""
+    if len(items) <= ROUNDS:
+        return items
+    return [items[0], union(items[1:])]
+
+
+def _interesting(atom: Atom, state: State) -> bool:
+    match atom:
+        case Tensor() | Dev() | Bound() | Partial() | Task():
+            return True
+        case Lib(path=path):
+            return not path.startswith("builtins.")
+        case Ref():
+            found = state.get(atom)
+            if isinstance(found, Sequence):
+                inner = found.items if found.items is not None else (found.element,)
+                return any(_interesting(a, state) for value in inner[:8] for a in value if not isinstance(a, Ref))
+            return isinstance(found, Closure | Class | Instance | Thing)
+    return False
+
+
+def _tensor_of(value: Value) -> Tensor | None:
+    for atom in value:
+        if isinstance(atom, Tensor) and atom.device.is_gpu:
+            return atom
+    return None
+
+
+def _merge_results(results: Results) -> Results:
+    """Join result states with equal values where nothing tells them apart."""
+    if len(results) < 2:
+        return results
+    kept: Results = []
+    by_value: dict[Value, list[State]] = {}
+    for state, value in results:
+        by_value.setdefault(value, []).append(state)
+    for value, states in by_value.items():
+        kept.extend((s, value) for s in merge(states))
+    if len(kept) <= 8:
+        return kept
+    states = merge([s for s, _ in kept])
+    joined = union([v for _, v in kept])
+    return [(s, joined) for s in states]
+
+
+_Statement = Callable[[Machine, ir.Stmt, State, Frame], list[State]]
+_Expression = Callable[[Machine, ir.Expr, State, Frame], Results]
+
+_STATEMENTS: dict[type[ir.Stmt], _Statement] = {
+    ir.ExprStmt: Machine._expr_stmt,  # type: ignore[dict-item]
+    ir.Assign: Machine._assign,  # type: ignore[dict-item]
+    ir.Declare: Machine._declare,  # type: ignore[dict-item]
+    ir.AugAssign: Machine._aug_assign,  # type: ignore[dict-item]
+    ir.Return: Machine._return,  # type: ignore[dict-item]
+    ir.If: Machine._if,  # type: ignore[dict-item]
+    ir.For: Machine._for,  # type: ignore[dict-item]
+    ir.While: Machine._while,  # type: ignore[dict-item]
+    ir.Try: Machine._try,  # type: ignore[dict-item]
+    ir.With: Machine._with,  # type: ignore[dict-item]
+    ir.FunctionDef: Machine._function_def,  # type: ignore[dict-item]
+    ir.ClassDef: Machine._class_def,  # type: ignore[dict-item]
+    ir.Import: Machine._import,  # type: ignore[dict-item]
+    ir.ImportFrom: Machine._import_from,  # type: ignore[dict-item]
+    ir.Scoping: Machine._scoping,  # type: ignore[dict-item]
+    ir.Delete: Machine._delete,  # type: ignore[dict-item]
+    ir.Raise: Machine._raise,  # type: ignore[dict-item]
+    ir.Assert: Machine._assert,  # type: ignore[dict-item]
+    ir.Break: Machine._break,  # type: ignore[dict-item]
+    ir.Continue: Machine._continue,  # type: ignore[dict-item]
+    ir.Match: Machine._match,  # type: ignore[dict-item]
+}
+
+_EXPRESSIONS: dict[type[ir.Expr], _Expression] = {
+    ir.Const: Machine._const,  # type: ignore[dict-item]
+    ir.Name: Machine._name,  # type: ignore[dict-item]
+    ir.Bool: Machine._bool,  # type: ignore[dict-item]
+    ir.Not: Machine._not,  # type: ignore[dict-item]
+    ir.Compare: Machine._compare,  # type: ignore[dict-item]
+    ir.Bin: Machine._bin,  # type: ignore[dict-item]
+    ir.Unary: Machine._unary,  # type: ignore[dict-item]
+    ir.IfExp: Machine._if_exp,  # type: ignore[dict-item]
+    ir.Display: Machine._display,  # type: ignore[dict-item]
+    ir.DictDisplay: Machine._dict_display,  # type: ignore[dict-item]
+    ir.Comprehension: Machine._comprehension,  # type: ignore[dict-item]
+    ir.Await: Machine._await,  # type: ignore[dict-item]
+    ir.Yield: Machine._yield,  # type: ignore[dict-item]
+    ir.Joined: Machine._joined,  # type: ignore[dict-item]
+    ir.Walrus: Machine._walrus,  # type: ignore[dict-item]
+    ir.Lambda: Machine._lambda,  # type: ignore[dict-item]
+    ir.Opaque: Machine._opaque,  # type: ignore[dict-item]
+    ir.Star: Machine._star_expr,  # type: ignore[dict-item]
+}

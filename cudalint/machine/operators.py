@@ -1,0 +1,290 @@
+"""Operators on values that need no library: constants, containers, device strings."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.machine.heap import Mapping_, Object, Sequence
+from cudalint.machine.values import (
+    FALSE,
+    TRUE,
+    Atom,
+    Const,
+    Dev,
+    Index,
+    Rank,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    constant,
+    only,
+    union,
+    unknown,
+)
+
+_LONGEST = 200
+
+
+def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
+    """``left op right``; an unknown result keeps one identity per pair of operands."""
+    one, two = only(left), only(right)
+    if isinstance(one, Dev) and isinstance(two, Const):
+        one = Const(device_text(one))
+    if isinstance(one, Const) and isinstance(two, Const):
+        verdict = _compare_constants(op, one, two)
+        if verdict is not None:
+            return const(verdict)
+    if op in ("is", "is not") and isinstance(two, Const) and two.value is None:
+        if one is not None and not isinstance(one, Unknown | Const):
+            return FALSE if op == "is" else TRUE
+    if op in ("!=", "is not", "not in"):
+        return negate(compare(_POSITIVE[op], left, right, sym))
+    if one is not None and two is not None and not isinstance(one, Ref) and not isinstance(two, Ref):
+        return unknown("is", op, one, two)
+    return unknown(sym, op, left, right)
+
+
+_POSITIVE = {"!=": "==", "is not": "is", "not in": "in"}
+
+
+def _compare_constants(op: str, one: Const, two: Const) -> bool | None:
+    left, right = one.value, two.value
+    if op == "is":
+        return one == two
+    if op == "is not":
+        return one != two
+    if op == "==":
+        return left == right
+    if op == "!=":
+        return left != right
+    if isinstance(left, str) and isinstance(right, str) and op in ("in", "not in"):
+        return (left in right) is (op == "in")
+    numbers = isinstance(left, int | float) and isinstance(right, int | float)
+    if numbers or (isinstance(left, str) and isinstance(right, str)):
+        return _order(op, left, right)
+    return None
+
+
+def _order(op: str, left: object, right: object) -> bool | None:
+    if not isinstance(left, int | float) or not isinstance(right, int | float):
+        return None
+    match op:
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+    return None
+
+
+def negate(value: Value) -> Value:
+    """``not value`` of a comparison; the same unknown negated twice is itself."""
+    atom = only(value)
+    if isinstance(atom, Const):
+        return const(not atom.value)
+    if isinstance(atom, Unknown):
+        if isinstance(atom.sym, tuple) and len(atom.sym) == 2 and atom.sym[0] == "not":
+            return (Unknown(atom.sym[1]),)
+        return (Unknown(("not", atom.sym)),)
+    return unknown("not", value)
+
+
+def contains(found: Object | None, key: Value) -> bool | None:
+    """``key in container`` where both are known."""
+    wanted = constant(key)
+    if wanted is ...:
+        return None
+    if isinstance(found, Mapping_):
+        return True if wanted in found.items else (False if found.exact else None)
+    if isinstance(found, Sequence) and found.items is not None and not found.open:
+        known = [constant(v) for v in found.items]
+        if wanted in known:
+            return True
+        return None if ... in known else False
+    return None
+
+
+def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
+    """``left op right`` for constants, ranks and device strings."""
+    one, two = only(left), only(right)
+    if isinstance(one, Const) and isinstance(two, Const):
+        result = _binary_constants(op, one.value, two.value)
+        if result is not None:
+            return const(result)
+    if op == "+" and isinstance(one, Const) and isinstance(one.value, str):
+        return joined([left, right], sym)
+    for atom in (one, two):
+        if isinstance(atom, Rank):
+            return (atom,)
+    return unknown(sym, op, left, right)
+
+
+def _binary_constants(op: str, left: Hashable, right: Hashable) -> Hashable | None:
+    if isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) + len(right) < _LONGEST:
+        return left + right
+    if isinstance(left, bool) or isinstance(right, bool):
+        return None
+    if not isinstance(left, int | float) or not isinstance(right, int | float):
+        return None
+    if max(abs(left), abs(right)) > 10**9:
+        return None
+    try:
+        match op:
+            case "+":
+                return left + right
+            case "-":
+                return left - right
+            case "*":
+                return left * right
+            case "//":
+                return left // right
+            case "%":
+                return left % right
+            case "/":
+                return left / right
+    except (ZeroDivisionError, OverflowError):
+        return None
+    return None
+
+
+def joined(parts: list[Value], sym: Hashable) -> Value:
+    """An f-string or a sum of strings; ``f"cuda:{rank}"`` is a device."""
+    texts: list[str] = []
+    for i, part in enumerate(parts):
+        atom = only(part)
+        if isinstance(atom, Const):
+            texts.append(str(atom.value))
+            continue
+        if isinstance(atom, Dev):
+            texts.append(device_text(atom))
+            continue
+        if "".join(texts) == "cuda:" and i == len(parts) - 1:
+            return (Dev("cuda", atom if isinstance(atom, Rank) else Rank("each")),) if _may_vary(part) else unknown(sym)
+        if len(parts) == 1 or (not "".join(texts) and isinstance(atom, Rank) and i == len(parts) - 1):
+            return part
+        return unknown(sym, tuple(parts))
+    text = "".join(texts)
+    return const(text) if len(text) < _LONGEST else unknown(sym)
+
+
+def _may_vary(part: Value) -> bool:
+    return all(isinstance(a, Rank | Unknown | Const | Ref) for a in part)
+
+
+def device_text(device: Dev) -> str:
+    """``str(device)``."""
+    if isinstance(device.index, int):
+        return f"{device.kind}:{device.index}"
+    return device.kind
+
+
+def device_of(value: Value) -> list[Dev]:
+    """The devices that a value names: devices, device strings, bare GPU numbers."""
+    result: list[Dev] = []
+    for atom in value:
+        found = _device_of_atom(atom)
+        if found is not None:
+            result.append(found)
+    return result
+
+
+def _device_of_atom(atom: Atom) -> Dev | None:
+    match atom:
+        case Dev():
+            return atom
+        case Rank():
+            return Dev("cuda", atom)
+        case Const(value=bool()):
+            return None
+        case Const(value=int(number)):
+            return Dev("cuda", number)
+        case Const(value=str(text)):
+            return parse_device(text)
+    return None
+
+
+def parse_device(text: str) -> Dev | None:
+    """``"cuda:1"`` and its like."""
+    kind, _, number = text.strip().lower().partition(":")
+    if kind in ("gpu", "/gpu"):
+        kind = "cuda"
+    if kind not in ("cuda", "cpu", "mps", "meta", "xpu", "/cpu"):
+        return None
+    index: Index = int(number) if number.isdigit() else None
+    return Dev(kind.lstrip("/"), index)
+
+
+# -- containers ----------------------------------------------------------------------------------------
+
+
+def item(found: Sequence | Mapping_, key: Value) -> Value:
+    """``container[key]``; empty where nothing is known."""
+    wanted = constant(key)
+    if isinstance(found, Mapping_):
+        if wanted is not ... and wanted in found.items:
+            return found.items[wanted]
+        if wanted is ...:
+            return union([*found.items.values(), found.element])
+        return found.element
+    if found.items is not None:
+        if isinstance(wanted, int) and not found.open and -len(found.items) <= wanted < len(found.items):
+            return found.items[wanted]
+        return union(found.items)
+    return found.element
+
+
+def with_item(found: Sequence | Mapping_, key: Value, value: Value) -> Sequence | Mapping_:
+    """The container after ``container[key] = value``."""
+    if isinstance(found, Mapping_):
+        return with_key(found, key, value)
+    wanted = constant(key)
+    if found.items is not None and isinstance(wanted, int) and 0 <= wanted < len(found.items):
+        items = (*found.items[:wanted], value, *found.items[wanted + 1 :])
+        return replace(found, items=items)
+    return Sequence(found.kind, None, union([*(found.items or ()), found.element, value]))
+
+
+def with_key(found: Mapping_, key: Value, value: Value) -> Mapping_:
+    """The dict after ``d[key] = value``."""
+    wanted = constant(key)
+    if wanted is ...:
+        return Mapping_(found.items, union([found.element, value]), False)
+    return Mapping_({**found.items, wanted: value}, found.element, found.exact)
+
+
+def append(found: Sequence, value: Value) -> Sequence:
+    """``list.append``; long lists keep the first item and one for all others."""
+    if found.items is None:
+        return replace(found, element=union([found.element, value]))
+    if len(found.items) >= 8:
+        return Sequence(found.kind, (found.items[0], union([*found.items[1:], value])), (), True)
+    return replace(found, items=(*found.items, value))
+
+
+def extend(found: Sequence, values: list[Value]) -> Sequence:
+    """``list.extend`` with what is known of the other."""
+    for value in values:
+        found = append(found, value)
+    return found if values else Sequence(found.kind, None, union([*(found.items or ()), found.element]))
+
+
+def concatenate(one: Sequence, two: Sequence) -> Sequence:
+    """``one + two``."""
+    if one.items is not None and two.items is not None:
+        return Sequence(one.kind, (*one.items, *two.items), (), one.open or two.open)
+    return Sequence(one.kind, None, union([*(one.items or ()), one.element, *(two.items or ()), two.element]))
+
+
+def repeat(one: Sequence, times: Value) -> Sequence:
+    """``one * times``."""
+    count = constant(times)
+    if one.items is not None and len(one.items) == 1 and isinstance(count, int) and count > 1:
+        return Sequence(one.kind, (one.items[0], one.items[0]), (), True)
+    if one.items is not None and count == 1:
+        return one
+    return Sequence(one.kind, None, union([*(one.items or ()), one.element]))

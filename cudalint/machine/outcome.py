@@ -1,0 +1,76 @@
+"""What goes wrong: the outcomes that the machine emits and the rules name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from cudalint.machine.trace import Hop, Site
+
+
+class Kind(Enum):
+    """What happened. Rules map these to codes; nothing else knows codes."""
+
+    CUDA_IN_FORK = "cuda in a forked worker"
+    CUDA_IN_LOADER_FORK = "cuda in a forked loader worker"
+    FORK_LAUNCHER = "a launcher that forks inside"
+    INHERITED_CUDA = "inherited cuda object touched"
+    INHERITED_IN_LOADER = "inherited cuda object in a loader worker"
+    METHOD_ALREADY_SET = "start method set too late"
+    METHOD_WITHOUT_EFFECT = "start method set on another library"
+    IMPORTED_AGAIN = "a spawn child runs it again"
+    DAEMON_CHILD = "child of a daemon"
+    UNPICKLABLE_TARGET = "target cannot be pickled"
+    MISSING_GLOBAL = "global of the main guard"
+    FOREIGN_LOCK = "lock of another context"
+    SHARED_GPU = "several workers on one gpu"
+    VISIBLE_TOO_LATE = "visible devices set too late"
+    VISIBLE_PER_TASK = "visible devices set per task"
+    DEVICE_STATEMENT = "device object as a statement"
+    THREAD_DEVICE = "thread without a device"
+    GROWTH_TOO_LATE = "memory growth set too late"
+    MEMORY_NOT_SHARED = "gpu memory not shared"
+    CUDA_TO_FORK = "cuda value to a forked worker"
+    CUDA_ACROSS = "cuda value to another process"
+    CUDA_THROUGH_JOBLIB = "cuda value through joblib"
+    PRODUCER_ENDS = "producer ends first"
+    UNPICKLABLE_CUDA = "cuda object that cannot be pickled"
+    PIN_OF_CUDA = "pinning a cuda tensor"
+    DEFAULT_DEVICE_LOADER = "default device and a loader"
+    INIT_BEFORE_DEVICE = "process group before the device"
+    COLLECTIVE_BEFORE_DEVICE = "collective before the device"
+    BARRIER_BEFORE_DEVICE = "barrier before the device"
+    RANK_WITHOUT_DEVICE = "rank without a device"
+    ALLOCATION_BEFORE_DEVICE = "allocation before the device"
+    RENDEZVOUS_NOT_SET = "rendezvous not set"
+    GLOBAL_RANK_DEVICE = "global rank as a device"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing that goes wrong on one path.
+
+    ``how`` is what hardware shows: crash, hang, child-death, wrong-device, cost.
+    ``certain``: guilt was seen and no protective fact is in doubt. ``assumed``: found from an entry
+    that nobody is seen to call. ``caught``: the program handles it. ``detail`` fills messages.
+    """
+
+    kind: Kind
+    anchor: Site
+    how: str
+    certain: bool
+    assumed: bool
+    cause: tuple[Hop, ...] = ()
+    launch: tuple[Hop, ...] = ()
+    effect: tuple[Hop, ...] = ()
+    caught: bool = False
+    launcher: str = ""
+    subject: str = ""
+    detail: str = ""
+    condition: str | None = None
+    in_test: bool = False
+
+    @property
+    def length(self) -> int:
+        """Hops in all, for choosing the shortest."""
+        return len(self.cause) + len(self.launch) + len(self.effect)

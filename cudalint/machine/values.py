@@ -1,0 +1,181 @@
+"""Values of the abstract machine.
+
+A value is a tuple of at most four *atoms*, the alternatives it may be. Atoms are immutable and compare by
+what they mean; provenance inside them does not count. Unknown is never CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+
+from cudalint.machine.trace import Chain
+
+MOST_ALTERNATIVES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something the code does not show; ``sym`` tells whether two unknowns are the same thing."""
+
+    sym: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A Python constant. ``kind`` keeps True apart from 1."""
+
+    value: Hashable
+    kind: type = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", type(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Lib:
+    """A module, class or function of a library, by canonical dotted name."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A number that differs from process to process or task to task.
+
+    ``kind``: ``global`` and ``local`` ranks, or ``each`` (another one for each task or round).
+    """
+
+    kind: str
+
+
+Index = int | Rank | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dev:
+    """A device; an index of None is the current one of its kind."""
+
+    kind: str
+    index: Index = None
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether using it means using CUDA."""
+        return self.kind == "cuda"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An array of a framework on a device; ``owner`` is the process that made it."""
+
+    framework: str
+    device: Dev
+    owner: tuple[str, ...]
+    origin: Chain | None = None
+    type: str = "torch.Tensor"
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An object on the heap."""
+
+    address: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A function bound to its first argument."""
+
+    function: Atom
+    receiver: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """``functools.partial`` and everything that behaves like it."""
+
+    function: Value
+    args: tuple[Value, ...]
+    kwargs: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Super:
+    """``super()`` inside a method: attributes are looked up after ``cls``."""
+
+    cls: Ref
+    receiver: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """``delayed(f)(args)``: a call to be made in a worker."""
+
+    function: Value
+    args: tuple[Value, ...]
+    kwargs: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """The state a worker forked from, kept with the object that started it."""
+
+    state: object
+
+
+Atom = Snapshot | Unknown | Const | Lib | Rank | Dev | Tensor | Ref | Bound | Partial | Super | Task
+Value = tuple[Atom, ...]
+
+NONE: Value = (Const(None),)
+TRUE: Value = (Const(True),)
+FALSE: Value = (Const(False),)
+EACH: Value = (Rank("each"),)
+CPU = Dev("cpu")
+GPU = Dev("cuda")
+
+
+def const(value: Hashable) -> Value:
+    """The value of a constant."""
+    return (Const(value),)
+
+
+def unknown(*sym: Hashable) -> Value:
+    """An unknown value with this identity."""
+    return (Unknown(sym),)
+
+
+def union(values: Iterable[Value]) -> Value:
+    """Alternatives joined; more than four become unknown."""
+    atoms: dict[Atom, None] = {}
+    for value in values:
+        for atom in value:
+            atoms.setdefault(atom)
+    if len(atoms) <= MOST_ALTERNATIVES:
+        return tuple(atoms)
+    kept = [a for a in atoms if isinstance(a, Ref | Tensor | Bound | Partial | Task | Dev)]
+    if 0 < len(kept) < MOST_ALTERNATIVES:
+        return (*kept, Unknown("joined"))
+    return (Unknown("joined"),) if not kept else (*kept[: MOST_ALTERNATIVES - 1], Unknown("joined"))
+
+
+def only(value: Value) -> Atom | None:
+    """The one atom of a value that has no alternatives."""
+    return value[0] if len(value) == 1 else None
+
+
+def constant(value: Value) -> Hashable:
+    """The Python constant a value certainly is; ``...`` where it is none."""
+    atom = only(value)
+    return atom.value if isinstance(atom, Const) else ...
+
+
+def strings(value: Value) -> list[str]:
+    """The string alternatives of a value."""
+    return [a.value for a in value if isinstance(a, Const) and isinstance(a.value, str)]
+
+
+def integer(value: Value) -> int | None:
+    """The int a value certainly is."""
+    found = constant(value)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None

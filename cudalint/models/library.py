@@ -1,0 +1,192 @@
+"""The models of all libraries, looked up by canonical dotted name."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from cudalint.models.schema import ModelError, validate
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef,unused-ignore]
+
+Spec = Mapping[str, object]
+
+_BUILTINS = frozenset(dir(builtins))
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(slots=True)
+class Library:
+    """All models. Names are canonical: aliases of a library are folded into the name where it is defined."""
+
+    functions: dict[str, Spec] = field(default_factory=dict)
+    prefixes: list[tuple[str, Spec]] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)
+    bases: dict[str, list[str]] = field(default_factory=dict)
+    constants: dict[str, Hashable] = field(default_factory=dict)
+    arrays: dict[str, str] = field(default_factory=dict)
+    modules: set[str] = field(default_factory=set)
+    frameworks: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+    metadata: dict[str, frozenset[str]] = field(default_factory=dict)
+    _canonical: dict[str, str] = field(default_factory=dict)
+    _found: dict[str, Spec | None] = field(default_factory=dict)
+
+    def canonical(self, path: str) -> str:
+        """The name under which a library object is modelled."""
+        known = self._canonical.get(path)
+        if known is None:
+            known = self._canonical[path] = self._resolve(path)
+        return known
+
+    def _resolve(self, path: str) -> str:
+        for _ in range(5):
+            parts = path.split(".")
+            for end in range(len(parts), 0, -1):
+                target = self.aliases.get(".".join(parts[:end]))
+                if target is not None:
+                    path = ".".join([target, *parts[end:]])
+                    break
+            else:
+                return path
+        return path
+
+    def function(self, path: str) -> Spec | None:
+        """The model of a function, method or attribute; methods are looked up along the bases of their type."""
+        if path not in self._found:
+            self._found[path] = self._find(path)
+        return self._found[path]
+
+    def _find(self, path: str) -> Spec | None:
+        path = self.canonical(path)
+        spec = self.functions.get(path)
+        if spec is not None:
+            return spec
+        owner, _, name = path.rpartition(".")
+        for base in self.bases.get(owner, ()):
+            found = self.function(f"{base}.{name}")
+            if found is not None:
+                return found
+        if name.startswith("__") and name != "__call__":
+            return None
+        for prefix, wide in self.prefixes:
+            if path.startswith(prefix) and "." not in path[len(prefix) :]:
+                return wide
+        return None
+
+    def is_a(self, kind: str, base: str) -> bool:
+        """Whether a library type is, or derives from, another."""
+        kind = self.canonical(kind)
+        if kind == base:
+            return True
+        if any(self.is_a(b, base) for b in self.bases.get(kind, ())):
+            return True
+        spec = self.function(kind)
+        made = None if spec is None else spec.get("type")
+        return isinstance(made, str) and made != kind and self.is_a(made, base)
+
+    def framework_of(self, path: str) -> str | None:
+        """The framework whose arrays the functions under this name work on."""
+        parts = path.split(".")
+        for end in range(len(parts), 0, -1):
+            found = self.arrays.get(".".join(parts[:end]))
+            if found is not None:
+                return found
+        return None
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether a bare name is one of Python's builtins."""
+        return name in _BUILTINS
+
+    def is_imported_module(self, path: str) -> bool:
+        """Whether importing this name from its package imports a module that does something."""
+        return f"import {path}" in self.functions
+
+    def decorates(self, path: str) -> bool:
+        """Whether a library function means something as a decorator."""
+        spec = self.function(path)
+        return spec is not None and spec.get("decorator") is True
+
+    def exports(self, module: str) -> list[str]:
+        """The modelled names of a module, for ``from module import *``."""
+        prefix = module + "."
+        return sorted({p[len(prefix) :] for p in self.functions if p.startswith(prefix) and "." not in p[len(prefix) :]})
+
+    def is_framework(self, root: str) -> bool:
+        """Whether importing this makes a program one that may use a GPU."""
+        return root in self.frameworks
+
+
+def _add(library: Library, document: Mapping[str, object], source: str) -> None:
+    validate(document, source)
+    head = document.get("library")
+    head = head if isinstance(head, dict) else {}
+    framework = head.get("framework")
+    if framework:
+        library.frameworks.update(head.get("roots", [framework]))
+    for alias, target in _table(document, "alias").items():
+        library.aliases[alias] = str(target)
+    for path, value in _table(document, "constant").items():
+        library.constants[path] = value if isinstance(value, Hashable) else None
+    for path, name in _table(document, "arrays").items():
+        library.arrays[path] = str(name)
+    for path, names in _table(document, "metadata").items():
+        library.metadata[path] = frozenset(names if isinstance(names, list) else [])
+    for entry in _entries(document, "type"):
+        library.bases[str(entry["name"])] = [str(b) for b in _list(entry.get("bases"))]
+    for entry in _entries(document, "function"):
+        spec = {**entry, "framework": entry.get("framework", framework)}
+        for name in _list(entry["names"]):
+            if name.endswith(".*"):
+                library.prefixes.append((name[:-1], spec))
+            else:
+                library.functions[name] = spec
+            if entry.get("marks", True):
+                library.words.update(_WORD.findall(name.rpartition(".")[2]))
+    library.words.update(str(w) for w in _list(head.get("words")))
+
+
+def _table(document: Mapping[str, object], key: str) -> dict[str, object]:
+    found = document.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _entries(document: Mapping[str, object], key: str) -> list[dict[str, object]]:
+    found = document.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _list(value: object) -> list[str]:
+    return [str(v) for v in value] if isinstance(value, list) else []
+
+
+def load(extra: Iterable[str] = ()) -> Library:
+    """The shipped models and the user's; raises ``ModelError`` for a bad one."""
+    paths = tuple(extra)
+    return _load(paths)
+
+
+@cache
+def _load(extra: tuple[str, ...]) -> Library:
+    library = Library()
+    folder = files("cudalint.models")
+    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
+        if entry.name.endswith(".toml"):
+            _add(library, tomllib.loads(entry.read_text(encoding="utf-8")), entry.name)
+    for path in extra:
+        try:
+            document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"{path}: cannot read the model file: {error}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ModelError(f"{path}: not valid TOML: {error}") from error
+        _add(library, document, path)
+    return library

@@ -1,0 +1,112 @@
+"""What a model file may say. A bad entry is refused with its file, its name and what is wrong."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+EFFECTS = frozenset({"none", "query", "driver", "init", "use", "touch"})
+
+_TOP = frozenset({"library", "alias", "constant", "arrays", "metadata", "type", "function"})
+_HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "words"})
+_KEYS: dict[str, type | tuple[type, ...]] = {
+    "names": list,
+    "does": str,
+    "params": list,
+    "framework": str,
+    "gpu": str,
+    "context": bool,
+    "device": str,
+    "default-gpu": bool,
+    "returns": str,
+    "type": str,
+    "library": str,
+    "family": str,
+    "method": str,
+    "initializer": str,
+    "initargs": str,
+    "workers": str,
+    "function": str,
+    "iterable": str,
+    "iterables": str,
+    "args": str,
+    "kwargs": str,
+    "star": bool,
+    "failure": dict,
+    "daemon": bool,
+    "reused": bool,
+    "unless-env": str,
+    "decorator": bool,
+    "marks": bool,
+    "evidence": str,
+    "versions": str,
+    "when": dict,
+    "parameters": bool,
+    "pickle": str,
+    "kind": str,
+    "key": str,
+    "value": str,
+    "fixes-method": bool,
+    "shares": bool,
+    "exact": bool,
+    "selects": str,
+    "note": str,
+}
+_HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
+
+
+class ModelError(Exception):
+    """A model file that cannot be used; the text says which entry and why."""
+
+
+def validate(document: Mapping[str, object], source: str) -> None:
+    """Refuse what the loader would not understand."""
+    _only(document, _TOP, source, "table")
+    head = document.get("library", {})
+    if not isinstance(head, Mapping) or "name" not in head:
+        raise ModelError(f"{source}: [library] needs a name")
+    _only(head, _HEAD, f"{source}: [library]", "key")
+    for entry in _list(document, "type", source):
+        if not isinstance(entry.get("name"), str):
+            raise ModelError(f"{source}: a [[type]] needs a name")
+        _only(entry, frozenset({"name", "bases"}), f"{source}: type {entry['name']}", "key")
+    for entry in _list(document, "function", source):
+        _function(entry, source)
+
+
+def _function(entry: Mapping[str, object], source: str) -> None:
+    names = entry.get("names")
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        raise ModelError(f"{source}: a [[function]] needs names, a list of dotted names")
+    where = f"{source}: function {names[0]}"
+    _only(entry, frozenset(_KEYS), where, "key")
+    for key, value in entry.items():
+        if not isinstance(value, _KEYS[key]):
+            wanted = _KEYS[key]
+            name = wanted.__name__ if isinstance(wanted, type) else "value"
+            raise ModelError(f"{where}: {key} must be a {name}, not {value!r}")
+    if not isinstance(entry.get("does"), str):
+        raise ModelError(f"{where}: does is missing: it names what the function does")
+    effect = entry.get("gpu", "none")
+    if effect not in EFFECTS:
+        raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")
+    failure = entry.get("failure", {})
+    for stage, how in failure.items() if isinstance(failure, Mapping) else ():
+        if how not in _HOW:
+            raise ModelError(f"{where}: failure.{stage} must be one of {', '.join(sorted(_HOW))}, not {how!r}")
+
+
+def _list(document: Mapping[str, object], key: str, source: str) -> list[Mapping[str, object]]:
+    found = document.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(e, Mapping) for e in found):
+        raise ModelError(f"{source}: [[{key}]] must be a list of tables")
+    return found
+
+
+def _only(found: Mapping[str, object], allowed: frozenset[str], where: str, what: str) -> None:
+    for key in found:
+        if key in allowed:
+            continue
+        near = difflib.get_close_matches(key, sorted(allowed), 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ModelError(f"{where}: unknown {what} {key!r}{hint}")

@@ -1,0 +1,1 @@
+"""Which findings are shown: selection, suppression comments, files that are left out."""

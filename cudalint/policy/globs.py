@@ -1,0 +1,54 @@
+"""Patterns for paths, as in ``exclude``: a bare name matches anywhere, a path counts from the root."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+# ``**/`` also stands for no directory at all; a set that is empty or not closed is plain text.
+_PIECE = re.compile(r"\*\*/|\*+|\?|\[!?[^\]!^][^\]]*\]|.", re.DOTALL)
+_PIECES = {"**/": "(?:.*/)?", "*": ".*", "**": ".*", "?": "."}
+
+
+class Globs:
+    """A set of patterns under one root. ``*`` also crosses directories."""
+
+    __slots__ = ("_names", "_paths")
+
+    def __init__(self, patterns: Iterable[str], root: str) -> None:
+        kept = tuple(pattern.rstrip("/") or "/" for pattern in patterns)
+        self._names = _union(pattern for pattern in kept if "/" not in pattern)
+        absolute = (os.path.join(root, pattern.removeprefix("./")) for pattern in kept)
+        self._paths = _union(os.path.normpath(pattern) for pattern in absolute)
+
+    def matches(self, path: str) -> bool:
+        """Whether a pattern names this very file or directory."""
+        return bool(self._names.match(os.path.basename(path)) or self._paths.match(path))
+
+    def covers(self, path: str, root: str) -> bool:
+        """Whether a pattern names ``path`` or a directory between ``root`` and it."""
+        while True:
+            if self.matches(path):
+                return True
+            parent = os.path.dirname(path)
+            if path == root or parent == path:
+                return False
+            path = parent
+
+
+def _union(patterns: Iterable[str]) -> re.Pattern[str]:
+    translated = [f"(?:{_translate(pattern)})\\Z" for pattern in patterns]
+    return re.compile("|".join(translated) or r"(?!)", re.DOTALL)
+
+
+def _translate(pattern: str) -> str:
+    return "".join(_PIECES.get(piece) or _literal_or_set(piece) for piece in _PIECE.findall(pattern))
+
+
+def _literal_or_set(piece: str) -> str:
+    if len(piece) == 1:
+        return re.escape(piece)
+    negated = piece[1] == "!"
+    members = piece[2 if negated else 1 : -1].replace("\\", r"\\").replace("[", r"\[")
+    return f"[{'^' if negated else ''}{members}]"

@@ -1,0 +1,74 @@
+"""What suppression comments silence, and which of them silence nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from cudalint.finding import Finding, Position, Span, Step, StepKind
+from cudalint.rules import rule
+from cudalint.text.noqa import Noqa, Suppressions
+
+UNUSED = "CUD902"
+# Comments cannot be told from text in a file that was not read as a program.
+_UNSUPPRESSIBLE = frozenset({"CUD900", "CUD901", UNUSED})
+# A fork after CUDA that is seen, and one that is not: two grades of one statement about one line.
+_TWINS = {"CUD101": "CUD102", "CUD102": "CUD101"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The findings that stay, and for every comment the codes it silenced."""
+
+    kept: tuple[Finding, ...]
+    used: frozenset[tuple[str, Noqa, str]]
+
+
+def apply(findings: Iterable[Finding], comments: Callable[[str], Suppressions]) -> Verdict:
+    """Drop what a comment silences; ``comments`` gives those of a file."""
+    kept: list[Finding] = []
+    used: set[tuple[str, Noqa, str]] = set()
+    for finding in findings:
+        filename = finding.span.filename
+        hits = [] if finding.code in _UNSUPPRESSIBLE else list(_silencers(finding, comments(filename)))
+        used.update((filename, noqa, prefix) for noqa, prefix in hits)
+        if not hits:
+            kept.append(finding)
+    return Verdict(tuple(kept), frozenset(used))
+
+
+def unused(
+    filename: str, comments: Suppressions, verdict: Verdict, is_judged: Callable[[str], bool]
+) -> Iterator[Finding]:
+    """A finding for each cudalint code in a comment that silenced nothing."""
+    for noqa in comments.comments:
+        for prefix in noqa.codes:
+            if is_judged(prefix) and (filename, noqa, prefix) not in verdict.used:
+                yield _unused_finding(filename, noqa, prefix)
+
+
+def _silencers(finding: Finding, comments: Suppressions) -> Iterator[tuple[Noqa, str]]:
+    """The comments that silence ``finding``, each with the prefix that does; empty for a bare one."""
+    first, last = finding.noqa_rows or (finding.span.start.row, finding.span.start.row)
+    on_rows = [noqa for row, noqa in comments.by_row.items() if first <= row <= last]
+    names = tuple(code for code in (finding.code, _TWINS.get(finding.code)) if code is not None)
+    for noqa in (*comments.whole_file, *on_rows):
+        if not noqa.codes:
+            yield noqa, ""
+        for prefix in noqa.codes:
+            if any(name.startswith(prefix) for name in names):
+                yield noqa, prefix
+
+
+def _unused_finding(filename: str, noqa: Noqa, prefix: str) -> Finding:
+    unused_rule = rule(UNUSED)
+    start = Position(1, 1)
+    comment = Span(filename, Position(noqa.row, noqa.column), Position(noqa.row, noqa.column + len("# noqa")))
+    return Finding(
+        code=unused_rule.code,
+        name=unused_rule.name,
+        severity=unused_rule.severity,
+        message=f"the noqa on line {noqa.row} names {prefix}, which reports nothing there",
+        span=Span(filename, start, start),
+        trace=(Step(comment, f"{prefix} silences nothing here", StepKind.STEP, "main"),),
+    )

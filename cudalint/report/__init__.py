@@ -1,0 +1,1 @@
+"""Findings as text: for people, for other tools, for code review."""

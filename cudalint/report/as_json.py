@@ -1,0 +1,65 @@
+"""Findings as a list of objects; fields may be added, none changes."""
+
+from __future__ import annotations
+
+import json
+
+from cudalint.finding import Finding, Fix, Position, Step
+from cudalint.session import Report
+
+
+def render(report: Report) -> str:
+    """The findings as indented JSON; ``[]`` where there are none."""
+    return json.dumps([_finding(finding) for finding in report.findings], indent=2, ensure_ascii=False) + "\n"
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    start = finding.span.start
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "filename": finding.span.filename,
+        "location": _position(start),
+        "end_location": _position(finding.span.end),
+        "fix": None if finding.fix is None else _fix(finding.fix),
+        "trace": [_step(step) for step in finding.trace],
+        "outcome": finding.outcome,
+        "condition": finding.condition,
+        "cell": finding.cell,
+        # flake8 looks at the row of the finding only, so that is the row where a comment serves both.
+        "noqa_row": start.row,
+        "url": None,
+    }
+
+
+def _position(position: Position) -> dict[str, int]:
+    return {"row": position.row, "column": position.column}
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    return {
+        "applicability": fix.applicability.value,
+        "message": fix.message,
+        "edits": [
+            {
+                "filename": edit.span.filename,
+                "content": edit.content,
+                "location": _position(edit.span.start),
+                "end_location": _position(edit.span.end),
+            }
+            for edit in fix.edits
+        ],
+    }
+
+
+def _step(step: Step) -> dict[str, object]:
+    return {
+        "filename": step.span.filename,
+        "location": _position(step.span.start),
+        "end_location": _position(step.span.end),
+        "message": step.message,
+        "kind": step.kind.value,
+        "process": step.process,
+    }

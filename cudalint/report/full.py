@@ -1,0 +1,154 @@
+"""Findings with their code: a frame at the place, the path that leads there, what hardware showed, the fix."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from cudalint.finding import Finding, Fix, Severity, Span, Step, StepKind
+from cudalint.report.paths import relative
+from cudalint.session import Report
+from cudalint.text.lines import split_rows
+
+_MARGIN = "blue"
+_TAB = 4
+# A longer line is shown in part, around the place it is about.
+_WIDEST = 160
+
+_OUTCOMES = {
+    "crash": "the program crashes",
+    "hang": "the program hangs",
+    "child-death": "the child dies, and the parent does not notice",
+    "wrong-device": "the work silently runs on the wrong device",
+    "cost": "it works, and costs",
+    "latent": "it works as it stands, and fails when a variable in its surroundings changes",
+}
+
+
+def render(report: Report, directory: str, *, colour: bool) -> str:
+    """A block of lines per finding, a blank line between them."""
+    rows = {path: split_rows(text) for path, text in report.texts.items()}
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
+        legacy_windows=False,
+        soft_wrap=True,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    with console.capture() as capture:
+        for finding in report.findings:
+            for line in _Block(finding, rows, directory).lines():
+                console.print(line)
+            console.print()
+    return capture.get()
+
+
+class _Block:
+    """The lines about one finding."""
+
+    def __init__(self, finding: Finding, rows: dict[str, list[str]], directory: str) -> None:
+        self._finding = finding
+        self._rows = rows
+        self._directory = directory
+        last = max(span.start.row for span in (finding.span, *(step.span for step in finding.trace)))
+        self._gutter = len(str(last)) + 1
+
+    def lines(self) -> Iterator[Text]:
+        finding = self._finding
+        colour = _colour(finding.severity)
+        yield Text.assemble(
+            (f"{finding.severity.value}[{finding.code}]", f"bold {colour}"), (f": {_plain(finding.message)}", "bold")
+        )
+        yield self._place("-->", finding.span, finding.name)
+        yield from self._frame(finding.span, "^", "", colour)
+        for kind, steps in groupby(finding.trace, key=lambda step: step.kind):
+            yield from self._leg(kind, steps)
+        yield from self._notes()
+
+    def _leg(self, kind: StepKind, steps: Iterable[Step]) -> Iterator[Text]:
+        for index, step in enumerate(steps):
+            label = f"{kind.value}, in {step.process}" if index == 0 else f"then, in {step.process}"
+            yield self._place(":::", step.span, label)
+            yield from self._frame(step.span, "-", _plain(step.message), "cyan")
+
+    def _place(self, arrow: str, span: Span, label: str) -> Text:
+        place = f"{relative(span.filename, self._directory)}:{span.start.row}:{span.start.column}"
+        return Text.assemble(" " * self._gutter, (arrow, _MARGIN), f" {place} ", (f"({label})", "dim"))
+
+    def _frame(self, span: Span, mark: str, label: str, colour: str) -> Iterator[Text]:
+        rows = self._rows.get(span.filename, [])
+        if not 1 <= span.start.row <= len(rows) or span.start == span.end:
+            # A place without extent stands for a whole file.
+            if label:
+                yield self._margin("", Text.assemble((label, colour)))
+            return
+        line = rows[span.start.row - 1]
+        first = min(span.start.column - 1, len(line))
+        last = span.end.column - 1 if span.end.row == span.start.row else len(line.rstrip())
+        before, marked, after = _window(line, first, max(first + 1, last))
+        yield self._margin("", Text())
+        yield self._margin(str(span.start.row), Text(before + marked + after))
+        underline = " " * cell_len(before) + mark * max(1, cell_len(marked))
+        yield self._margin("", Text.assemble((f"{underline} {label}".rstrip(), colour)))
+
+    def _margin(self, number: str, content: Text) -> Text:
+        text = Text.assemble((f"{number:>{self._gutter - 1}} |", _MARGIN), " ", content)
+        text.rstrip()
+        return text
+
+    def _notes(self) -> Iterator[Text]:
+        finding = self._finding
+        yield self._margin("", Text())
+        if finding.outcome is not None:
+            yield self._note("on hardware", _OUTCOMES.get(finding.outcome, finding.outcome))
+        if finding.condition is not None:
+            yield self._note("condition", finding.condition)
+        if finding.fix is not None:
+            yield self._note(f"fix ({_level(finding.fix)})", finding.fix.message)
+        yield self._note("help", f"cudalint rule {finding.code}")
+
+    def _note(self, label: str, content: str) -> Text:
+        return Text.assemble(" " * self._gutter, ("=", _MARGIN), " ", (label, "bold"), f": {_plain(content)}")
+
+
+def _colour(severity: Severity) -> str:
+    match severity:
+        case Severity.ERROR:
+            return "red"
+        case Severity.WARNING:
+            return "yellow"
+
+
+def _level(fix: Fix) -> str:
+    return fix.applicability.value
+
+
+def _window(line: str, first: int, last: int) -> tuple[str, str, str]:
+    """The line in three parts: before, within and after the marked stretch, cut to what fits."""
+    begin, end = 0, len(line)
+    if len(line) > _WIDEST:
+        begin = max(0, first - _WIDEST // 4)
+        end = min(len(line), begin + _WIDEST)
+    last = min(last, end)
+    before, marked, after = line[begin:first], line[first:last], line[last:end]
+    if begin > 0:
+        before = "…" + before
+    if end < len(line):
+        after += "…"
+    return _plain(before), _plain(marked), _plain(after)
+
+
+def _plain(text: str) -> str:
+    """Text that moves no cursor: tabs become blanks, other control characters a replacement character."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " * _TAB if c == "\t" else "\ufffd" for c in text)

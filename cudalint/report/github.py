@@ -1,0 +1,36 @@
+"""Workflow commands that GitHub shows as annotations on a pull request."""
+
+from __future__ import annotations
+
+from cudalint.finding import Finding
+from cudalint.report.paths import relative
+from cudalint.session import Report
+
+
+def render(report: Report, directory: str) -> str:
+    """One ``::error`` or ``::warning`` per finding."""
+    return "".join(_command(finding, directory) for finding in report.findings)
+
+
+def _command(finding: Finding, directory: str) -> str:
+    filename = relative(finding.span.filename, directory)
+    start, end = finding.span.start, finding.span.end
+    properties = {
+        "title": f"cudalint ({finding.code})",
+        "file": filename,
+        "line": str(start.row),
+        "col": str(start.column),
+        "endLine": str(end.row),
+        "endColumn": str(end.column),
+    }
+    joined = ",".join(f"{key}={_escape_property(value)}" for key, value in properties.items())
+    place = f"{filename}:{start.row}:{start.column}: {finding.code} {finding.message}"
+    return f"::{finding.severity.value} {joined}::{_escape(place)}\n"
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_property(text: str) -> str:
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")

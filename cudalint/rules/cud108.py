@@ -1,0 +1,110 @@
+"""# spawn-unsafe-worker (CUD108)
+
+A spawned worker needs something that a fresh interpreter does not have.
+
+## What it does
+In programs that use a GPU framework it reports the start of a spawned (or fork-server) worker that
+
+- is a lambda or a function defined inside another function;
+- reads a global that only the main guard sets;
+- is given a lock or a queue that another context made, for instance the default fork context.
+
+## Why it is bad
+Spawn is the right answer to CUDA in workers, and it asks for more than fork did. A forked child inherits
+everything; a spawned child gets what can be pickled and what it finds by importing modules. What it lacks shows as:
+
+    AttributeError: Can't pickle local object 'main.<locals>.work'
+
+    NameError: name 'SETTINGS' is not defined
+
+    RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context. This is not
+    supported.
+
+The first and the third are raised in the parent. The second happens in the child: with a `Process` the parent ends
+with exit code 0 all the same.
+
+## What hardware showed
+H200, driver 580, torch 2.11, Python 3.12.
+
+| spawned worker | outcome |
+| --- | --- |
+| lambda or local function | `PicklingError` or `AttributeError` |
+| reads a global that only the main guard assigns | `NameError` in the child; `Process`: the parent exits with 0 |
+| gets a queue or lock of the default context | `RuntimeError: A SemLock created in a fork context ...` |
+| reads `model = Net().cuda()` of the module's top level | works; each child builds its own |
+
+## Example
+```python
+import multiprocessing
+
+import torch
+
+
+def main():
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+
+    def work(n):
+        results.put(torch.ones(n, device="cuda").sum().item())
+
+    worker = context.Process(target=work, args=(3,))
+    worker.start()
+    print(results.get())
+    worker.join()
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Use instead
+```python
+import multiprocessing
+
+import torch
+
+
+def work(results, n):
+    results.put(torch.ones(n, device="cuda").sum().item())
+
+
+def main():
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    worker = context.Process(target=work, args=(results, 3))
+    worker.start()
+    print(results.get())
+    worker.join()
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Fix
+**Display** for lambdas, local functions and globals: what the function captured has to become an argument, which
+changes its signature. **Unsafe** for a queue or lock, which moves to the worker's context
+(`multiprocessing.Queue()` becomes `context.Queue()`): other processes that share it may belong to the old one.
+
+## When it stays silent
+- The worker is forked, and so inherits what it needs.
+- joblib with loky, and `multiprocess`: their pickling takes lambdas and local functions along by value.
+- The global is set at the top level of the module, so that the child's import sets it too.
+- A `Manager().Queue()` or a lock of a manager: these travel between contexts.
+- Programs without a GPU framework. Spawn is their choice, and other tools speak about it.
+
+## References
+- [Python: programming guidelines for
+  spawn](https://docs.python.org/3/library/multiprocessing.html#the-spawn-and-forkserver-start-methods)
+- CUD106 for the main module without a guard.
+"""
+
+from cudalint.finding import Severity
+from cudalint.rules.base import Rule
+
+RULE = Rule(
+    code="CUD108",
+    name="spawn-unsafe-worker",
+    severity=Severity.ERROR,
+    summary="a spawned worker is a local function, reads a global that only main sets, or gets a foreign queue or lock",
+)

@@ -1,0 +1,97 @@
+"""# visible-devices-too-late (CUD202)
+
+`CUDA_VISIBLE_DEVICES` is set, or TensorFlow's visible devices are chosen, after CUDA was initialised or queried.
+
+## What it does
+Reports the assignment when the same process has touched CUDA before it: in the lines above, in an imported module,
+or, in a spawned child, in the top level of the main module, which the child runs before the worker's first line.
+
+## Why it is bad
+The driver reads the variable once, at the first question it is asked. Later changes are ignored without a word. All
+processes that were to use different GPUs meet on GPU 0: slow, then out of memory, and with NCCL `Duplicate GPU
+detected`.
+
+There is no message to search for. `torch.cuda.device_count()` may even change its answer, so that a check seems to
+confirm the setting, while `cuda:1` stays usable.
+
+TensorFlow does raise, with a `RuntimeError`, when `set_visible_devices` comes after its first operation.
+
+## What hardware showed
+Two H200, driver 580, torch 2.11, Python 3.12.
+
+| when `CUDA_VISIBLE_DEVICES` is set | outcome |
+| --- | --- |
+| before `import torch` | honoured |
+| after `import torch`, before the first CUDA call | honoured |
+| after `torch.cuda.is_available()` | silently ignored |
+| after any initialising call | silently ignored |
+| in a spawned worker, when the module's top level calls `torch.cuda.is_available()` | silent: every worker on GPU 0 |
+| TensorFlow 2.21: `set_visible_devices` after the first operation | `RuntimeError` |
+
+That the variable must be set before `import torch` is a widespread belief; it is not so for this version.
+
+## Example
+```python
+import os
+
+import torch
+
+
+def main():
+    if not torch.cuda.is_available():
+        raise SystemExit("this program needs a GPU")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+    print(torch.ones(3, device="cuda").sum().item())
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Use instead
+```python
+import os
+
+import torch
+
+
+def main():
+    os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+    if not torch.cuda.is_available():
+        raise SystemExit("this program needs a GPU")
+    print(torch.ones(3, device="cuda").sum().item())
+
+
+if __name__ == "__main__":
+    main()
+```
+
+Naming the device (`device="cuda:1"`, or `torch.cuda.set_device(1)`) does not depend on the order at all.
+
+## Fix
+**Unsafe** where the assignment is of a constant and can move above the first call that touches CUDA in the same
+function: the program then uses another GPU than it does today. **Display** elsewhere, with the line that touched
+CUDA first; if that is in an import, the variable belongs into the command line or the parent's environment.
+
+## When it stays silent
+- Nothing has touched CUDA before, or only questions that leave the driver alone (`torch.cuda.device_count()`).
+- The parent sets the variable for children that it spawns afterwards, even if it has used CUDA itself.
+- The value goes into the `env=` of a `subprocess`.
+- The assignment restores the value that was read before.
+
+## References
+- [NVIDIA: CUDA environment
+  variables](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables)
+- [TensorFlow: use a GPU](https://www.tensorflow.org/guide/gpu)
+- CUD203 for workers that serve several tasks.
+"""
+
+from cudalint.finding import Severity
+from cudalint.rules.base import Rule
+
+RULE = Rule(
+    code="CUD202",
+    name="visible-devices-too-late",
+    severity=Severity.ERROR,
+    summary="CUDA_VISIBLE_DEVICES or TensorFlow's visible devices are set after CUDA was initialised or queried",
+)

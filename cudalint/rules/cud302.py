@@ -1,0 +1,105 @@
+"""# cuda-value-across-processes (CUD302)
+
+A CUDA value is sent to a process that shares the sender's GPU memory through CUDA IPC, and so depends on the
+sender.
+
+## What it does
+Reports a CUDA tensor or model that is pickled to a spawned worker, or to one that was forked before CUDA was
+touched: as an argument, through a queue or a pipe, in an object.
+
+## Why it is bad
+It works, under rules that the code does not show. torch sends a handle, not data. The receiver looks into the
+sender's memory, so the sender has to stay alive and keep the tensor until the last receiver is done. When the
+sender goes first:
+
+    [W CudaIPCTypes.cpp] Producer process has been terminated before all shared CUDA tensors released. See Note [Sharing
+    CUDA tensors]
+
+That is the good case. In the reports of users, receivers read zeros without any message, a received tensor that is
+sent on raises "Attempted to send CUDA tensor received from another process", and with the allocator's expandable
+segments the transfer can fail with `pidfd_getfd: Operation not permitted`. And a write on one side is seen by the
+other.
+
+## What hardware showed
+H200, driver 580, torch 2.11, Python 3.12, start method spawn.
+
+| channel | outcome |
+| --- | --- |
+| `Pool.map` argument, bound method, partial | works, with the warning above |
+| `ProcessPoolExecutor` argument | works |
+| `Process(args=...)`, `Queue.put`, `Pipe.send` | works, with the warning |
+| `model.share_memory()`, then a spawned `Process` | works |
+| a worker returns a CUDA tensor | works while the worker lives |
+| the producer exits before the consumer reads | fails: CUD304 |
+
+## Example
+```python
+import multiprocessing
+
+import torch
+
+
+def work(x):
+    print(x.sum().item())
+
+
+def main():
+    x = torch.ones(8, device="cuda")
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(x,))
+    worker.start()
+    worker.join()
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Use instead
+```python
+import multiprocessing
+
+import torch
+
+
+def work(x):
+    print(x.to("cuda").sum().item())
+
+
+def main():
+    x = torch.ones(8)
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(x,))
+    worker.start()
+    worker.join()
+
+
+if __name__ == "__main__":
+    main()
+```
+
+The data travels through host memory, and the worker owns its copy on the GPU. In the other direction, from a worker
+that ends, a CPU tensor is not enough: see CUD304.
+
+## Fix
+**Display** only. `.cpu()` on one side and `.to("cuda")` on the other is the usual repair; it costs a copy, and it
+ends the sharing, which for some programs (a model trained by several processes) is the point.
+
+## When it stays silent
+- The value is on the CPU when it is sent.
+- The receiver is a thread, or joblib's loky, which copies through the host (CUD303).
+- Numbers, lists and numpy arrays made from the tensor.
+- An error about the same launch is reported.
+
+## References
+- [PyTorch: sharing CUDA tensors](https://docs.pytorch.org/docs/stable/multiprocessing.html#sharing-cuda-tensors)
+- [PyTorch: reuse buffers passed through a queue](https://docs.pytorch.org/docs/stable/notes/multiprocessing.html)
+"""
+
+from cudalint.finding import Severity
+from cudalint.rules.base import Rule
+
+RULE = Rule(
+    code="CUD302",
+    name="cuda-value-across-processes",
+    severity=Severity.WARNING,
+    summary="a CUDA value is shared with another process through CUDA IPC, and its owner must outlive it",
+)

@@ -1,0 +1,98 @@
+"""# unpicklable-cuda-object (CUD305)
+
+A CUDA object that cannot be pickled is passed to another process.
+
+## What it does
+Reports a stream, event, CUDA graph or numba device array in an argument that has to be pickled: for a pool, an
+executor, a spawned `Process`, joblib, a queue or a pipe.
+
+## Why it is bad
+These objects name something inside one process and one context; they have no meaning elsewhere, so their libraries
+refuse to pickle them. pickle says `TypeError: cannot pickle 'Stream' object`, joblib makes a `PicklingError` of it,
+and a numba array ends in
+
+    TypeError: no default __reduce__ due to non-trivial __cinit__
+
+The error names the object, but rarely the argument or attribute it sits in; that is what the finding adds. A stream
+kept as `self.stream` travels with each bound method of `self`.
+
+## What hardware showed
+H200, driver 580, torch 2.11, Python 3.12.
+
+| object | sent to | outcome |
+| --- | --- | --- |
+| `torch.cuda.Stream`, `torch.cuda.Event` | joblib with loky | `PicklingError` |
+| the same, and `torch.cuda.CUDAGraph` | `pickle` | `TypeError: cannot pickle 'Stream' object` |
+| numba device array | spawn `Pool` | `TypeError: no default __reduce__ ...` |
+| CuPy array | joblib with loky | works, through a host copy |
+| CUDA tensor | spawn `Pool` | works, through CUDA IPC: CUD302 |
+
+## Example
+```python
+import multiprocessing
+
+import numpy as np
+from numba import cuda
+
+
+def total(values):
+    return float(values.copy_to_host().sum())
+
+
+def main():
+    on_gpu = cuda.to_device(np.arange(8.0))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(total, [on_gpu]))
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Use instead
+```python
+import multiprocessing
+
+import numpy as np
+from numba import cuda
+
+
+def total(values):
+    on_gpu = cuda.to_device(values)
+    return float(on_gpu.copy_to_host().sum())
+
+
+def main():
+    values = np.arange(8.0)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(total, [values]))
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Fix
+**Display** only. Streams, events and graphs are made where they are used: in the worker. Arrays are sent as host
+arrays. An object that must keep such an attribute can leave it out of its pickle with `__getstate__`.
+
+## When it stays silent
+- The object is made in the worker.
+- It goes to a thread, or is inherited by a forked `Process` that never touches it.
+- The class that holds it leaves it out in `__getstate__` or `__reduce__`.
+- CUDA tensors, models and CuPy arrays, which do pickle.
+
+## References
+- [numba: memory management](https://nvidia.github.io/numba-cuda/user/memory.html)
+- [PyTorch: torch.cuda.Stream](https://docs.pytorch.org/docs/stable/generated/torch.cuda.Stream.html)
+"""
+
+from cudalint.finding import Severity
+from cudalint.rules.base import Rule
+
+RULE = Rule(
+    code="CUD305",
+    name="unpicklable-cuda-object",
+    severity=Severity.ERROR,
+    summary="a stream, event, graph or numba device array is passed to another process and cannot be pickled",
+)

@@ -1,0 +1,116 @@
+"""# collective-before-set-device (CUD502)
+
+A collective runs after `init_process_group` and before the rank has selected its GPU.
+
+## What it does
+Reports an object collective (`all_gather_object`, `broadcast_object_list` ...), or a collective on a tensor of the
+default device, that stands between `init_process_group` with NCCL and `torch.cuda.set_device(...)`. A bare
+`barrier()` there is a warning.
+
+## Why it is bad
+The first collective builds NCCL's communicator on the device that is current at that moment, and that is GPU 0 in
+all ranks:
+
+    torch.distributed.DistBackendError: NCCL error in: ..., invalid usage (run with NCCL_DEBUG=WARN for details)
+    ncclInvalidUsage: This usually reflects invalid usage of NCCL library.
+    Last error:
+    Duplicate GPU detected : rank 1 and rank 0 both on CUDA device ...
+
+Object collectives surprise most: they take Python objects, no tensor is in sight, yet they pickle them into a
+tensor on the current GPU.
+
+`barrier()` has no tensor either. torch guesses a device for it, says "Guessing device ID based on global rank. This
+can cause a hang if rank to GPU mapping is heterogeneous", and goes on. On several hosts the guess may be wrong.
+
+## What hardware showed
+Two H200, driver 580, torch 2.11, NCCL 2.28, Python 3.12, two ranks.
+
+| between `init_process_group` and `set_device` | outcome |
+| --- | --- |
+| `all_gather_object`, `broadcast_object_list` | `Duplicate GPU detected` |
+| a collective on a `device="cuda"` tensor | `Duplicate GPU detected` |
+| `barrier()` | works, with the warning |
+| a collective on a `device=f"cuda:{rank}"` tensor | works |
+| nothing | works: CUD501 |
+
+## Example
+```python
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def run(rank, world_size):
+    dist.init_process_group("nccl", rank=rank, world_size=world_size)
+    names = [None] * world_size
+    dist.all_gather_object(names, f"worker {rank}")
+    torch.cuda.set_device(rank)
+    print(names)
+    dist.destroy_process_group()
+
+
+def main():
+    os.environ["MASTER_ADDR"] = "127.0.0.1"
+    os.environ["MASTER_PORT"] = "29500"
+    mp.spawn(run, args=(2,), nprocs=2)
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Use instead
+```python
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def run(rank, world_size):
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=world_size)
+    names = [None] * world_size
+    dist.all_gather_object(names, f"worker {rank}")
+    print(names)
+    dist.destroy_process_group()
+
+
+def main():
+    os.environ["MASTER_ADDR"] = "127.0.0.1"
+    os.environ["MASTER_PORT"] = "29500"
+    mp.spawn(run, args=(2,), nprocs=2)
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Fix
+**Unsafe**: `set_device` moves above `init_process_group` where its argument is known by then. **Display**
+elsewhere. The program fails with two ranks and more, but it works with one, so that the repair is not offered as
+safe.
+
+## When it stays silent
+- The device is selected before the first collective.
+- The tensors name their device (`cuda:{rank}`); `barrier(device_ids=[rank])` does the same.
+- The group's backend is gloo, or the collective runs on a gloo group.
+- The world size is known to be 1.
+
+## References
+- [PyTorch: collective functions](https://docs.pytorch.org/docs/stable/distributed.html#collective-functions)
+- CUD503 for ranks that never select a device.
+"""
+
+from cudalint.finding import Severity
+from cudalint.rules.base import Rule
+
+RULE = Rule(
+    code="CUD502",
+    name="collective-before-set-device",
+    severity=Severity.ERROR,
+    summary="a collective runs between init_process_group and the selection of the rank's device",
+)

@@ -1,0 +1,112 @@
+"""# cuda-before-set-device (CUD504)
+
+A rank allocates CUDA memory before it selects its GPU.
+
+## What it does
+Reports the call that allocates on the default device (`.cuda()`, `device="cuda"`, a library object that lands on
+the GPU) in a rank that calls `torch.cuda.set_device(...)` only afterwards.
+
+## Why it is bad
+All ranks begin on GPU 0. What they allocate there stays there, along with a context of each: GPU 0 carries hundreds
+of MiB for each rank of the machine, and it is the first to run out of memory. The message then names GPU 0 in a
+rank that "uses GPU 3".
+
+The tensor itself also stays on GPU 0. Where it meets the rank's other tensors, the program stops with
+
+    RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:1 and cuda:0!
+
+and if it is only moved later, the first copy is a copy between GPUs.
+
+## What hardware showed
+Two H200, driver 580, torch 2.11, NCCL 2.28, Python 3.12, two ranks.
+
+| program | outcome |
+| --- | --- |
+| `.cuda()`, then `set_device(rank)` | works; each rank holds a context and memory on GPU 0 |
+| `set_device(rank)`, then `.cuda()` | works, nothing of rank 1 on GPU 0 |
+
+A context alone takes about 600 MiB on this GPU (CUD201).
+
+## Example
+```python
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def run(rank, world_size):
+    scale = torch.rand(1024, 1024).cuda().mean().item()
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=world_size)
+    x = torch.full((1,), scale, device="cuda")
+    dist.all_reduce(x)
+    print(rank, x.item())
+    dist.destroy_process_group()
+
+
+def main():
+    os.environ["MASTER_ADDR"] = "127.0.0.1"
+    os.environ["MASTER_PORT"] = "29500"
+    mp.spawn(run, args=(2,), nprocs=2)
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Use instead
+```python
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def run(rank, world_size):
+    torch.cuda.set_device(rank)
+    scale = torch.rand(1024, 1024).cuda().mean().item()
+    dist.init_process_group("nccl", rank=rank, world_size=world_size)
+    x = torch.full((1,), scale, device="cuda")
+    dist.all_reduce(x)
+    print(rank, x.item())
+    dist.destroy_process_group()
+
+
+def main():
+    os.environ["MASTER_ADDR"] = "127.0.0.1"
+    os.environ["MASTER_PORT"] = "29500"
+    mp.spawn(run, args=(2,), nprocs=2)
+
+
+if __name__ == "__main__":
+    main()
+```
+
+## Fix
+**Unsafe**: `set_device` moves up to the first statement of the rank's function where its argument is known there.
+The allocation then happens on another GPU, which is the purpose, and which a program could notice. **Display**
+elsewhere.
+
+## When it stays silent
+- The device is selected first, or the early tensor names one of the rank's own.
+- What comes before only asks: `torch.cuda.is_available()`, `torch.cuda.device_count()`.
+- The allocation is in the parent, which is no rank.
+- The program has one rank on each machine.
+
+## References
+- [PyTorch: torch.cuda.set_device](https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_device.html)
+- CUD503 for ranks that never select a device.
+"""
+
+from cudalint.finding import Severity
+from cudalint.rules.base import Rule
+
+RULE = Rule(
+    code="CUD504",
+    name="cuda-before-set-device",
+    severity=Severity.WARNING,
+    summary="a rank allocates CUDA memory before it selects its device, so that every rank holds a context on GPU 0",
+)

@@ -1,0 +1,60 @@
+"""# syntax-error (CUD901)
+
+The file cannot be decoded, parsed or safely analysed.
+
+## What it does
+Reports, at 1:1, a file that cudalint was asked to check and cannot read as a program:
+
+- its bytes are no text in the encoding that it declares (UTF-8 without a declaration);
+- it is not Python, or a notebook that is not JSON;
+- it is nested too deep or too large to be parsed without risk, such as a chain of thousands of calls. Such files
+  are generated; the parser would crash on them.
+
+The message says which of the three, with the row and column of the trouble in the file.
+
+## Why it is bad
+Nothing in the file was checked, and files that import it were checked without it: an import of a broken module has
+no known effect. The other files are still checked, and the exit code is 1.
+
+## Example
+```python
+import torch
+
+
+def work(n:
+    return torch.ones(n, device="cuda").sum().item()
+```
+
+## Use instead
+```python
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+```
+
+## Fix
+None. Where the file is broken on purpose, a test case for instance, name it under `exclude` or `per-file-ignores`.
+A `noqa` does not help: in a file that cannot be parsed, comments cannot be told from text.
+
+## When it stays silent
+- Syntax that is newer than the Python cudalint runs on: the parser reads it.
+- Notebook cells with magics (`%time`, `!ls`): those lines are set aside.
+- Files outside the given paths that are only read for context.
+- A named path that does not exist: no finding, but a message and exit code 2.
+
+## References
+- [Python: encoding declarations](https://docs.python.org/3/reference/lexical_analysis.html#encoding-declarations)
+- CUD900 for errors of cudalint itself.
+"""
+
+from cudalint.finding import Severity
+from cudalint.rules.base import Rule
+
+RULE = Rule(
+    code="CUD901",
+    name="syntax-error",
+    severity=Severity.ERROR,
+    summary="the file cannot be decoded, parsed or safely analysed",
+)

@@ -1,0 +1,228 @@
+"""The one door for every host and the tests: ``Session(config).check(paths)`` gives a report."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from cudalint import rules
+from cudalint.config import Config
+from cudalint.discovery import discover
+from cudalint.finding import Finding
+from cudalint.intake import INTERNAL_ERROR, SYNTAX_ERROR, Intake, about_file, read_files, take_bytes, take_text
+from cudalint.policy import suppression
+from cudalint.policy.globs import Globs
+from cudalint.policy.selection import matches
+from cudalint.text.noqa import Suppressions, may_suppress, suppressions
+from cudalint.text.source import SourceFile
+
+if TYPE_CHECKING:
+    from cudalint.project.analysis import Analysis, Options
+
+_Comments: TypeAlias = Callable[[str], Suppressions]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a run cost, in units that do not depend on the machine."""
+
+    files_read: int = 0
+    bytes_read: int = 0
+    files_parsed: int = 0
+    bytes_parsed: int = 0
+    nodes_lowered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run found.
+
+    ``texts`` holds the files that findings and traces point into. ``warnings`` are said in any case;
+    ``notes`` of the analysis and ``failures``, tracebacks of cudalint itself, only with ``--verbose``.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    effort: Effort = Effort()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What came back from the analysis, or from what was left of it after an internal error."""
+
+    findings: tuple[Finding, ...] = ()
+    effort: Effort = Effort()
+    notes: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+
+
+class Session:
+    """Runs with one configuration. It keeps nothing between runs."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def check(self, paths: Iterable[str]) -> Report:
+        """Check files and directories; raises ``NotFound`` for a path that does not exist."""
+        selected = discover(paths, self._config.exclude, self._config.root)
+        intake = read_files(selected)
+        if intake.mattering:
+            # Otherwise nothing here speaks of CUDA or processes, and the rest of the project cannot matter either.
+            intake += self._context(selected)
+        outcome = self._analyse(intake, alone=False)
+        raw = (*intake.findings, *_touching(outcome.findings, frozenset(selected)))
+        comments = _comments_of(intake)
+        verdict = suppression.apply(raw, comments)
+        unused = () if outcome.failures else self._unused(selected, raw, verdict, comments)
+        return self._report(intake, outcome, (*verdict.kept, *unused))
+
+    def check_alone(self, filename: str, content: bytes | str, *, honour_noqa: bool = True) -> Report:
+        """Check one file as if there were no other: standard input, or flake8, which has its own noqa."""
+        path = os.path.abspath(filename)
+        intake = take_text(path, content) if isinstance(content, str) else take_bytes(path, content)
+        outcome = self._analyse(intake, alone=True)
+        findings = (*intake.findings, *outcome.findings)
+        if honour_noqa:
+            findings = suppression.apply(findings, _comments_of(intake)).kept
+        return self._report(intake, outcome, findings)
+
+    def explain(self, filename: str, row: int) -> list[str]:
+        """What the analysis believes about a line; raises ``NotFound`` for a missing file."""
+        selected = discover((filename,), self._config.exclude, self._config.root)
+        intake = read_files(selected)
+        if not intake.mattering:
+            return []
+        from cudalint.project.analysis import explain
+
+        return explain((intake + self._context(selected)).sources, self._options(), selected[0], row)
+
+    def _context(self, selected: Sequence[str]) -> Intake:
+        """The rest of the project. What cannot be read there is not this run's concern."""
+        root = self._config.root
+        if root is None:
+            return Intake()
+        known = frozenset(selected)
+        context = read_files(path for path in discover((root,), self._config.exclude, root) if path not in known)
+        return Intake(context.sources, context.mattering, files=context.files, size=context.size)
+
+    def _options(self) -> Options:
+        from cudalint.project.analysis import Options
+
+        return Options(self._config.target_versions, self._config.platform, self._config.models)
+
+    def _analyse(self, intake: Intake, *, alone: bool) -> _Outcome:
+        if not intake.mattering:
+            return _Outcome(effort=Effort(intake.files, intake.size))
+        # Only here, so that a run with nothing to analyse never pays for the parser.
+        from cudalint.project.analysis import analyse
+
+        options, root = self._options(), self._config.root
+        try:
+            return _outcome(intake, [analyse(intake.sources, options, alone=alone, root=root)])
+        except Exception:  # whatever it is, it becomes a finding, and the other files are checked
+            failure = traceback.format_exc()
+        return _salvage(intake, lambda source: analyse((source,), options, alone=True, root=root), failure)
+
+    def _unused(
+        self, selected: Iterable[str], raw: Iterable[Finding], verdict: suppression.Verdict, comments: _Comments
+    ) -> Iterator[Finding]:
+        unread = {finding.span.filename for finding in raw if finding.code in {INTERNAL_ERROR, SYNTAX_ERROR}}
+        for path in selected:
+            if path not in unread:
+                yield from suppression.unused(path, comments(path), verdict, self._is_judged)
+
+    def _is_judged(self, prefix: str) -> bool:
+        """Whether this run can tell that a noqa code is of no use: it is ours, and all it names was shown."""
+        if not prefix.startswith("CUD"):
+            return False
+        return all(self._config.selection.shows(code) for code in rules.codes() if code.startswith(prefix))
+
+    def _report(self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding]) -> Report:
+        shown = tuple(sorted((f for f in set(findings) if self._shows(f)), key=lambda finding: finding.sort_key))
+        named = {finding.span.filename for finding in shown}
+        named.update(step.span.filename for finding in shown for step in finding.trace)
+        return Report(
+            findings=shown,
+            texts={source.path: source.text for source in intake.sources if source.path in named},
+            effort=outcome.effort,
+            warnings=intake.warnings,
+            notes=outcome.notes,
+            failures=outcome.failures,
+        )
+
+    def _shows(self, finding: Finding) -> bool:
+        if not self._config.selection.shows(finding.code):
+            return False
+        root, filename = self._config.root or os.getcwd(), finding.span.filename
+        return not any(
+            matches(ignored, finding.code) and Globs((pattern,), root).covers(filename, root)
+            for pattern, ignored in self._config.per_file_ignores
+        )
+
+
+def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:
+    """The findings with their place, or a step of their path, in a selected file; and all about cudalint itself."""
+    for finding in findings:
+        if finding.code == INTERNAL_ERROR:
+            yield finding
+            continue
+        places = (finding.span, *(step.span for step in finding.trace))
+        if any(place.filename in selected for place in places):
+            yield finding
+
+
+def _comments_of(intake: Intake) -> _Comments:
+    sources = {source.path: source for source in intake.sources}
+    known: dict[str, Suppressions] = {}
+
+    def comments(filename: str) -> Suppressions:
+        if filename not in known:
+            source = sources.get(filename)
+            relevant = source is not None and may_suppress(source.data)
+            known[filename] = suppressions(source.text) if source and relevant else Suppressions()
+        return known[filename]
+
+    return comments
+
+
+def _outcome(intake: Intake, analyses: Sequence[Analysis]) -> _Outcome:
+    effort = Effort(
+        files_read=intake.files,
+        bytes_read=intake.size,
+        files_parsed=sum(analysis.work.files_parsed for analysis in analyses),
+        bytes_parsed=sum(analysis.work.bytes_parsed for analysis in analyses),
+        nodes_lowered=sum(analysis.work.nodes_lowered for analysis in analyses),
+    )
+    findings = tuple(finding for analysis in analyses for finding in analysis.findings)
+    return _Outcome(findings, effort, tuple(note for analysis in analyses for note in analysis.notes))
+
+
+def _salvage(intake: Intake, analyse: Callable[[SourceFile], Analysis], failure: str) -> _Outcome:
+    """After an internal error: check each file by itself, so that one file costs only its own findings."""
+    analyses: list[Analysis] = []
+    broken: list[Finding] = []
+    failures = [failure]
+    for source in intake.sources:
+        if source.path not in intake.mattering:
+            continue
+        try:
+            analyses.append(analyse(source))
+        except Exception as error:
+            failures.append(traceback.format_exc())
+            broken.append(about_file(INTERNAL_ERROR, source.path, f"cudalint failed on this file: {_words(error)}"))
+    if not broken:
+        message = "cudalint failed on the project; every file was checked by itself"
+        broken = [about_file(INTERNAL_ERROR, min(intake.mattering), message)]
+    outcome = _outcome(intake, analyses)
+    return _Outcome((*outcome.findings, *broken), outcome.effort, outcome.notes, tuple(failures))
+
+
+def _words(error: Exception) -> str:
+    """The error on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200].rstrip(": ")

@@ -1,0 +1,1 @@
+"""Bytes to lines: decoding, the guard for the parser, and suppression comments."""

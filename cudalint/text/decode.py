@@ -1,0 +1,54 @@
+"""Bytes to text as Python itself reads a source file: byte order mark, PEP 263 cookie, UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from cudalint.text.source import SourceFile
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a file is not analysed, in words that complete ``cannot analyse this file: ...``."""
+
+    reason: str
+
+
+def decode(path: str, data: bytes) -> SourceFile | Refusal:
+    """Read ``data`` as a Python source file."""
+    if b"\0" in data:
+        return Refusal("it holds null bytes, so it is not Python source in an encoding that Python accepts")
+    marked = data.startswith(codecs.BOM_UTF8)
+    cookie = _cookie(data)
+    if marked and cookie is not None and not _is_utf8(cookie):
+        return Refusal(f"it starts with a UTF-8 byte order mark but declares the encoding {cookie!r}")
+    encoding = "utf-8-sig" if marked else cookie or "utf-8"
+    try:
+        return SourceFile(path, data.decode(encoding), data)
+    except LookupError:
+        return Refusal(f"it declares the unknown encoding {encoding!r}")
+    except UnicodeDecodeError as error:
+        return Refusal(f"byte {error.start + 1} is not valid {error.encoding}")
+    except ValueError:  # codecs such as idna and undefined raise the plain kind
+        return Refusal(f"it cannot be decoded as {encoding!r}")
+
+
+def _cookie(data: bytes) -> str | None:
+    """The encoding declared in the first two lines; the second counts only below a blank or a comment."""
+    first, second, *_ = (*data[:1024].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n", 2), b"", b"")
+    match = _COOKIE.match(first.removeprefix(codecs.BOM_UTF8))
+    if match is None and _BLANK.match(first):
+        match = _COOKIE.match(second)
+    return None if match is None else match.group(1).decode("ascii", "replace")
+
+
+def _is_utf8(encoding: str) -> bool:
+    try:
+        return codecs.lookup(encoding).name in {"utf-8", "utf-8-sig"}
+    except LookupError:
+        return False

@@ -1,0 +1,106 @@
+"""Keeps from the parser what would bring it down: files too large, nested too deep, or chained too long.
+
+The parser recurses in native code and ends the whole process on 5,000 chained calls or 1,000 nested
+lambdas, so a file is measured before it is parsed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cudalint.text.decode import Refusal
+from cudalint.text.scan import Kind, lexemes
+
+MAX_BYTES = 5_000_000
+MAX_BRACKETS = 200
+MAX_INDENTS = 100
+MAX_CHAIN = 2_000
+
+_INDENT = re.compile(r"^([ \t\f]+)(?=[^\s#])", re.MULTILINE)
+_ELIF = re.compile(r"^[ \t]*elif\b", re.MULTILINE)
+_BRACKET = re.compile(r"[(\[{]|([)\]}])")
+_CHAIN_CHARACTERS = ".+-*/%@&|^~<>!=\"'(["
+_CHAIN_WORD = re.compile(r"\b(?:and|or|not|if|in|is|lambda|await)\b")
+
+
+def refuse(text: str, size: int) -> Refusal | None:
+    """Why ``text``, which took ``size`` bytes, must not be parsed; ``None`` where it may."""
+    if size > MAX_BYTES:
+        return Refusal(f"it has {size:,} bytes, more than {MAX_BYTES:,}")
+    if _indents_exceed(text):
+        return Refusal(f"its blocks are nested more than {MAX_INDENTS} deep")
+    if len(_ELIF.findall(text)) > MAX_CHAIN:
+        return Refusal(f"it has more than {MAX_CHAIN:,} elif branches")
+    if _is_plain(text):
+        return None
+    return _refuse_expressions(text)
+
+
+def _indents_exceed(text: str) -> bool:
+    """Whether the distinct indentations of one block stack exceed the limit."""
+    stack: list[int] = []
+    for match in _INDENT.finditer(text):
+        width = len(match.group(1).expandtabs())
+        while stack and stack[-1] >= width:
+            stack.pop()
+        stack.append(width)
+        if len(stack) > MAX_INDENTS:
+            return True
+    return False
+
+
+def _is_plain(text: str) -> bool:
+    """Whether the file as a whole has too few brackets and operators for any expression to exceed a limit."""
+    if sum(text.count(opener) for opener in "([{") > MAX_BRACKETS:
+        return False
+    characters = sum(text.count(character) for character in _CHAIN_CHARACTERS)
+    return characters + len(_CHAIN_WORD.findall(text)) <= MAX_CHAIN
+
+
+def _refuse_expressions(text: str) -> Refusal | None:
+    """Measure every expression: how deep its brackets nest, how many links each level chains."""
+    levels = [0]
+    for lexeme in lexemes(text):
+        match lexeme.kind:
+            case Kind.OPENER:
+                levels[-1] += 1
+                levels.append(0)
+            case Kind.CLOSER:
+                if len(levels) > 1:
+                    levels.pop()
+            case Kind.SEPARATOR:
+                levels[-1] = 0
+            case Kind.NEWLINE:
+                if len(levels) == 1:
+                    levels[0] = 0
+            case Kind.OPERATOR:
+                levels[-1] += 1
+            case Kind.STRING:
+                levels[-1] += 1
+                if lexeme.formatted:
+                    levels[-1] += _links(text, lexeme.start, lexeme.end)
+                    if len(levels) + _depth(text, lexeme.start, lexeme.end) > MAX_BRACKETS:
+                        return Refusal(f"its brackets are nested more than {MAX_BRACKETS} deep")
+            case Kind.COMMENT | Kind.CONTINUATION:
+                pass
+        if len(levels) > MAX_BRACKETS:
+            return Refusal(f"its brackets are nested more than {MAX_BRACKETS} deep")
+        if levels[-1] > MAX_CHAIN:
+            return Refusal(f"one of its expressions chains more than {MAX_CHAIN:,} operations")
+    return None
+
+
+def _depth(text: str, start: int, end: int) -> int:
+    """How deep brackets nest within a formatted string."""
+    depth = deepest = 0
+    for match in _BRACKET.finditer(text, start, end):
+        depth = max(0, depth - 1) if match.group(1) else depth + 1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _links(text: str, start: int, end: int) -> int:
+    """How many operations the replacement fields of a formatted string could chain; none without a field."""
+    if text.find("{", start, end) < 0:
+        return 0
+    return sum(text.count(character, start, end) for character in ".+-*/%@&|^~<(")

@@ -1,0 +1,71 @@
+"""Suppression comments: flake8's ``# noqa`` and ``# flake8: noqa``, and ``# cudalint: noqa`` for a file.
+
+Only real comments count; the same words in a string suppress nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cudalint.text.lines import Rows
+from cudalint.text.scan import Kind, lexemes
+
+# The shapes flake8 accepts: codes separated by commas or blanks, in any case.
+_CODES = r"(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?"
+_LINE = re.compile(rf"# noqa(?![\w-]){_CODES}", re.IGNORECASE)
+_FILE = re.compile(rf"#\s*(?:flake8|cudalint)[:=]\s*noqa{_CODES}\s*$", re.IGNORECASE)
+_CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Noqa:
+    """One comment. ``codes`` are upper-case prefixes; none means that everything is suppressed."""
+
+    row: int
+    column: int
+    codes: tuple[str, ...] = ()
+
+    def covers(self, code: str) -> bool:
+        """Whether the comment speaks about ``code``."""
+        return not self.codes or code.startswith(self.codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressions:
+    """The suppression comments of one file."""
+
+    by_row: Mapping[int, Noqa] = field(default_factory=dict)
+    whole_file: tuple[Noqa, ...] = ()
+
+    @property
+    def comments(self) -> tuple[Noqa, ...]:
+        """All comments in the order of the file's rows."""
+        return tuple(sorted((*self.by_row.values(), *self.whole_file), key=lambda noqa: noqa.row))
+
+
+def may_suppress(data: bytes) -> bool:
+    """Whether the bytes of a file can hold a suppression comment."""
+    return b"noqa" in data.lower()
+
+
+def suppressions(text: str) -> Suppressions:
+    """The suppression comments of ``text``."""
+    by_row: dict[int, Noqa] = {}
+    whole_file: list[Noqa] = []
+    rows = Rows(text)
+    for lexeme in lexemes(text):
+        if lexeme.kind is not Kind.COMMENT:
+            continue
+        comment = text[lexeme.start : lexeme.end]
+        row, column = rows.place(lexeme.start)
+        if match := _FILE.search(comment):
+            whole_file.append(Noqa(row, column + match.start(), _codes(match)))
+        elif match := _LINE.search(comment):
+            by_row[row] = Noqa(row, column + match.start(), _codes(match))
+    return Suppressions(by_row, tuple(whole_file))
+
+
+def _codes(match: re.Match[str]) -> tuple[str, ...]:
+    return tuple(code.upper() for code in _CODE.findall(match["codes"] or ""))

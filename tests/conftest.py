@@ -1,0 +1,84 @@
+"""What several test modules need: running cudalint as users do, and findings made by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cudalint.finding import Applicability, Finding, Fix, Position, Severity, Span, Step, StepKind
+
+# A forked pool whose parent asked for CUDA: the shortest program with a finding (CUD101 at 12:9).
+FORKED = """\
+import multiprocessing
+
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    torch.zeros(1, device="cuda")
+    print(multiprocessing.get_context("fork").Pool(2).map(work, [1, 2, 3]))
+"""
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def forked() -> str:
+    """The text of a program with one CUD101."""
+    return FORKED
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run the command line in a fresh process, in the temporary directory."""
+
+    def start(*arguments: str, cwd: Path | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        return subprocess.run(
+            [sys.executable, "-m", "cudalint", *arguments],
+            cwd=cwd or tmp_path,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env=environment | {"PYTHONIOENCODING": "utf-8"},
+            timeout=120,
+            check=False,
+        )
+
+    return start
+
+
+@pytest.fixture
+def finding() -> Finding:
+    """A finding with everything a finding can have, in ``/project/train.py`` and ``/project/lib.py``."""
+
+    def span(name: str, row: int, first: int, last: int) -> Span:
+        return Span(f"/project/{name}.py", Position(row, first), Position(row, last))
+
+    place = span("train", 12, 10, 17)
+    return Finding(
+        code="CUD101",
+        name="cuda-in-forked-worker",
+        severity=Severity.ERROR,
+        message="`work` uses CUDA in a worker that was forked after its parent initialised CUDA",
+        span=place,
+        trace=(
+            Step(span("train", 11, 5, 34), "initialises CUDA", StepKind.CAUSE, "main"),
+            Step(place, "forks two workers", StepKind.LAUNCH, "main"),
+            Step(span("lib", 2, 12, 40), "uses CUDA", StepKind.EFFECT, "worker"),
+        ),
+        outcome="crash",
+        condition="on Linux before Python 3.14",
+        fix=Fix(Applicability.UNSAFE, "start the workers by spawn", ()),
+        noqa_rows=(12, 14),
+    )

@@ -1,0 +1,200 @@
+"""Runs a program under paper CUDA and says what happened, and whether that is what its header promises."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+STUBS = HERE / "stubs"
+_SCRUBBED = ("CUDA_VISIBLE_DEVICES", "PYTORCH_NVML_BASED_CUDA_CHECK", "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK")
+_SCRUBBED += ("WORLD_SIZE", "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION", "JAX_PLATFORMS")
+_SCRUBBED += ("TF_FORCE_GPU_ALLOW_GROWTH", "PYTHONPATH")
+_MEASURED = re.compile(r"^measured:\s*(\w+)\s*=\s*(.+?)\s*$", re.MULTILINE)
+_COMPARE = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a run did. `outcome` is ok, crash, hang or child-death."""
+
+    outcome: str
+    code: int | None
+    stdout: str
+    stderr: str
+    seconds: float
+    dead: dict[int, int] = field(default_factory=dict)
+    measured: dict[str, str] = field(default_factory=dict)
+    gaps: tuple[str, ...] = ()
+    contexts: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Both outputs, as patterns are searched in them."""
+        return self.stdout + self.stderr
+
+
+def _environment(state: Path, gpus: int, env: Mapping[str, str]) -> dict[str, str]:
+    made = {key: value for key, value in os.environ.items() if key not in _SCRUBBED}
+    path = str(STUBS) + (os.pathsep + env["PYTHONPATH"] if "PYTHONPATH" in env else "")
+    made.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", PYTHONUNBUFFERED="1")
+    made.update(env)
+    made.update(PYTHONPATH=path, PAPER_STATE=str(state), PAPER_GPUS=str(gpus))
+    return made
+
+
+def _journal(state: Path) -> list[list[str]]:
+    path = state / "journal"
+    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _dead_children(journal: Sequence[Sequence[str]], report: Mapping[str, Any]) -> dict[int, int]:
+    """Every Python child that ended badly by itself: not the main process, not one that was told to end."""
+    codes = {int(words[1]): int(words[2]) for words in journal if words[0] == "reaped"}
+    codes.update({int(pid): code for pid, code in report["deaths"].items() if code})
+    started = {int(words[1]) for words in journal if words[0] == "forked"}
+    wanted = {(int(words[1]), -int(words[2])) for words in journal if words[0] == "killed"}
+    codes.pop(report["main"], None)
+    return {pid: code for pid, code in codes.items() if pid in started and (pid, code) not in wanted}
+
+
+def _outcome(code: int | None, dead: Mapping[int, int]) -> str:
+    if code is None:
+        return "hang"
+    if code:
+        return "crash"
+    return "child-death" if dead else "ok"
+
+
+def run(
+    program: Path,
+    *,
+    gpus: int = 1,
+    limit: float = 6.0,
+    env: Mapping[str, str] | None = None,
+    args: Sequence[str] = (),
+    python: str = sys.executable,
+) -> Observed:
+    """Run one program on a paper machine with `gpus` GPUs; whatever it starts is gone afterwards."""
+    base = "/dev/shm" if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK) else None
+    work = Path(tempfile.mkdtemp(prefix="paper-run-", dir=base))
+    try:
+        state, cwd = work / "state", work / "cwd"
+        state.mkdir()
+        cwd.mkdir()
+        files = [str(work / name) for name in ("result", "stdout", "stderr")]
+        command = [python, "-I", "-S", str(HERE / "supervise.py"), str(limit), *files]
+        command += [python, str(Path(program).resolve()), *args]
+        environment = _environment(state, gpus, env or {})
+        subprocess.run(command, cwd=cwd, env=environment, check=True, timeout=limit + 60)
+        report = json.loads((work / "result").read_text())
+        journal = _journal(state)
+        stdout, stderr = (Path(name).read_text(errors="replace") for name in files[1:])
+        dead = _dead_children(journal, report)
+        return Observed(
+            outcome=_outcome(report["code"], dead),
+            code=report["code"],
+            stdout=stdout,
+            stderr=stderr,
+            seconds=report["seconds"],
+            dead=dead,
+            measured=dict(_MEASURED.findall(stdout)),
+            gaps=tuple(sorted({words[1] for words in journal if words[0] == "gap"})),
+            contexts=tuple((int(words[1]), int(words[2])) for words in journal if words[0] == "context"),
+        )
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+# ---------------------------------------------------------------- headers
+
+
+def read_header(text: str) -> dict[str, Any]:
+    """The `[tool.cudalint]` table of a program's PEP 723 block, {} where there is none."""
+    block = re.search(r"(?m)^# /// script\n((?:#.*\n)*?)# ///$", text)
+    if block is None:
+        return {}
+    toml = "".join(line[2:] + "\n" for line in block.group(1).splitlines())
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # Python 3.10
+        import tomli as tomllib  # type: ignore[no-redef]
+    return dict(tomllib.loads(toml).get("tool", {}).get("cudalint", {}))
+
+
+def run_fixture(program: Path, *, limit: float | None = None, trigger: bool = False) -> Observed:
+    """Run a fixture as its header asks; `trigger` adds the environment of its failing variant."""
+    header = read_header(Path(program).read_text())
+    env = {key: str(value) for key, value in header.get("trigger", {}).items()} if trigger else {}
+    expected_hang = header.get("outcome") == "hang"
+    chosen = limit if limit is not None else (4.0 if expected_hang else 15.0)
+    return run(Path(program), gpus=int(header.get("gpus", 1)), limit=chosen, env=env)
+
+
+def _compare(measure: str, measured: Mapping[str, str]) -> str | None:
+    parts = re.fullmatch(r"\s*(\w+)\s*(==|!=|>=|<=|>|<)\s*(.+?)\s*", measure)
+    if parts is None:
+        return f"measure {measure!r} is not a comparison"
+    name, sign, right = parts.groups()
+    if name not in measured:
+        return f"the program printed no 'measured: {name} = ...'"
+    left: Any = measured[name]
+    wanted: Any = right.strip("\"'")
+    try:
+        left, wanted = float(left), float(wanted)
+    except ValueError:
+        pass
+    return None if _COMPARE[sign](left, wanted) else f"measured {name} = {measured[name]}, which is not {sign} {right}"
+
+
+def judge(header: Mapping[str, Any], observed: Observed, triggered: Observed | None = None) -> list[str]:
+    """What is wrong between a fixture's header and its run; `triggered` is the run of a latent one's variant."""
+    complaints = [f"paper CUDA does not know {name}" for name in observed.gaps]
+    outcome = header.get("outcome", "ok")
+    wanted = "ok" if outcome in ("wrong-device", "cost", "latent", "ok") else outcome
+    if observed.outcome != wanted:
+        tail = observed.stderr.strip().splitlines()[-1:] or [""]
+        complaints.append(f"wanted {outcome}, observed {observed.outcome} (code {observed.code}): {tail[0]}")
+    texts = [observed.text] + ([triggered.text] if triggered is not None else [])
+    if "message" in header and not any(re.search(header["message"], text) for text in texts):
+        complaints.append(f"no message {header['message']!r} in the output")
+    if "measure" in header:
+        complaint = _compare(header["measure"], observed.measured)
+        complaints += [complaint] if complaint else []
+    if outcome == "latent":
+        complaints += _judge_trigger(triggered)
+    return complaints
+
+
+def _judge_trigger(triggered: Observed | None) -> list[str]:
+    if triggered is None:
+        return ["latent: the variant in trigger was not run"]
+    complaints = [f"paper CUDA does not know {name}" for name in triggered.gaps]
+    if triggered.outcome == "ok":
+        complaints.append("latent: the variant in trigger did not fail")
+    return complaints
+
+
+def check(program: Path) -> list[str]:
+    """Run a fixture, and its trigger if it is latent, and judge both."""
+    header = read_header(Path(program).read_text())
+    observed = run_fixture(program)
+    latent = header.get("outcome") == "latent"
+    return judge(header, observed, run_fixture(program, trigger=True) if latent else None)

@@ -1,0 +1,9 @@
+"""lightning.pytorch."""
+
+from typing import Any
+
+import lightning
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(lightning, name)

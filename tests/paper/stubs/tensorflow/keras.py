@@ -1,0 +1,107 @@
+"""tensorflow.keras on paper: a layer has weights once its input is known, and weights are tensors."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import paper_driver as driver
+import tensorflow as tf
+from tensorflow import _np, _plain, _Space, _start
+
+
+class Input:
+    """An input's shape."""
+
+    def __init__(self, shape: Any = None, *_: Any, **__: Any) -> None:
+        self.shape = tuple(shape)
+
+
+class Dense:
+    """A dense layer."""
+
+    def __init__(self, units: int, activation: Any = None, input_shape: Any = None, **_: Any) -> None:
+        self.units, self.input_shape = units, input_shape
+        self.kernel: Any = None
+
+    def build(self, width: int) -> int:
+        """Make the weights."""
+        if self.kernel is None:
+            self.kernel = tf.Variable(_np().full((width, self.units), 0.1, "float32"))
+        return self.units
+
+    def __call__(self, x: Any) -> Any:
+        array = _np().asarray(_plain(x), "float32")
+        self.build(array.shape[-1])
+        return tf.Tensor(array @ self.kernel._touch())
+
+
+class Sequential:
+    """Layers one after the other."""
+
+    def __init__(self, layers: Any = ()) -> None:
+        self.layers: list[Any] = []
+        self.width: Any = None
+        for layer in layers:
+            self.add(layer)
+
+    def add(self, layer: Any) -> None:
+        """One more."""
+        if isinstance(layer, Input):
+            self.width = layer.shape[-1]
+            return
+        if getattr(layer, "input_shape", None):
+            self.width = layer.input_shape[-1]
+        if self.width is not None and hasattr(layer, "build"):
+            self.width = layer.build(self.width)
+        self.layers.append(layer)
+
+    def __call__(self, x: Any, training: bool = False) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def compile(self, *_: Any, **__: Any) -> None:
+        """Nothing on paper."""
+
+    def fit(self, x: Any, y: Any = None, *_: Any, **__: Any) -> Any:
+        """One pass."""
+        self(x)
+        return _Space(paper_name="history", history={"loss": [0.1]})
+
+    def predict(self, x: Any, *_: Any, **__: Any) -> Any:
+        """numpy out."""
+        return self(x).numpy()
+
+    def evaluate(self, x: Any, *_: Any, **__: Any) -> float:
+        """A loss."""
+        self(x)
+        return 0.1
+
+    def get_weights(self) -> list[Any]:
+        """numpy weights."""
+        return [layer.kernel.numpy() for layer in self.layers]
+
+    def set_weights(self, weights: Any) -> None:
+        """From numpy."""
+        for layer, weight in zip(self.layers, weights):
+            layer.kernel = tf.Variable(weight)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Nothing on paper."""
+
+
+def _clear(*_: Any) -> None:
+    _start()
+
+
+layers = _Space(paper_name="tensorflow.keras.layers", Dense=Dense, Input=Input)
+models = _Space(paper_name="tensorflow.keras.models", Sequential=Sequential)
+mixed_precision = _Space(paper_name="tensorflow.keras.mixed_precision", set_global_policy=_nothing)
+utils = _Space(paper_name="tensorflow.keras.utils", set_random_seed=_nothing)
+optimizers = _Space(paper_name="tensorflow.keras.optimizers", Adam=_nothing, SGD=_nothing)
+backend = _Space(paper_name="tensorflow.keras.backend", clear_session=_nothing)
+for _space in (layers, models, mixed_precision, utils, optimizers):
+    sys.modules[_space.__dict__["paper_name"]] = _space  # type: ignore[assignment]
+__getattr__ = driver.lazy("tensorflow.keras")

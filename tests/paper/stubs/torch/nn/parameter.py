@@ -1,0 +1,3 @@
+"""torch.nn.parameter."""
+
+from torch.nn import Parameter  # noqa: F401

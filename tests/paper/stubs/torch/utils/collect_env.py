@@ -1,0 +1,1 @@
+"""torch.utils.collect_env."""

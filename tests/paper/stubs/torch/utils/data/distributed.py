@@ -1,0 +1,3 @@
+"""torch.utils.data.distributed."""
+
+from torch.utils.data.sampler import DistributedSampler  # noqa: F401

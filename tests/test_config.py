@@ -1,0 +1,208 @@
+"""Configuration, discovery, selection and per-file-ignores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cudalint import config
+from cudalint.config import ConfigError
+from cudalint.discovery import NotFound, discover
+from cudalint.finding import Severity
+from cudalint.policy.globs import Globs
+from cudalint.policy.selection import Layer, Selection
+
+EVERYTHING = """
+[project]
+requires-python = ">=3.11"
+
+[tool.cudalint]
+select = ["CUD1"]
+extend-select = ["CUD301"]
+ignore = ["CUD102"]
+exclude = ["old"]
+extend-exclude = ["gen/*.py"]
+target-version = "3.12-3.14"
+platform = "darwin"
+fail-on = "error"
+models = ["models/own.toml"]
+
+[tool.cudalint.per-file-ignores]
+"tests/*" = ["CUD1"]
+"""
+
+
+def write(path: Path, text: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def load(tmp_path: Path, text: str) -> config.Config:
+    write(tmp_path / "pyproject.toml", text)
+    return config.load([str(tmp_path)])
+
+
+def failure(tmp_path: Path, text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+    return str(caught.value)
+
+
+def test_every_key_is_read(tmp_path: Path) -> None:
+    found = load(tmp_path, EVERYTHING)
+    assert found.root == str(tmp_path)
+    assert found.selection == Selection((Layer(("CUD1",), ("CUD301",), ("CUD102",)),))
+    assert found.per_file_ignores == (("tests/*", ("CUD1",)),)
+    assert found.exclude == ("old", "gen/*.py")
+    assert found.target_versions == ((3, 12), (3, 14))
+    assert found.platform == "darwin"
+    assert found.fail_on is Severity.ERROR
+    assert found.models == (str(tmp_path / "models/own.toml"),)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('selct = ["CUD1"]', "unknown key 'selct' in [tool.cudalint] (did you mean 'select'?)"),
+        ('select = ["CUD110"]', "unknown rule 'CUD110' in select (did you mean 'CUD108'?)"),
+        ('ignore = "CUD101"', "ignore must be a list of strings"),
+        ('platform = "linus"', "unknown platform 'linus'"),
+        ('fail-on = "warnings"', "did you mean 'warning'?"),
+        ('target-version = "py27"', "unknown target-version 'py27'"),
+        ('target-version = "3.13-3.10"', "unknown target-version"),
+        ("target-version = 3.12", "target-version must be a string"),
+        ('per-file-ignores = ["x"]', "per-file-ignores must be a table"),
+        ('per-file-ignores = {"x" = "CUD1"}', "x must be a list of strings"),
+        ("select = [", "not valid TOML"),
+    ],
+)
+def test_a_mistake_is_one_clear_line_that_names_the_file(tmp_path: Path, line: str, words: str) -> None:
+    message = failure(tmp_path, f"[tool.cudalint]\n{line}\n")
+    assert message.startswith(str(tmp_path / "pyproject.toml"))
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("text", "versions"),
+    [
+        ("py310", ((3, 10), (3, 10))),
+        ("3.12", ((3, 12), (3, 12))),
+        ("py311-py314", ((3, 11), (3, 14))),
+        ("3.10 - 3.13", ((3, 10), (3, 13))),
+    ],
+)
+def test_target_versions(text: str, versions: config.Versions) -> None:
+    assert config.parse_versions(text) == versions
+
+
+@pytest.mark.parametrize(
+    ("requires", "versions"),
+    [
+        (">=3.11", ((3, 11), (3, 14))),
+        (">=3.9,<3.13", ((3, 9), (3, 12))),
+        (">= 3.10, < 4", ((3, 10), (3, 14))),
+        ("~=3.12.1", ((3, 12), (3, 14))),
+        ("==3.12.*", ((3, 12), (3, 12))),
+        (">3.10, <=3.11", ((3, 10), (3, 11))),
+        (">=3.16", ((3, 16), (3, 16))),
+        ("", ((3, 10), (3, 14))),
+    ],
+)
+def test_requires_python_is_the_default_target(tmp_path: Path, requires: str, versions: config.Versions) -> None:
+    assert load(tmp_path, f'[project]\nrequires-python = "{requires}"\n').target_versions == versions
+
+
+def test_the_nearest_table_wins(tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", '[tool.cudalint]\nplatform = "win32"\n')
+    write(tmp_path / "sub/pyproject.toml", '[tool.cudalint]\nplatform = "darwin"\n')
+    write(tmp_path / "bare/pyproject.toml", "[tool.other]\n")
+    named = write(tmp_path / "sub/a/x.py")
+    assert config.load([str(named)]).platform == "darwin"
+    assert config.load([str(tmp_path / "bare")]).platform == "win32"
+    # Paths with nothing but the top in common are configured there.
+    assert config.load([str(named), str(tmp_path / "bare")]).platform == "win32"
+
+
+def test_without_pyproject_the_repository_is_the_root(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    found = config.load([str(write(tmp_path / "src/x.py"))])
+    assert (found.root, found.source, found.target_versions) == (str(tmp_path), None, ((3, 10), (3, 13)))
+
+
+@pytest.mark.parametrize(
+    ("layers", "shown", "hidden"),
+    [
+        ([], "CUD101 CUD902", ""),
+        ([Layer(select=("CUD1",))], "CUD101 CUD108 CUD900 CUD901", "CUD201 CUD902"),
+        ([Layer(select=("CUD1", "CUD201"), ignore=("CUD10", "CUD2"))], "CUD201", "CUD101 CUD202"),
+        ([Layer(ignore=("CUD1",)), Layer(extend_select=("CUD101",))], "CUD101 CUD201", "CUD102"),
+        ([Layer(ignore=("CUD101",)), Layer(select=("CUD1",))], "CUD102", "CUD101 CUD201"),
+        ([Layer(select=("CUD2",), ignore=("CUD101",)), Layer(select=("CUD1",))], "CUD101", "CUD201"),
+        ([Layer(select=("CUD101",), ignore=("CUD101",))], "", "CUD101"),
+        ([Layer(select=("ALL",), ignore=("CUD9",))], "CUD101", "CUD900 CUD901"),
+        ([Layer(ignore=("ALL",), extend_select=("CUD501",))], "CUD501", "CUD101"),
+    ],
+)
+def test_the_longer_prefix_wins(layers: list[Layer], shown: str, hidden: str) -> None:
+    selection = Selection(tuple(layers))
+    assert [code for code in shown.split() if not selection.shows(code)] == []
+    assert [code for code in hidden.split() if selection.shows(code)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("tests", "/r/tests/a/x.py", True),
+        ("tests", "/r/src/tests/x.py", True),
+        ("tests/", "/r/tests/x.py", True),
+        ("tests/*", "/r/tests/a/x.py", True),
+        ("tests/**/*.py", "/r/tests/x.py", True),
+        ("./src/*.py", "/r/src/x.py", True),
+        ("*_gen.py", "/r/src/a_gen.py", True),
+        ("**/gen.py", "/r/a/gen.py", True),
+        ("**/gen.py", "/r/a/xgen.py", False),
+        ("x.py", "/r/xx.py", False),
+        ("src/x.py", "/r/lib/src/x.py", False),
+        ("[xy].py", "/r/y.py", True),
+        ("[!xy].py", "/r/y.py", False),
+        ("[].py", "/r/[].py", True),
+    ],
+)
+def test_globs(pattern: str, path: str, expected: bool) -> None:
+    assert Globs((pattern,), "/r").covers(path, "/r") is expected
+
+
+def names(tmp_path: Path, *paths: str, exclude: tuple[str, ...] = config.DEFAULT_EXCLUDE) -> list[str]:
+    found = discover([str(tmp_path / path) for path in paths or (".",)], exclude, str(tmp_path))
+    return [str(Path(path).relative_to(tmp_path)) for path in found]
+
+
+def test_directories_are_walked_without_what_is_excluded_or_ignored(tmp_path: Path) -> None:
+    for name in ("a.py", "b.pyi", "c.txt", "pkg/d.py", "build/e.py", ".venv/f.py", "out/g.py", "pkg/h.py", "pkg/keep.py"):
+        write(tmp_path / name)
+    write(tmp_path / ".gitignore", "out/\n*keep.py\n")
+    write(tmp_path / "pkg/.gitignore", "h.py\n!keep.py\n")
+    assert names(tmp_path) == ["a.py", "pkg/d.py", "pkg/keep.py"]
+
+
+def test_named_files_and_directories_are_always_read(tmp_path: Path) -> None:
+    for name in ("build/a.py", "build/sub/b.py", "out/c.py", "build/.git/d.py", "script"):
+        write(tmp_path / name)
+    write(tmp_path / ".gitignore", "out/\n")
+    assert names(tmp_path, "build") == ["build/a.py", "build/sub/b.py"]
+    assert names(tmp_path, "out") == ["out/c.py"]
+    assert names(tmp_path, "out/c.py", "script", "./script") == ["out/c.py", "script"]
+
+
+def test_odd_things_on_the_way_are_stepped_over(tmp_path: Path) -> None:
+    write(tmp_path / "x.py/inner.py")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "dangling.py").symlink_to(tmp_path / "nothing")
+    assert names(tmp_path) == ["x.py/inner.py"]
+
+
+def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="nothing"):
+        names(tmp_path, "nothing.py")

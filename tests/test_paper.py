@@ -1,0 +1,96 @@
+"""Paper CUDA against what was measured: every expression and every behaviour, and the runner itself."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from paper.rows import NOT_COVERED, ROWS, Row  # noqa: E402
+from paper.run import judge, read_header, run  # noqa: E402
+
+HANG = 2.5
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.id, marks=[pytest.mark.slow] if row.outcome == "hang" else []) for row in ROWS])
+def test_behaviour(row: Row, tmp_path: Path) -> None:
+    """A tiny program ends as it did on hardware."""
+    program = tmp_path / "program.py"
+    program.write_text(row.program)
+    seen = run(program, gpus=row.gpus, limit=HANG if row.outcome == "hang" else 30.0, env=row.env)
+    assert not seen.gaps
+    assert (seen.outcome, seen.text) == (row.outcome, seen.text)
+    assert re.search(row.pattern, seen.text), seen.text
+    assert not row.absent or not re.search(row.absent, seen.text), seen.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", ["torch", "cupy", "numba", "jax", "tensorflow", "libraries"])
+def test_expressions(framework: str) -> None:
+    """Every measured expression poisons, initialises and fails as it did on hardware."""
+    program = Path(__file__).parent / "paper" / "expressions.py"
+    seen = run(program, gpus=2, limit=120.0, args=[framework], env={"PAPER_SLOWNESS": "0"})
+    assert "differs" not in seen.stdout and "expressions" in seen.stdout, seen.text
+
+
+def test_rows_have_names_of_their_own() -> None:
+    """Ids are unique, and every omission has a reason."""
+    assert len({row.id for row in ROWS}) == len(ROWS)
+    assert all(NOT_COVERED.values())
+
+
+def _run(tmp_path: Path, text: str, limit: float = 10.0) -> list[str]:
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    return judge(read_header(text), run(program, limit=limit))
+
+
+def _header(*lines: str) -> str:
+    return "# /// script\n# dependencies = []\n#\n# [tool.cudalint]\n" + "".join(f"# {line}\n" for line in lines) + "# ///\n"
+
+
+def test_unknown_names_are_refused(tmp_path: Path) -> None:
+    """A gap is an error, and is seen even where the program swallows it."""
+    text = _header('outcome = "ok"') + "import torch\ntry:\n    torch.fancy_thing(1)\nexcept Exception as e:\n    print(e)\n"
+    assert _run(tmp_path, text) == ["paper CUDA does not know torch.fancy_thing"]
+
+
+def test_judge_keeps_a_true_header(tmp_path: Path) -> None:
+    """A header that tells the truth draws no complaint."""
+    text = _header('outcome = "cost"', 'measure = "contexts >= 1"') + (
+        "import torch\ntorch.ones(1).cuda()\nprint('measured: contexts = 1')\n"
+    )
+    assert _run(tmp_path, text) == []
+
+
+def test_judge_finds_a_false_header(tmp_path: Path) -> None:
+    """Outcome, message and measure are all compared."""
+    text = _header('outcome = "crash"', 'message = "no such"', 'measure = "n == 2"') + "print('measured: n = 1')\n"
+    complaints = "\n".join(_run(tmp_path, text))
+    assert "wanted crash, observed ok" in complaints
+    assert "no message 'no such'" in complaints
+    assert "measured n = 1, which is not == 2" in complaints
+
+
+def test_children_that_were_told_to_end_do_not_count(tmp_path: Path) -> None:
+    """terminate() is no death; exit 3 is one; nobody survives the run."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import multiprocessing as mp, time, sys\n"
+        "if __name__ == '__main__':\n"
+        "    p = mp.Process(target=time.sleep, args=(60,)); p.start(); p.terminate(); p.join()\n"
+        "    q = mp.Process(target=sys.exit, args=(int(sys.argv[1]),)); q.start(); q.join()\n"
+    )
+    assert run(program, args=["0"]).outcome == "ok"
+    assert list(run(program, args=["3"]).dead.values()) == [3]
+
+
+def test_programs_start_fast(tmp_path: Path) -> None:
+    """Importing torch costs little, as hundreds of programs run in CI."""
+    program = tmp_path / "program.py"
+    program.write_text("import torch\ntorch.ones(1).cuda()\n")
+    assert min(run(program).seconds for _ in range(3)) < 0.5

@@ -1,0 +1,163 @@
+"""The output formats, on findings made by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from cudalint.report import statistics
+from cudalint.report.render import OutputFormat, Style, render
+from cudalint.session import Report
+
+TRAIN = "\n" * 10 + "    torch.zeros(1, device='cuda')\n\twith é, Pool(2) as pool:\n        pass\n"
+LIB = "def work(n):\n    return torch.ones(n, device='cuda')\n"
+TEXTS = {"/project/train.py": TRAIN, "/project/lib.py": LIB}
+
+FULL = """\
+error[CUD101]: `work` uses CUDA in a worker that was forked after its parent initialised CUDA
+   --> train.py:12:10 (cuda-in-forked-worker)
+   |
+12 |     with é, Pool(2) as pool:
+   |             ^^^^^^^
+   ::: train.py:11:5 (cause, in main)
+   |
+11 |     torch.zeros(1, device='cuda')
+   |     ----------------------------- initialises CUDA
+   ::: train.py:12:10 (launch, in main)
+   |
+12 |     with é, Pool(2) as pool:
+   |             ------- forks two workers
+   ::: lib.py:2:12 (effect, in worker)
+   |
+ 2 |     return torch.ones(n, device='cuda')
+   |            ---------------------------- uses CUDA
+   |
+   = on hardware: the program crashes
+   = condition: on Linux before Python 3.14
+   = fix (unsafe): start the workers by spawn
+   = help: cudalint rule CUD101
+
+Found 1 error in 1 file.
+"""
+
+
+def text(report: Report, output_format: OutputFormat, *, colour: bool = False) -> str:
+    return render(report, output_format, Style(colour, "/project"))
+
+
+@pytest.fixture
+def report(finding: Finding) -> Report:
+    return Report(findings=(finding,), texts=TEXTS)
+
+
+def test_full_shows_the_path_leg_by_leg(report: Report) -> None:
+    assert text(report, OutputFormat.FULL) == FULL
+
+
+def test_colour_only_adds_escapes(report: Report) -> None:
+    import re
+
+    coloured = text(report, OutputFormat.FULL, colour=True)
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == FULL
+
+
+def test_full_survives_places_that_the_text_does_not_have(finding: Finding) -> None:
+    assert "error[CUD101]" in text(Report(findings=(finding,)), OutputFormat.FULL)
+    assert "error[CUD101]" in text(Report(findings=(finding,), texts={"/project/train.py": ""}), OutputFormat.FULL)
+
+
+def test_control_characters_and_long_lines_do_not_reach_the_terminal(finding: Finding) -> None:
+    row = "\x1b]0;x\x07" + "a" * 5000
+    report = Report(findings=(finding,), texts={"/project/train.py": "\n" * 11 + row})
+    shown = text(report, OutputFormat.FULL)
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) < 250
+
+
+def test_concise(report: Report) -> None:
+    assert text(report, OutputFormat.CONCISE).splitlines() == [
+        "train.py:12:10: CUD101 `work` uses CUDA in a worker that was forked after its parent initialised CUDA",
+        "Found 1 error in 1 file.",
+    ]
+
+
+def test_summary_counts_by_severity(finding: Finding) -> None:
+    warning = dataclasses.replace(finding, severity=Severity.WARNING)
+    two = Report(findings=(finding, warning, warning))
+    assert text(two, OutputFormat.CONCISE).splitlines()[-1] == "Found 1 error and 2 warnings in 1 file."
+    for output_format in (OutputFormat.FULL, OutputFormat.CONCISE):
+        assert text(Report(), output_format) == "All checks passed!\n"
+
+
+def test_json_has_the_fixed_fields(finding: Finding) -> None:
+    edit = Edit(Span("/project/train.py", Position(1, 1), Position(1, 3)), "x")
+    fixed = dataclasses.replace(finding, fix=Fix(Applicability.SAFE, "do", (edit,)))
+    (entry,) = json.loads(text(Report(findings=(fixed,)), OutputFormat.JSON))
+    assert entry == {
+        "code": "CUD101",
+        "name": "cuda-in-forked-worker",
+        "severity": "error",
+        "message": finding.message,
+        "filename": "/project/train.py",
+        "location": {"row": 12, "column": 10},
+        "end_location": {"row": 12, "column": 17},
+        "fix": {
+            "applicability": "safe",
+            "message": "do",
+            "edits": [
+                {
+                    "filename": "/project/train.py",
+                    "content": "x",
+                    "location": {"row": 1, "column": 1},
+                    "end_location": {"row": 1, "column": 3},
+                }
+            ],
+        },
+        "trace": [
+            {
+                "filename": step.span.filename,
+                "location": {"row": step.span.start.row, "column": step.span.start.column},
+                "end_location": {"row": step.span.end.row, "column": step.span.end.column},
+                "message": step.message,
+                "kind": step.kind.value,
+                "process": step.process,
+            }
+            for step in finding.trace
+        ],
+        "outcome": "crash",
+        "condition": "on Linux before Python 3.14",
+        "cell": None,
+        "noqa_row": 12,
+        "url": None,
+    }
+
+
+def test_json_of_nothing_is_an_empty_list() -> None:
+    assert text(Report(), OutputFormat.JSON) == "[]\n"
+
+
+def test_github_escapes_what_would_end_a_command(finding: Finding) -> None:
+    odd = dataclasses.replace(finding, message="50% of\nit", span=dataclasses.replace(finding.span, filename="/project/a,b:c.py"))
+    assert text(Report(findings=(odd,)), OutputFormat.GITHUB) == (
+        "::error title=cudalint (CUD101),file=a%2Cb%3Ac.py,line=12,col=10,endLine=12,endColumn=17"
+        "::a,b:c.py:12:10: CUD101 50%25 of%0Ait\n"
+    )
+
+
+def test_sarif_carries_rules_results_and_the_path(report: Report) -> None:
+    (run,) = json.loads(text(report, OutputFormat.SARIF))["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["CUD101"]
+    (result,) = run["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "train.py"}
+    assert len(result["codeFlows"][0]["threadFlows"][0]["locations"]) == 3
+
+
+def test_statistics(finding: Finding) -> None:
+    other = dataclasses.replace(finding, code="CUD301", name="cuda-value-to-forked-worker")
+    report = Report(findings=(other, finding, other))
+    assert statistics.as_text(report).split() == ["2", other.code, other.name, "1", finding.code, finding.name]
+    assert json.loads(statistics.as_json(report))[0] == {"code": other.code, "name": other.name, "count": 2}

@@ -1,0 +1,187 @@
+"""Bytes to text, the guard before the parser, and suppression comments."""
+
+from __future__ import annotations
+
+import codecs
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cudalint.text.decode import Refusal, decode
+from cudalint.text.guard import MAX_BYTES, MAX_CHAIN, refuse
+from cudalint.text.lines import Rows, split_rows
+from cudalint.text.noqa import Noqa, suppressions
+from cudalint.text.scan import lexemes
+from cudalint.text.source import SourceFile
+
+
+def text_of(data: bytes) -> str:
+    source = decode("/x.py", data)
+    assert isinstance(source, SourceFile), source
+    return source.text
+
+
+def reason(data: bytes) -> str:
+    refusal = decode("/x.py", data)
+    assert isinstance(refusal, Refusal)
+    return refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", ""),
+        ("é = 1\r\n".encode(), "é = 1\r\n"),
+        (codecs.BOM_UTF8 + b"x = 1\n", "x = 1\n"),
+        (b"# -*- coding: latin-1 -*-\n# \xe9\n", "# -*- coding: latin-1 -*-\n# é\n"),
+        (b"#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\n# \x80\n", "#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\n# €\n"),
+        (codecs.BOM_UTF8 + b"# coding: utf-8\nx = 1\n", "# coding: utf-8\nx = 1\n"),
+        # Below a line of code a cookie is only a comment.
+        ("x = 1\n# coding: latin-1\n# é\n".encode(), "x = 1\n# coding: latin-1\n# é\n"),
+    ],
+)
+def test_decoding_follows_python(data: bytes, text: str) -> None:
+    assert text_of(data) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"x = '\xff'\n", "byte 6 is not valid utf-8"),
+        (b"# coding: klingon\n", "unknown encoding 'klingon'"),
+        (b"# coding: hex\n", "unknown encoding 'hex'"),
+        (b"# coding: undefined\n", "cannot be decoded as 'undefined'"),
+        (codecs.BOM_UTF8 + b"# coding: latin-1\n", "byte order mark"),
+        ("x = 1\n".encode("utf-16"), "null bytes"),
+        (b"\x7fELF\0\0", "null bytes"),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused_with_a_reason(data: bytes, words: str) -> None:
+    assert words in reason(data)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_a_text_or_a_reason(data: bytes) -> None:
+    assert isinstance(decode("/x.py", data), SourceFile | Refusal)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = " + "(" * 1000 + "1" + ")" * 1000, "brackets"),
+        ("x = " + "(\n" * 1000 + "1" + ")\n" * 1000, "brackets"),
+        ("x = f'{" + "(" * 1000 + "1" + ")" * 1000 + "}'", "brackets"),
+        ("x = a" + ".f()" * 5000, "chains"),
+        ("x = (a" + "\n  .f()" * 5000 + ")", "chains"),
+        ("x = a" + " \\\n + a" * 50_000, "chains"),
+        ("x = " + "1 + " * 50_000 + "1", "chains"),
+        ("x = " + "not " * 20_000 + "a", "chains"),
+        ("x = " + "-" * 20_000 + "a", "chains"),
+        ("x = " + "lambda: " * 5_000 + "a", "chains"),
+        ("x = " + "a if b else " * 5_000 + "c", "chains"),
+        ("x = " + "'a' " * 5_000, "chains"),
+        ("if a:\n  pass\n" + "elif a:\n  pass\n" * 20_000, "elif"),
+        ("".join(" " * depth + "if a:\n" for depth in range(150)) + " " * 150 + "pass\n", "blocks"),
+    ],
+)
+def test_what_would_bring_the_parser_down_is_refused(text: str, words: str) -> None:
+    refusal = refuse(text, len(text))
+    assert refusal is not None
+    assert words in refusal.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = [\n" + "    [1.5, -2.5, (3, 4)],\n" * 20_000 + "]\n",
+        "x = {\n" + "    'a': f(b)[c].d + 1,\n" * 20_000 + "}\n",
+        "x = a.b(c) + 1\n" * 20_000,
+        "x = 1; " * 20_000,
+        "# " + "(" * 5000 + "\nx = 1\n",
+        "x = '" + "(" * 5000 + "'\n",
+        '"""' + "(((\n" * 5000 + '"""\n',
+        "if a:\n    if b:\n        pass\nelse:\n    pass\n" * 5_000,
+        # Brackets of strings that never end must not count as code, whatever comes then.
+        'x = """' + "(" * 5000,
+    ],
+)
+def test_large_but_flat_files_pass(text: str) -> None:
+    assert refuse(text, len(text)) is None
+
+
+def test_size_alone_refuses() -> None:
+    refusal = refuse("x = 1\n", MAX_BYTES + 1)
+    assert refusal is not None
+    assert "bytes" in refusal.reason
+
+
+@pytest.mark.parametrize("unit", ['"', "'", '"""', "f'{", "(", ")", "\\", "#", "a.b(", "'\\", "\n ", "`$?"])
+def test_the_guard_is_linear(unit: str) -> None:
+    def cost(size: int) -> float:
+        text = unit * (size // len(unit))
+        begin = time.perf_counter()
+        refuse(text, len(text))
+        return time.perf_counter() - begin
+
+    # A quadratic guard would take minutes on this.
+    assert cost(1_000_000) < 10
+
+
+@given(st.text(alphabet="\"'#\\\r\n()[]{},;.+ \tabfr", max_size=200))
+def test_lexemes_are_in_order_and_do_not_overlap(text: str) -> None:
+    position = 0
+    for lexeme in lexemes(text):
+        assert position <= lexeme.start < lexeme.end <= len(text)
+        position = lexeme.end
+
+
+def test_rows_end_where_python_ends_them() -> None:
+    text = "a\r\nb\rc\nd\x0ce\u2028f\x85g"
+    assert split_rows(text) == ["a", "b", "c", "d\x0ce\u2028f\x85g"]
+    assert Rows(text).place(text.index("e")) == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("comment", "codes"),
+    [
+        ("# noqa", ()),
+        ("# NoQA", ()),
+        ("# noqa: CUD101", ("CUD101",)),
+        ("# noqa:CUD101,E501", ("CUD101", "E501")),
+        ("# noqa: cud101 E501", ("CUD101", "E501")),
+        ("# type: ignore  # noqa: CUD101", ("CUD101",)),
+        ("# noqa: CUD101 because it is measured", ("CUD101",)),
+        ("# noqa: because I say so", ()),
+    ],
+)
+def test_noqa_reads_as_in_flake8(comment: str, codes: tuple[str, ...]) -> None:
+    noqa = suppressions(f"x = 1\ny = 2  {comment}\n").by_row[2]
+    assert noqa.codes == codes
+
+
+@pytest.mark.parametrize("comment", ["# flake8: noqa", "# cudalint: noqa", "#flake8:NOQA: CUD1"])
+def test_file_level_comments(comment: str) -> None:
+    found = suppressions(f"x = 1\n{comment}\n")
+    assert not found.by_row
+    assert [noqa.covers("CUD101") for noqa in found.whole_file] == [True]
+
+
+def test_noqa_in_strings_is_text() -> None:
+    found = suppressions('"""\n# noqa: CUD101\n"""\nx = "# noqa"\ny = f"{x}# noqa"  # noqa: CUD102\n')
+    assert found.by_row == {5: Noqa(5, 19, ("CUD102",))}
+
+
+def test_noqa_of_other_tools_covers_nothing_of_ours() -> None:
+    noqa = suppressions("x = 1  # noqa: E501\n").by_row[1]
+    assert not noqa.covers("CUD101")
+    assert noqa.covers("E501")
+
+
+def test_limits_leave_room_below_where_the_parser_falls() -> None:
+    import libcst
+
+    for text in ("x = a" + ".f()" * (MAX_CHAIN // 2 - 2), "x = " + "(" * 190 + "1" + ")" * 190):
+        assert refuse(text, len(text)) is None
+        libcst.parse_module(text)
