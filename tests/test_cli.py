@@ -1,0 +1,231 @@
+"""The command line as users meet it: exit codes, streams, messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cudalint import __version__, rules
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def program(tmp_path: Path, forked: str) -> Path:
+    return write(tmp_path / "train.py", forked)
+
+
+def test_a_clean_tree_is_zero(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.py", "x = 1\n")
+    done = run("check")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "All checks passed!\n", "")
+
+
+def test_a_finding_is_one_and_shows_where_and_why(run: Run, program: Path) -> None:
+    done = run("check", program.name)
+    assert done.returncode == 1
+    assert "error[CUD101]" in done.stdout
+    assert "--> train.py:12:11" in done.stdout
+    assert "cudalint rule CUD101" in done.stdout
+    assert done.stdout.endswith("Found 1 error in 1 file.\n")
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_json_is_parsable_and_absolute(run: Run, program: Path) -> None:
+    done = run("check", "--output-format", "json", ".")
+    (entry,) = json.loads(done.stdout)
+    assert (entry["code"], entry["severity"], entry["name"]) == ("CUD101", "error", "cuda-in-forked-worker")
+    assert entry["filename"] == str(program)
+    assert entry["location"] == {"row": 12, "column": 11}
+    assert {step["kind"] for step in entry["trace"]} >= {"cause", "launch", "effect"}
+
+
+def test_concise_and_statistics(run: Run, program: Path) -> None:
+    assert run("check", "--output-format=concise").stdout.startswith("train.py:12:11: CUD101 ")
+    assert run("check", "--statistics").stdout == "1\tCUD101\tcuda-in-forked-worker\n"
+
+
+def test_select_ignore_and_exit_zero(run: Run, program: Path) -> None:
+    assert run("check", "--select", "CUD2,CUD3").returncode == 0
+    assert run("check", "--ignore", "CUD101").returncode == 0
+    assert run("check", "--select", "CUD1", "--ignore", "CUD102").returncode == 1
+    assert run("check", "--ignore", "CUD1", "--extend-select", "CUD101").returncode == 1
+    assert run("check", "--exit-zero").returncode == 0
+
+
+def test_noqa_on_any_line_of_the_call(run: Run, tmp_path: Path, forked: str) -> None:
+    call = '.map(work, [1, 2, 3])'
+    for comment in ("# noqa", "# noqa: CUD101", "# noqa: CUD102", "# noqa: CUD1,E501"):
+        write(tmp_path / "train.py", forked.replace(f"{call})", f".map(\n        work,  {comment}\n        [1, 2, 3]))"))
+        assert run("check").stdout == "All checks passed!\n", comment
+    write(tmp_path / "train.py", forked.replace(f"{call})", f"{call})  # noqa: E501"))
+    assert run("check").returncode == 1
+
+
+def test_the_platform_decides_whether_a_default_forks(run: Run, tmp_path: Path, forked: str) -> None:
+    write(tmp_path / "train.py", forked.replace('.get_context("fork")', ""))
+    assert run("check").returncode == 1
+    assert run("check", "--platform", "darwin").returncode == 0
+    assert run("check", "--target-version", "3.14").returncode == 0
+
+
+def test_standard_input(run: Run, forked: str) -> None:
+    done = run("check", "-", "--stdin-filename", "src/x.py", "--output-format", "concise", stdin=forked)
+    assert done.returncode == 1
+    assert done.stdout.startswith("src/x.py:12:11: CUD101 ")
+    assert run("check", "-", stdin="x = 1\n").returncode == 0
+    assert run("check", "-", stdin=forked + "# cudalint: noqa\n").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["chekc"], "unknown command 'chekc' (did you mean 'check'?)"),
+        (["check", "--selct", "CUD1"], "unknown option --selct (did you mean '--select'?)"),
+        (["check", "--select", "CUDA101"], "unknown rule 'CUDA101' in --select (did you mean 'CUD101'?)"),
+        (["check", "--output-format", "jason"], "did you mean 'json'?"),
+        (["check", "--platform", "windows"], "unknown platform 'windows'"),
+        (["check", "--target-version", "2.7"], "unknown target-version '2.7'"),
+        (["check", "--fail-on", "eror"], "did you mean 'error'?"),
+        (["check", "nothing.py"], "no such file or directory: nothing.py"),
+        (["check", "-", "."], "standard input (-) is checked alone"),
+        (["rule", "CUD110"], "unknown rule 'CUD110'"),
+        (["rule"], "name one rule, or --all"),
+        (["explain", "x.py"], "expected FILE:LINE"),
+        (["explain", "x.py:3"], "no such file or directory: x.py"),
+        (["config", "nothing"], "no such file or directory: nothing"),
+        (["--verify"], "--verify is not in this version"),
+        (["--verify", "train.py", "--", "--epochs", "1"], "--verify is not in this version"),
+        ([], "missing command"),
+    ],
+)
+def test_what_cannot_be_done_is_two_and_one_line(run: Run, arguments: list[str], message: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("cudalint: error: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_bad_configuration_is_two(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", '[tool.cudalint]\nignroe = ["CUD1"]\n')
+    done = run("check")
+    assert done.returncode == 2
+    assert "unknown key 'ignroe' in [tool.cudalint] (did you mean 'ignore'?)" in done.stderr
+
+
+def test_fail_on_comes_from_the_option_then_the_file(run: Run, tmp_path: Path) -> None:
+    # An unused suppression is a warning that needs no analysis.
+    write(tmp_path / "a.py", "x = 1  # noqa: CUD101\n")
+    assert run("check").returncode == 1
+    assert run("check", "--fail-on", "error").returncode == 0
+    write(tmp_path / "pyproject.toml", '[tool.cudalint]\nfail-on = "error"\n')
+    assert run("check").returncode == 0
+    assert run("check", "--fail-on", "warning").returncode == 1
+
+
+def test_verbose_says_what_was_read(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.py", "x = 1\n")
+    assert run("check", "--verbose").stderr == "cudalint: read 1 files (6 bytes), parsed 0 (0 bytes), lowered 0 nodes\n"
+
+
+def test_options_of_later_versions_that_change_nothing_are_accepted(run: Run) -> None:
+    assert run("check", "--jobs", "2", "--no-cache").returncode == 0
+
+
+def test_a_notebook_is_not_skipped_in_silence(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.ipynb", "{}")
+    done = run("check", "a.ipynb")
+    assert done.returncode == 0
+    assert "notebooks are not read" in done.stderr
+
+
+def test_rule_pages(run: Run) -> None:
+    assert run("rule", "cud101").stdout.strip() == rules.page("CUD101")
+    (first, *_) = listed = json.loads(run("rule", "--all", "--output-format", "json").stdout)
+    assert [entry["code"] for entry in listed] == list(rules.codes())
+    assert set(first) == {"code", "name", "severity", "summary", "explanation"}
+    assert json.loads(run("rule", "CUD501", "--output-format", "json").stdout)["severity"] == "warning"
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version").stdout == f"cudalint {__version__}\n"
+    assert "--output-format" in run("check", "--help").stdout
+
+
+def test_config_shows_where_it_comes_from(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", '[tool.cudalint]\nselect = ["CUD1"]\ntarget-version = "3.12"\n')
+    shown = run("config").stdout
+    assert str(tmp_path / "pyproject.toml") in shown
+    assert 'select = ["CUD1"]' in shown
+    assert 'target-version = "3.12"' in shown
+
+
+def test_explain_answers_for_a_line(run: Run, program: Path) -> None:
+    done = run("explain", "train.py:12")
+    assert done.returncode == 0
+    assert done.stdout.strip()
+
+
+def on_terminal(program: Path, **environment: str) -> bytes:
+    """What cudalint writes when its output is a terminal."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "cudalint", "check", program.name],
+        cwd=program.parent,
+        stdout=slave,
+        env={key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm"} | environment,
+    )
+    os.close(slave)
+    written = b""
+    try:
+        while part := os.read(master, 65536):
+            written += part
+    except OSError:  # how Linux says that the other side has closed the terminal
+        pass
+    os.close(master)
+    child.wait(timeout=60)
+    return written
+
+
+def test_colour_on_a_terminal_only_and_never_with_no_color(tmp_path: Path) -> None:
+    program = write(tmp_path / "a.py", "import torch\nx = 1  # noqa: CUD101\n")
+    assert b"\x1b[" in on_terminal(program)
+    assert b"\x1b[" not in on_terminal(program, NO_COLOR="1")
+
+
+def test_output_that_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
+    write(tmp_path / "é.py", "x = 1  # noqa: CUD101\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "cudalint", "check", "--output-format", "concise"],
+        cwd=tmp_path,
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"\\xe9.py:1:1: CUD902" in done.stdout
+
+
+def test_a_reader_that_goes_away_gets_no_traceback(tmp_path: Path) -> None:
+    for number in range(2000):
+        write(tmp_path / f"a{number}.py", "x = 1  # noqa: CUD101\n")
+    line = f"{sys.executable} -m cudalint check --output-format concise | head -1"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""

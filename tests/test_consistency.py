@@ -1,0 +1,61 @@
+"""Registry, pages, fixtures, documents and changelog name the same rules."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cudalint import __version__, rules
+
+ROOT = Path(__file__).parent.parent
+# Rules about the run itself have no program that shows them.
+ABOUT_THE_RUN = {"CUD900", "CUD901", "CUD902"}
+_CODE = re.compile(r"\bCUD\d{3}\b")
+
+
+def codes_in(name: str) -> set[str]:
+    return set(_CODE.findall((ROOT / name).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("code", rules.codes())
+def test_a_rule_says_its_own_code_and_name(code: str) -> None:
+    rule = rules.rule(code)
+    assert rule.code == code
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", rule.name)
+    assert rule.summary
+    assert not rule.summary.endswith(".")
+    assert rules.page(code).splitlines()[0] == f"# {rule.name} ({code})"
+
+
+def test_names_are_unique() -> None:
+    names = [rule.name for rule in rules.registry().values()]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_the_registry_is_the_list_of_modules() -> None:
+    assert tuple(rules.registry()) == rules.codes()
+
+
+def test_every_rule_has_its_fixtures() -> None:
+    folders = {path.name for path in (ROOT / "fixtures").glob("CUD*") if path.is_dir()}
+    assert folders == set(rules.codes()) - ABOUT_THE_RUN
+    for folder in folders:
+        programs = [path.name for path in (ROOT / "fixtures" / folder).iterdir()]
+        assert any(name.startswith("broken_") for name in programs), folder
+        assert any(name.startswith("ok_") for name in programs), folder
+
+
+@pytest.mark.parametrize("name", ["CHANGELOG.md", "docs/rules.md"])
+def test_documents_list_every_rule(name: str) -> None:
+    assert codes_in(name) == set(rules.codes())
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/configuration.md", "docs/architecture.md"])
+def test_documents_name_no_rule_that_does_not_exist(name: str) -> None:
+    assert codes_in(name) <= set(rules.codes())
+
+
+def test_the_changelog_knows_the_version() -> None:
+    assert __version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -1,0 +1,117 @@
+"""Each part of cudalint knows only what stands above it, so that it can be understood without the rest."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import cudalint
+
+PACKAGE = Path(cudalint.__file__).parent
+
+# From what knows nobody to what knows everybody; docs/architecture.md describes them in this order.
+LAYERS = (
+    "finding",
+    "models",
+    "text",
+    "store",
+    "ir",
+    "project",
+    "machine",
+    "rules",
+    "project.analysis",  # drives the machine and asks the rules: the door to all above
+    "fixes",
+    "policy",
+    "config",
+    "discovery",
+    "intake",
+    "session",
+    "report",
+    "hosts",
+    "verify",
+)
+# Reached by a late import only: a run with nothing to analyse must not load the analysis.
+THIRD_PARTY = {
+    "libcst": ("ir",),
+    "click": ("hosts",),
+    "rich": ("report", "verify"),
+    "pathspec": ("discovery",),
+    "flake8": (),
+}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+        yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    """The dotted names that a module imports, wherever the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            assert node.module is not None
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layer(name: str) -> int | None:
+    """Where a module stands; the root package itself (the version) is everybody's."""
+    places = [
+        (len(prefix), index)
+        for index, prefix in enumerate(LAYERS)
+        if name == prefix or name.startswith(f"{prefix}.")
+    ]
+    return max(places)[1] if places else None
+
+
+def test_every_module_has_a_layer() -> None:
+    homeless = [name for name, _ in modules() if layer(name) is None and name not in {"__init__", "__main__"}]
+    assert homeless == []
+
+
+def test_imports_point_upwards() -> None:
+    wrong = []
+    for name, tree in modules():
+        own = layer(name)
+        for imported in imports(tree):
+            if own is None or not imported.startswith("cudalint."):
+                continue
+            other = layer(imported.removeprefix("cudalint."))
+            if other is not None and other > own:
+                wrong.append(f"{name} imports {imported}")
+    assert wrong == []
+
+
+def test_rules_do_not_know_each_other() -> None:
+    wrong = [
+        f"{name} imports {imported}"
+        for name, tree in modules()
+        for imported in imports(tree)
+        if name.startswith("rules.cud") and imported.startswith("cudalint.rules.cud")
+    ]
+    assert wrong == []
+
+
+def test_third_party_packages_stay_where_they_belong() -> None:
+    wrong = []
+    for name, tree in modules():
+        for imported in imports(tree):
+            homes = THIRD_PARTY.get(imported.split(".")[0])
+            if homes is not None and name.split(".")[0] not in homes:
+                wrong.append(f"{name} imports {imported}")
+    assert wrong == []
+
+
+def test_only_verify_could_run_user_code() -> None:
+    wrong = []
+    for name, tree in modules():
+        called = {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        if not name.startswith("verify") and called & {"exec", "eval", "compile", "__import__"}:
+            wrong.append(name)
+    assert wrong == []

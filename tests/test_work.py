@@ -1,0 +1,50 @@
+"""What a run costs, counted in files and imports rather than in seconds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from cudalint import config
+from cudalint.session import Session
+
+PLAIN = "import os\n\n\ndef process(rows):\n    return [row.strip() for row in rows]\n"
+HEAVY = ("libcst", "rich", "cudalint.project.analysis", "cudalint.machine", "cudalint.rules.cud101", "pathspec")
+
+
+def tree(top: Path, count: int) -> Path:
+    for number in range(count):
+        directory = top / f"package{number // 50}"
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"module{number}.py").write_text(PLAIN, encoding="utf-8")
+    return top
+
+
+def test_a_tree_that_speaks_of_neither_cuda_nor_processes_is_not_parsed(tmp_path: Path) -> None:
+    top = str(tree(tmp_path, 1000))
+    report = Session(config.load([top])).check([top])
+    assert report.findings == ()
+    assert report.effort.files_read == 1000
+    assert report.effort.bytes_read == 1000 * len(PLAIN)
+    assert report.effort.files_parsed == report.effort.bytes_parsed == report.effort.nodes_lowered == 0
+
+
+def imported(program: str, cwd: Path) -> str:
+    """Which of the heavy modules a program has imported in the end."""
+    program += f"\nimport sys\nprint([name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=cwd, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1]
+
+
+def test_a_run_with_nothing_to_parse_imports_neither_parser_nor_rules(tmp_path: Path) -> None:
+    tree(tmp_path, 3)
+    for arguments in (["check"], ["check", "--output-format", "json"], ["check", "--select", "CUD1"]):
+        assert imported(f"from cudalint.hosts.cli import main\nassert main({arguments}) == 0", tmp_path) == "[]"
+
+
+def test_the_flake8_plugin_costs_nothing_on_files_without_markers(tmp_path: Path) -> None:
+    program = f"from cudalint.hosts.flake8_plugin import Plugin\nassert not [*Plugin(None, [{PLAIN!r}], 'x.py').run()]"
+    assert imported(program, tmp_path) == "[]"
+    program += "\nimport sys; assert 'cudalint.session' not in sys.modules"
+    imported(program, tmp_path)
