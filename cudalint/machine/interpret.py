@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
@@ -72,21 +72,49 @@ class Program(Protocol):
         """Names that the top level of a module, main guard included, binds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What decides the default start method: the Python versions in range and the platform."""
+
+    lowest: tuple[int, int] = (3, 10)
+    highest: tuple[int, int] = (3, 13)
+    platform: str = "linux"
+
+    def defaults(self) -> list[tuple[str, str | None]]:
+        """The default start methods in range, each with the condition under which it is the one."""
+        if self.platform != "linux":
+            return [("spawn", None)]
+        result: list[tuple[str, str | None]] = []
+        mixed = self.lowest < (3, 14) <= self.highest
+        if self.lowest < (3, 14):
+            result.append(("fork", "before Python 3.14" if mixed else None))
+        if self.highest >= (3, 14):
+            result.append(("forkserver", "from Python 3.14" if mixed else None))
+        return result
+
+
 class Machine:
     """Runs one entry. ``outcomes`` gathers what goes wrong; ``cut`` says which bound was met."""
 
-    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str) -> None:
+    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
         self.program = program
         self.library = library
         self.behaviours = behaviours
         self.main = main
+        self.host = host
+        self.uses_gpu = True
+        self.running: list[Site] = []
+        self.booting: list[tuple[str, ...]] = []
+        self.preloads: list[tuple[str, Site]] = []
+        self.puts: dict[Hashable, list[tuple[Site, Chain, Chain | None]]] = {}
+        self.rendezvous_seen = False
+        self.uncaught: list[tuple[State, Raised]] = []
         self.outcomes: list[Outcome] = []
         self.cut: str | None = None
         self.launched: set[Site] = set()
         self.entered: set[Site] = set()
         self.watched: dict[Site, list[Process]] = {}
         self._steps = 0
-        self._depth = 0
         self._active: list[int] = []
         self.in_test = False
         self.assumed = False
@@ -94,8 +122,19 @@ class Machine:
     # -- emission ------------------------------------------------------------------------------
 
     def emit(self, outcome: Outcome) -> None:
-        """Report an outcome."""
+        """Report an outcome; in a worker it belongs to the launch of that worker."""
+        if outcome.within is None:
+            outcome = replace(outcome, within=self.running[-1] if self.running else outcome.anchor)
         self.outcomes.append(outcome)
+
+    def is_import_of_main(self, state: State) -> bool:
+        """Whether this process is a spawned child that is importing main."""
+        return bool(self.booting) and self.booting[-1] == state.process.identity
+
+    def end(self, states: list[State]) -> None:
+        """The entry's process ends in these states."""
+        for state in states:
+            self.behaviours.process_ends(self, state)
 
     def chain(self, state: State, site: Site, message: str) -> Chain:
         """The calls that led here, and this."""
@@ -670,6 +709,10 @@ class Machine:
             result.append(current)
         return result
 
+    def imported(self, dotted: str, state: State, frame: Frame, site: Site) -> list[State]:
+        """What importing a library does."""
+        return self._library_import(dotted, state, frame, site.ordinal)
+
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         """Importing some libraries does something; each prefix of the name is imported."""
         parts = dotted.split(".")
@@ -788,8 +831,6 @@ class Machine:
         if frame is None:
             self.uncaught = inner.raises
         return states
-
-    uncaught: list[tuple[State, Raised]] = []
 
     def _scoping(self, node: ir.Scoping, state: State, frame: Frame) -> list[State]:
         found = state.get(frame.scope)
@@ -1880,6 +1921,9 @@ class Behaviours(Protocol):
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""
+
+    def process_ends(self, machine: Machine, state: State) -> None:
+        """A process ends in this state."""
 
 
 _METHOD_KINDS = {

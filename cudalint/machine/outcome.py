@@ -52,7 +52,8 @@ class Outcome:
 
     ``how`` is what hardware shows: crash, hang, child-death, wrong-device, cost.
     ``certain``: guilt was seen and no protective fact is in doubt. ``assumed``: found from an entry
-    that nobody is seen to call. ``caught``: the program handles it. ``detail`` fills messages.
+    that nobody is seen to call. ``caught``: the program handles it. ``detail`` fills messages. ``within``
+    is the launch in whose worker it happens: of those that share one, only the root cause is told.
     """
 
     kind: Kind
@@ -69,6 +70,7 @@ class Outcome:
     detail: str = ""
     condition: str | None = None
     in_test: bool = False
+    within: Site | None = None
 
     @property
     def length(self) -> int:

@@ -1,19 +1,33 @@
-"""The analysis of a set of files."""
+"""The analysis of a set of files: entries run on the machine, outcomes turned into findings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-import libcst
-
-from cudalint.finding import Finding, Position, Severity, Span
+from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
+from cudalint.ir import nodes as ir
+from cudalint.ir.positions import spans
+from cudalint.machine.behaviours import LibraryBehaviours
+from cudalint.machine.frame import Frame
+from cudalint.machine.interpret import Host, Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.state import Process, State
+from cudalint.machine.trace import Hop, Site
+from cudalint.machine.values import Ref, Value, only
+from cudalint.models.library import Library, load
+from cudalint.project.entries import Entry, EntryKind, candidates, is_test_module, tests, unreached
+from cudalint.project.program import FileProgram, program
+from cudalint.rules import registry
+from cudalint.rules.base import Rule
 from cudalint.text.source import SourceFile
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """What decides the meaning of a program: Python versions in range, platform, extra models."""
+
     target_versions: tuple[tuple[int, int], tuple[int, int]] = ((3, 10), (3, 13))
     platform: Literal["linux", "darwin", "win32"] = "linux"
     models: tuple[str, ...] = ()
@@ -21,6 +35,8 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Work:
+    """What an analysis read and lowered."""
+
     files_read: int
     bytes_read: int
     files_parsed: int
@@ -30,27 +46,350 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
+    """Findings, sorted; what they cost; what a bound cut off."""
+
     findings: tuple[Finding, ...]
     work: Work
     notes: tuple[str, ...]
 
 
+# One launch tells its root cause only: the earlier kind wins.
+_ROOTS: tuple[frozenset[Kind], ...] = (
+    frozenset({Kind.METHOD_WITHOUT_EFFECT}),
+    frozenset({Kind.CUDA_TO_FORK, Kind.UNPICKLABLE_CUDA, Kind.UNPICKLABLE_TARGET, Kind.FOREIGN_LOCK}),
+    frozenset({Kind.IMPORTED_AGAIN}),
+    frozenset({Kind.MISSING_GLOBAL}),
+    frozenset({Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}),
+    frozenset({Kind.DEFAULT_DEVICE_LOADER}),
+    frozenset({Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.DAEMON_CHILD}),
+    frozenset({Kind.RANK_WITHOUT_DEVICE}),
+    frozenset({Kind.VISIBLE_PER_TASK}),
+    frozenset({Kind.CUDA_ACROSS, Kind.CUDA_THROUGH_JOBLIB}),
+    frozenset({Kind.MEMORY_NOT_SHARED}),
+    frozenset({Kind.SHARED_GPU}),
+)
+_ROOT_RANK = {kind: i for i, kinds in enumerate(_ROOTS) for kind in kinds}
+
+
 def analyse(
     sources: Sequence[SourceFile], options: Options, *, alone: bool = False, root: str | None = None
 ) -> Analysis:
-    findings = []
-    for source in sources:
-        try:
-            libcst.parse_module(source.data)
-        except libcst.ParserSyntaxError as error:
-            start = Position(1, 1)
-            message = f"cannot parse this file: {error.raw_line}:{error.raw_column}"
-            findings.append(
-                Finding("CUD901", "syntax-error", Severity.ERROR, message, Span(source.path, start, start))
-            )
-    size = sum(len(source.data) for source in sources)
-    return Analysis(tuple(findings), Work(len(sources), size, len(sources), size, 0), ())
+    """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers."""
+    del root
+    library = load(options.models)
+    files = program(sources, library)
+    found: list[Outcome] = []
+    notes: set[str] = set()
+    for name in candidates(files):
+        files.budget = max(files.budget, 3_000_000)
+        for machine in _run_module(files, library, options, name, alone):
+            found.extend(machine.outcomes)
+            if machine.cut is not None:
+                notes.add(f"{files.sources[name].path}: cut off: {machine.cut}")
+    findings = [*_findings(files, found), *_syntax_errors(files)]
+    parsed = [m for m in files.parsed.values() if m is not None]
+    work = Work(
+        len(files.sources),
+        sum(len(s.data) for s in sources),
+        len(parsed) + len(files.broken),
+        files.bytes_parsed,
+        files.nodes,
+    )
+    return Analysis(tuple(sorted(findings, key=lambda f: f.sort_key)), work, tuple(sorted(notes | files.notes)))
+
+
+# -- running ---------------------------------------------------------------------------------------------
+
+
+def _machine(files: FileProgram, library: Library, options: Options, main: str) -> Machine:
+    lowest, highest = options.target_versions
+    host = Host(lowest, highest, options.platform)
+    machine = Machine(files, library, LibraryBehaviours(), main, host)
+    machine.uses_gpu = files.reaches_gpu(main)
+    return machine
+
+
+def _run_module(
+    files: FileProgram, library: Library, options: Options, name: str, alone: bool
+) -> Iterable[Machine]:
+    module = files.module(name)
+    if module is None:
+        return
+    path = files.sources[name].path
+    main = _machine(files, library, options, name)
+    main.in_test = is_test_module(path)
+    _run_main(main, module)
+    yield main
+    entered = set(main.entered)
+    if is_test_module(path):
+        for function in tests(module):
+            machine = _machine(files, library, options, name)
+            machine.in_test = True
+            _run_function(machine, module, function, assumed=False)
+            entered |= machine.entered
+            yield machine
+    if alone:
+        return
+    for function in unreached(module):
+        if Site(name, function.ordinal) in entered:
+            continue
+        machine = _machine(files, library, options, name)
+        machine.assumed = True
+        machine.in_test = is_test_module(path)
+        _run_function(machine, module, function, assumed=True)
+        entered |= machine.entered
+        yield machine
+
+
+def _run_main(machine: Machine, module: ir.Module) -> list[State]:
+    state = State(Process(), {})
+    states = machine.run_module(module, "__main__", state)
+    for _, raised in machine.uncaught:
+        if raised.outcome is not None:
+            machine.emit(raised.outcome)
+    machine.end(states)
+    return states
+
+
+def _run_function(machine: Machine, module: ir.Module, function: ir.Function, assumed: bool) -> None:
+    """Call a function after its module was imported, with parameters nobody knows."""
+    state = State(Process(unseen=assumed), {})
+    for current in machine.run_module(module, module.name, state)[:1]:
+        target, current = _find(machine, module, function, current)
+        if target is None:
+            continue
+        frame = Frame(Ref(("module", module.name)), module.name)
+        site = Site(module.name, function.ordinal)
+        results = machine.call_value(target, [], {}, current, frame, site)
+        for _, raised in frame.raises:
+            if raised.outcome is not None:
+                machine.emit(raised.outcome)
+        machine.end([s for s, _ in results])
+
+
+def _find(
+    machine: Machine, module: ir.Module, function: ir.Function, state: State
+) -> tuple[Value | None, State]:
+    frame = Frame(Ref(("module", module.name)), module.name)
+    site = Site(module.name, function.ordinal)
+    parts = function.qualname.split(".")
+    if len(parts) == 1:
+        return machine.lookup(parts[0], state, frame.scope), state
+    if len(parts) != 2:
+        return None, state
+    cls = machine.lookup(parts[0], state, frame.scope)
+    if cls is None or not isinstance(only(cls), Ref):
+        return None, state
+    if parts[1] == "__init__":
+        return cls, state
+    for after, instance in machine.call_value(cls, [], {}, state, frame, site):
+        for last, method in machine.attribute(instance, parts[1], after, frame, site):
+            return method, last
+    return None, state
+
+
+# -- findings ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    rule: Rule
+    severity: Severity
+    outcome: Outcome
+
+
+def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> list[Finding]:
+    rules = registry()
+    best: dict[tuple[str, Site], _Judged] = {}
+    for outcome in _root_causes(outcomes):
+        for rule in rules.values():
+            if outcome.kind not in rule.outcomes:
+                continue
+            severity = rule.grade(outcome)
+            if severity is None:
+                continue
+            judged = _Judged(rule, severity, outcome)
+            key = (rule.code, outcome.anchor)
+            known = best.get(key)
+            if known is None or _better(judged, known):
+                best[key] = judged
+    kept = _quiet_siblings(best)
+    places = _places(files, [j.outcome for j in kept])
+    return [_finding(j, places, files) for j in kept if j.outcome.anchor in places]
+
+
+def _better(new: _Judged, old: _Judged) -> bool:
+    if new.severity is not old.severity:
+        return new.severity.rank > old.severity.rank
+    return new.outcome.length < old.outcome.length
+
+
+def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
+    """CUD102 says nothing where CUD101 speaks, CUD501 nothing where a collective in between does."""
+    result: list[_Judged] = []
+    for (code, anchor), judged in best.items():
+        if code == "CUD102" and ("CUD101", anchor) in best:
+            continue
+        result.append(judged)
+    return result
+
+
+def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    given = list(outcomes)
+    first: dict[Site, int] = {}
+    for outcome in given:
+        rank = _ROOT_RANK.get(outcome.kind)
+        if rank is not None and outcome.within is not None:
+            first[outcome.within] = min(first.get(outcome.within, rank), rank)
+    groups = {o.within for o in given if o.kind in _AFTER_GROUP}
+    result: list[Outcome] = []
+    for outcome in given:
+        rank = _ROOT_RANK.get(outcome.kind)
+        if rank is not None and outcome.within is not None and rank > first[outcome.within]:
+            continue
+        if outcome.kind is Kind.INIT_BEFORE_DEVICE and outcome.within in groups:
+            continue
+        result.append(outcome)
+    return result
+
+
+_AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVICE, Kind.BARRIER_BEFORE_DEVICE})
+
+
+def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]:
+    wanted: dict[str, set[int]] = {}
+    for outcome in outcomes:
+        for site in (outcome.anchor, *(h.site for h in (*outcome.cause, *outcome.launch, *outcome.effect))):
+            wanted.setdefault(site.module, set()).add(site.ordinal)
+    result: dict[Site, Span] = {}
+    for name, ordinals in wanted.items():
+        source = files.sources.get(name)
+        if source is None:
+            continue
+        found = spans(source.text, source.path, name, ordinals)
+        result.update((Site(name, ordinal), span) for ordinal, span in found.items())
+    return result
+
+
+def _finding(judged: _Judged, places: dict[Site, Span], files: FileProgram) -> Finding:
+    outcome = judged.outcome
+    span = places[outcome.anchor]
+    trace = (
+        *_steps(outcome.cause, StepKind.CAUSE, places),
+        *_steps(outcome.launch, StepKind.LAUNCH, places),
+        *_steps(outcome.effect, StepKind.EFFECT, places),
+    )
+    del files
+    return Finding(
+        code=judged.rule.code,
+        name=judged.rule.name,
+        severity=judged.severity,
+        message=judged.rule.message(outcome),
+        span=span,
+        trace=trace,
+        outcome=outcome.how,
+        condition=outcome.condition,
+        noqa_rows=(span.start.row, span.end.row),
+    )
+
+
+def _steps(hops: Sequence[Hop], kind: StepKind, places: dict[Site, Span]) -> Iterable[Step]:
+    """The last hop of a leg is what happens; those before lead to it."""
+    for i, hop in enumerate(hops):
+        span = places.get(hop.site)
+        if span is None:
+            continue
+        step_kind = kind if i == len(hops) - 1 else StepKind.STEP
+        yield Step(_first_line(span), hop.message, step_kind, hop.process)
+
+
+def _first_line(span: Span) -> Span:
+    if span.start.row == span.end.row:
+        return span
+    return replace(span, end=Position(span.start.row, span.start.column + 1))
+
+
+def _syntax_errors(files: FileProgram) -> Iterable[Finding]:
+    rule = registry()["CUD901"]
+    for broken in files.broken:
+        start = Position(1, 1)
+        message = f"cannot parse this file: {broken.reason} (line {broken.row}, column {broken.column})"
+        yield Finding(rule.code, rule.name, rule.severity, message, Span(broken.source.path, start, start))
+
+
+# -- explain -------------------------------------------------------------------------------------------------
 
 
 def explain(sources: Sequence[SourceFile], options: Options, filename: str, row: int) -> list[str]:
-    return []
+    """The process states that the machine saw at a line, one line of text each."""
+    library = load(options.models)
+    files = program(sources, library)
+    name = files.names.get(filename)
+    module = None if name is None else files.module(name)
+    if name is None or module is None:
+        return []
+    source = files.sources[name]
+    at_row = {
+        ordinal
+        for ordinal, span in spans(source.text, source.path, name, range(_count(module))).items()
+        if span.start.row == row
+    }
+    seen: list[Process] = []
+    for entry in candidates(files) or [name]:
+        for machine in _watching(files, library, options, entry, name, at_row):
+            for states in machine.watched.values():
+                seen.extend(p for p in states if p not in seen)
+    return [line for process in seen for line in _described(process)]
+
+
+def _count(module: ir.Module) -> int:
+    return module.size + 1
+
+
+def _watching(
+    files: FileProgram, library: Library, options: Options, entry: str, name: str, ordinals: Iterable[int]
+) -> Iterable[Machine]:
+    module = files.module(entry)
+    if module is None:
+        return
+    machine = _machine(files, library, options, entry)
+    machine.watched = {Site(name, ordinal): [] for ordinal in ordinals}
+    _run_main(machine, module)
+    yield machine
+    entered = set(machine.entered)
+    for function in unreached(module):
+        if Site(entry, function.ordinal) not in entered:
+            again = _machine(files, library, options, entry)
+            again.assumed = True
+            again.watched = {Site(name, ordinal): [] for ordinal in ordinals}
+            _run_function(again, module, function, assumed=True)
+            yield again
+
+
+def _described(process: Process) -> Iterable[str]:
+    launch = process.launch
+    how = "" if launch is None else f", started by {launch.launcher} ({launch.method})"
+    yield f"{process.label}{how}{', called by nobody in sight' if process.unseen else ''}"
+    if process.poison is not None:
+        yield f"  the parent used CUDA before the fork: {process.poison.hop.message}"
+    if process.driver is None:
+        yield "  CUDA: untouched in this process"
+    else:
+        names = ", ".join(n for n, _ in process.initialised)
+        state = f"initialised by {names}" if names else "queried"
+        yield f"  CUDA: {state}: {process.driver.hop.message}"
+    selected = process.device()
+    if selected is not None:
+        yield f"  device: {selected.index if isinstance(selected.index, int) else 'one per rank'} selected"
+    for library, method in process.methods:
+        if method.names is not None:
+            yield f"  start method of {library}: {' or '.join(method.names)}"
+        elif method.fixed is not None:
+            yield f"  start method of {library}: settled as the default"
+    if process.group is not None:
+        yield f"  process group: {process.group.backend}"
+    for name, _ in process.environment:
+        yield f"  {name} is set by the program"
+
+
+__all__ = ["Analysis", "Entry", "EntryKind", "Options", "Work", "analyse", "explain"]

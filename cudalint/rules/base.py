@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind, Outcome
+
+
+def measured(outcome: Outcome) -> Severity | None:
+    """The severity that hardware showed, softened where the code leaves something open.
+
+    What merely costs, what the program catches, what only some paths show, and what an unseen caller
+    decides is a warning.
+    """
+    soft = outcome.how in ("cost", "latent") or outcome.caught or outcome.assumed or not outcome.certain
+    return Severity.WARNING if soft else Severity.ERROR
+
+
+def warned(outcome: Outcome) -> Severity | None:
+    """At most a warning."""
+    return Severity.WARNING
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """The record of one rule; the docstring of its module is its page.
 
-    ``severity`` is the worst one; a single finding can be softer.
-    ``summary`` is one sentence in lower case without a full stop, as in a table.
+    ``severity`` is the worst one; a single finding can be softer, as ``grade`` says (None: no finding).
+    ``summary`` is one sentence in lower case without a full stop, as in a table. ``outcomes`` are what
+    the rule names, each with the text of its message; ``{subject}``, ``{launcher}`` and ``{detail}`` come
+    from the outcome.
     """
 
     code: str
     name: str
     severity: Severity
     summary: str
+    outcomes: dict[Kind, str] = field(default_factory=dict)
+    grade: Callable[[Outcome], Severity | None] = measured
+
+    def message(self, outcome: Outcome) -> str:
+        """What a finding of this rule says."""
+        text = self.outcomes[outcome.kind]
+        return text.format(subject=outcome.subject, launcher=outcome.launcher, detail=outcome.detail)

@@ -111,11 +111,24 @@ spawn is never offered: the worker's code lives in cells that a fresh interprete
 """
 
 from cudalint.finding import Severity
-from cudalint.rules.base import Rule
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.rules.base import Rule, measured
+
+
+def _seen(outcome: Outcome) -> Severity | None:
+    """Where the caller is unseen, CUD102 speaks."""
+    if outcome.assumed or outcome.detail == "unseen" or (not outcome.certain and not outcome.caught):
+        return None
+    return measured(outcome)
+
 
 RULE = Rule(
     code="CUD101",
     name="cuda-in-forked-worker",
     severity=Severity.ERROR,
     summary="a worker started by fork uses CUDA after its parent initialised or queried CUDA",
+    outcomes={
+        Kind.CUDA_IN_FORK: "{subject} in a worker that {launcher} forked after CUDA was used: CUDA cannot be re-initialised there",
+    },
+    grade=_seen,
 )

@@ -89,11 +89,23 @@ notebook it is not offered.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind, Outcome
 from cudalint.rules.base import Rule
+
+
+def _unseen(outcome: Outcome) -> Severity | None:
+    """Where all is seen, CUD101 speaks; tests decide nothing about their callers."""
+    unseen = outcome.assumed or outcome.detail == "unseen" or (not outcome.certain and not outcome.caught)
+    return Severity.WARNING if unseen and not outcome.in_test else None
+
 
 RULE = Rule(
     code="CUD102",
     name="cuda-in-fork-started-worker",
     severity=Severity.WARNING,
     summary="a worker that may be started by fork uses CUDA, and its parent's state or start method is not certain",
+    outcomes={
+        Kind.CUDA_IN_FORK: "{subject} in a worker that {launcher} may fork after CUDA was used: neither the caller nor the start method can be seen here",
+    },
+    grade=_unseen,
 )

@@ -92,6 +92,7 @@ each child, one context each, and a global that only the main guard sets is miss
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -99,4 +100,7 @@ RULE = Rule(
     name="inherited-cuda-object",
     severity=Severity.ERROR,
     summary="a forked child touches the data of a CUDA object that it inherited from its parent",
+    outcomes={
+        Kind.INHERITED_CUDA: "a forked {launcher} worker uses GPU memory that it inherited: {subject} fails there",
+    },
 )

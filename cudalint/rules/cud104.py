@@ -93,6 +93,7 @@ script; leave `num_proc` out, or set the start method on `multiprocess`; load th
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -100,4 +101,7 @@ RULE = Rule(
     name="fork-launcher-after-cuda",
     severity=Severity.ERROR,
     summary="a library or server that forks inside is started after CUDA was touched, and its workers use CUDA",
+    outcomes={
+        Kind.FORK_LAUNCHER: "{launcher} forks workers that use CUDA ({subject}) after CUDA was used in this process",
+    },
 )

@@ -103,6 +103,7 @@ For a library with its own default the page of CUD104 says what to set.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -110,4 +111,8 @@ RULE = Rule(
     name="start-method-too-late",
     severity=Severity.ERROR,
     summary="set_start_method is called after the start method is fixed, or for a library that does not listen to it",
+    outcomes={
+        Kind.METHOD_ALREADY_SET: "the start method is set too late: the context has already been set",
+        Kind.METHOD_WITHOUT_EFFECT: "this start method does not reach {launcher}: it belongs to {detail}, which still forks",
+    },
 )

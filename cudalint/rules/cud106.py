@@ -86,6 +86,7 @@ top level, or only the launch) is the author's to say.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -93,4 +94,7 @@ RULE = Rule(
     name="start-method-at-import",
     severity=Severity.ERROR,
     summary="set_start_method or the start of a spawned process runs again when a child imports the main module",
+    outcomes={
+        Kind.IMPORTED_AGAIN: "{subject} runs again in every spawned child: it belongs under the main guard",
+    },
 )

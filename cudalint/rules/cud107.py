@@ -99,6 +99,7 @@ exist: a worker is already a process, and one level of them is enough.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -106,4 +107,7 @@ RULE = Rule(
     name="child-of-daemonic-worker",
     severity=Severity.ERROR,
     summary="a pool or DataLoader worker, or a daemonic process, starts a process of its own",
+    outcomes={
+        Kind.DAEMON_CHILD: "{subject} in a daemonic worker: daemonic processes are not allowed to have children",
+    },
 )

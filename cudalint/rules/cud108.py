@@ -100,6 +100,7 @@ changes its signature. **Unsafe** for a queue or lock, which moves to the worker
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -107,4 +108,9 @@ RULE = Rule(
     name="spawn-unsafe-worker",
     severity=Severity.ERROR,
     summary="a spawned worker is a local function, reads a global that only main sets, or gets a foreign queue or lock",
+    outcomes={
+        Kind.UNPICKLABLE_TARGET: "{launcher} cannot send {subject} to a fresh process",
+        Kind.MISSING_GLOBAL: "the {launcher} worker starts afresh and reads {subject}, which only the main guard sets",
+        Kind.FOREIGN_LOCK: "a {detail} of the fork context is given to a spawned process",
+    },
 )

@@ -89,11 +89,16 @@ on the work, and cudalint does not see how long the GPU is busy.
 """
 
 from cudalint.finding import Severity
-from cudalint.rules.base import Rule
+from cudalint.machine.outcome import Kind
+from cudalint.rules.base import Rule, warned
 
 RULE = Rule(
     code="CUD201",
     name="cuda-context-per-worker",
     severity=Severity.WARNING,
     summary="more than one worker process opens a CUDA context on the same GPU",
+    outcomes={
+        Kind.SHARED_GPU: "several {launcher} workers each open a context on the same GPU",
+    },
+    grade=warned,
 )

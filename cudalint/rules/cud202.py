@@ -87,6 +87,7 @@ CUDA first; if that is in an import, the variable belongs into the command line 
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -94,4 +95,7 @@ RULE = Rule(
     name="visible-devices-too-late",
     severity=Severity.ERROR,
     summary="CUDA_VISIBLE_DEVICES or TensorFlow's visible devices are set after CUDA was initialised or queried",
+    outcomes={
+        Kind.VISIBLE_TOO_LATE: "CUDA_VISIBLE_DEVICES or the visible devices are chosen after CUDA was used in this process: this has no effect",
+    },
 )

@@ -91,6 +91,7 @@ argument need the process-per-GPU form instead.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -98,4 +99,7 @@ RULE = Rule(
     name="visible-devices-in-reused-worker",
     severity=Severity.ERROR,
     summary="CUDA_VISIBLE_DEVICES is set per task in a worker that serves several tasks",
+    outcomes={
+        Kind.VISIBLE_PER_TASK: "the visible devices are chosen per task in a worker that serves several: only the first choice counts",
+    },
 )

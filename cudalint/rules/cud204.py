@@ -77,6 +77,7 @@ which GPU the program uses, on a machine where that GPU may be busy or missing.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -84,4 +85,7 @@ RULE = Rule(
     name="device-object-without-effect",
     severity=Severity.ERROR,
     summary="torch.cuda.device(i) is written as a statement, which selects nothing",
+    outcomes={
+        Kind.DEVICE_STATEMENT: "a device object as a statement selects nothing: GPU 0 stays the current device",
+    },
 )

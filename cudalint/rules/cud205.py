@@ -94,11 +94,16 @@ if __name__ == "__main__":
 """
 
 from cudalint.finding import Severity
-from cudalint.rules.base import Rule
+from cudalint.machine.outcome import Kind
+from cudalint.rules.base import Rule, warned
 
 RULE = Rule(
     code="CUD205",
     name="thread-without-device",
     severity=Severity.WARNING,
     summary="a thread uses the current CUDA device that another thread chose",
+    outcomes={
+        Kind.THREAD_DEVICE: "this thread uses the current device, but another thread selected it: a new thread starts on GPU 0",
+    },
+    grade=warned,
 )

@@ -100,6 +100,7 @@ as well; for JAX it is an environment variable that must be set before the child
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -107,4 +108,8 @@ RULE = Rule(
     name="gpu-memory-not-shared",
     severity=Severity.ERROR,
     summary="several processes use one GPU with TensorFlow or JAX, and each takes most of its memory",
+    outcomes={
+        Kind.MEMORY_NOT_SHARED: "{launcher} workers that each reserve most of one GPU's memory ({subject})",
+        Kind.GROWTH_TOO_LATE: "memory growth is set after TensorFlow started the GPU",
+    },
 )

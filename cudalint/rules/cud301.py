@@ -88,6 +88,7 @@ object.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -95,4 +96,7 @@ RULE = Rule(
     name="cuda-value-to-forked-worker",
     severity=Severity.ERROR,
     summary="a CUDA value is pickled to a worker that forked after CUDA was initialised",
+    outcomes={
+        Kind.CUDA_TO_FORK: "a CUDA value is pickled to a {launcher} worker that forked after CUDA was used",
+    },
 )

@@ -95,11 +95,16 @@ ends the sharing, which for some programs (a model trained by several processes)
 """
 
 from cudalint.finding import Severity
-from cudalint.rules.base import Rule
+from cudalint.machine.outcome import Kind
+from cudalint.rules.base import Rule, warned
 
 RULE = Rule(
     code="CUD302",
     name="cuda-value-across-processes",
     severity=Severity.WARNING,
     summary="a CUDA value is shared with another process through CUDA IPC, and its owner must outlive it",
+    outcomes={
+        Kind.CUDA_ACROSS: "a CUDA value crosses to another process through {launcher}: it is shared memory whose owner must live on",
+    },
+    grade=warned,
 )

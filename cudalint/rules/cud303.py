@@ -80,11 +80,16 @@ is bound by Python code or not safe for threads.
 """
 
 from cudalint.finding import Severity
-from cudalint.rules.base import Rule
+from cudalint.machine.outcome import Kind
+from cudalint.rules.base import Rule, warned
 
 RULE = Rule(
     code="CUD303",
     name="cuda-value-through-joblib",
     severity=Severity.WARNING,
     summary="an argument, capture or result of a joblib worker is on the GPU and is copied through the host",
+    outcomes={
+        Kind.CUDA_THROUGH_JOBLIB: "a CUDA value crosses through joblib: it is copied to the host and back",
+    },
+    grade=warned,
 )

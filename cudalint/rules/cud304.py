@@ -97,6 +97,7 @@ be set on the other side. `.cpu()` alone, the obvious edit, fails as well.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -104,4 +105,7 @@ RULE = Rule(
     name="cuda-value-outlives-producer",
     severity=Severity.ERROR,
     summary="a process puts a CUDA tensor on a queue and ends while the receiver still needs it",
+    outcomes={
+        Kind.PRODUCER_ENDS: "the process that puts this CUDA tensor ends, and its memory with it",
+    },
 )

@@ -88,6 +88,7 @@ arrays. An object that must keep such an attribute can leave it out of its pickl
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -95,4 +96,7 @@ RULE = Rule(
     name="unpicklable-cuda-object",
     severity=Severity.ERROR,
     summary="a stream, event, graph or numba device array is passed to another process and cannot be pickled",
+    outcomes={
+        Kind.UNPICKLABLE_CUDA: "a CUDA object that cannot be pickled is sent to another process",
+    },
 )

@@ -104,6 +104,7 @@ the better repair, and one for a person: the workers then cost no context (CUD20
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -111,4 +112,7 @@ RULE = Rule(
     name="cuda-in-dataloader-worker",
     severity=Severity.ERROR,
     summary="the code of a forked DataLoader worker reaches CUDA after the parent initialised or queried it",
+    outcomes={
+        Kind.CUDA_IN_LOADER_FORK: "a forked DataLoader worker uses CUDA ({subject}) after the main process did",
+    },
 )

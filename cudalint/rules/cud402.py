@@ -82,6 +82,7 @@ works, and each worker pays a context to read memory that the parent already has
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -89,4 +90,7 @@ RULE = Rule(
     name="cuda-resident-dataset",
     severity=Severity.ERROR,
     summary="a dataset holds CUDA tensors or a CUDA model, and forked DataLoader workers read it",
+    outcomes={
+        Kind.INHERITED_IN_LOADER: "the dataset holds CUDA data, and forked DataLoader workers cannot read it ({subject})",
+    },
 )

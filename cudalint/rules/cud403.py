@@ -73,6 +73,7 @@ argument is right for one of the cases, and `pin_memory=not on_gpu` may be what 
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -80,4 +81,7 @@ RULE = Rule(
     name="pin-memory-of-cuda-tensor",
     severity=Severity.ERROR,
     summary="pin_memory=True is given to a DataLoader whose batches are already on the GPU",
+    outcomes={
+        Kind.PIN_OF_CUDA: "pin_memory=True, but the batch is on the GPU: only dense CPU tensors can be pinned",
+    },
 )

@@ -87,6 +87,7 @@ program fails on every path; **unsafe** where the default device depends on a co
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -94,4 +95,7 @@ RULE = Rule(
     name="default-device-with-dataloader",
     severity=Severity.ERROR,
     summary="the default device or tensor type is CUDA, and a DataLoader shuffles or its workers make tensors",
+    outcomes={
+        Kind.DEFAULT_DEVICE_LOADER: "the default device is CUDA: this DataLoader cannot {detail}",
+    },
 )

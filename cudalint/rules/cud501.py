@@ -107,11 +107,16 @@ earlier than before.
 """
 
 from cudalint.finding import Severity
-from cudalint.rules.base import Rule
+from cudalint.machine.outcome import Kind
+from cudalint.rules.base import Rule, warned
 
 RULE = Rule(
     code="CUD501",
     name="init-before-set-device",
     severity=Severity.WARNING,
     summary="init_process_group with NCCL comes before the rank selects its device",
+    outcomes={
+        Kind.INIT_BEFORE_DEVICE: "init_process_group before set_device: one collective in between would use GPU 0 on every rank",
+    },
+    grade=warned,
 )

@@ -106,6 +106,7 @@ safe.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -113,4 +114,8 @@ RULE = Rule(
     name="collective-before-set-device",
     severity=Severity.ERROR,
     summary="a collective runs between init_process_group and the selection of the rank's device",
+    outcomes={
+        Kind.COLLECTIVE_BEFORE_DEVICE: "{subject} before set_device: every rank uses GPU 0",
+        Kind.BARRIER_BEFORE_DEVICE: "barrier() before set_device: the device is guessed from the global rank",
+    },
 )

@@ -107,6 +107,7 @@ rank a GPU of its own through `CUDA_VISIBLE_DEVICES`, and then `set_device(rank)
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -114,4 +115,7 @@ RULE = Rule(
     name="rank-without-device",
     severity=Severity.ERROR,
     summary="ranks use the default device in NCCL collectives or DDP and select none, or all select the same",
+    outcomes={
+        Kind.RANK_WITHOUT_DEVICE: "{subject} on the same GPU in every rank: the rank never selects a device of its own",
+    },
 )

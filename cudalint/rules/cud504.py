@@ -102,11 +102,16 @@ elsewhere.
 """
 
 from cudalint.finding import Severity
-from cudalint.rules.base import Rule
+from cudalint.machine.outcome import Kind
+from cudalint.rules.base import Rule, warned
 
 RULE = Rule(
     code="CUD504",
     name="cuda-before-set-device",
     severity=Severity.WARNING,
     summary="a rank allocates CUDA memory before it selects its device, so that every rank holds a context on GPU 0",
+    outcomes={
+        Kind.ALLOCATION_BEFORE_DEVICE: "CUDA memory is used before set_device: every rank opens a context on GPU 0",
+    },
+    grade=warned,
 )

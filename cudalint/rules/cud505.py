@@ -98,6 +98,7 @@ port is the reason: two such programs on one machine would meet at it.
 """
 
 from cudalint.finding import Severity
+from cudalint.machine.outcome import Kind
 from cudalint.rules.base import Rule
 
 RULE = Rule(
@@ -105,4 +106,7 @@ RULE = Rule(
     name="rendezvous-not-set",
     severity=Severity.ERROR,
     summary="ranks started by mp.spawn use env:// and nothing sets MASTER_ADDR and MASTER_PORT",
+    outcomes={
+        Kind.RENDEZVOUS_NOT_SET: "env:// rendezvous, but nothing sets MASTER_ADDR and MASTER_PORT",
+    },
 )

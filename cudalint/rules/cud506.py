@@ -94,11 +94,16 @@ program may use the global rank as a device too (`device_ids=[rank]`, `f"cuda:{r
 """
 
 from cudalint.finding import Severity
-from cudalint.rules.base import Rule
+from cudalint.machine.outcome import Kind
+from cudalint.rules.base import Rule, warned
 
 RULE = Rule(
     code="CUD506",
     name="global-rank-as-device",
     severity=Severity.WARNING,
     summary="set_device gets a global rank where a local rank is at hand",
+    outcomes={
+        Kind.GLOBAL_RANK_DEVICE: "set_device with the global rank: on the second machine there is no such GPU; a local rank is at hand",
+    },
+    grade=warned,
 )

@@ -219,7 +219,6 @@ WARNING = "Producer process has been terminated before all shared CUDA tensors r
 GET = "def work(q):\n    print('sum', q.get().sum().item())\n"
 VALUES = [
     Row("argument-pool-fork", "hang", TAKE + main(X, "with mp.Pool(1) as pool: print(pool.map(work, [x]))"), REINIT),
-    Row("bound-method-pool-fork", "hang", TAKE + main("with mp.Pool(1) as pool: print(pool.map(Job().run, [1]))"), "works|" + REINIT.replace("works|", "")) if False else
     Row("bound-method-pool-fork", "hang", TAKE + main("j = Job()", "with mp.Pool(1) as pool: print(pool.map(j.run, [1]))"), REINIT),
     Row("partial-pool-fork", "hang", TAKE + main("m = torch.nn.Linear(2, 1).cuda()", "with mp.Pool(1) as pool: print(pool.map(partial(apply, m), [1]))"), REINIT),
     Row("argument-pool-spawn", "ok", TAKE + main(X, "with mp.get_context('spawn').Pool(1) as pool: print(pool.map(work, [x]))"), WARNING),

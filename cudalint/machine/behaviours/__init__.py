@@ -114,6 +114,11 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "collective": ranks.collective,
     "collective.object": ranks.object_collective,
     "barrier": ranks.barrier,
+    "environ.preset": python.environ_preset,
+    "accelerator": ranks.accelerator,
+    "trainer": launchers.trainer,
+    "trainer.fit": launchers.trainer_fit,
+    "unknown-map": launchers.unknown_map,
     "ddp": ranks.ddp,
 }
 
@@ -196,3 +201,7 @@ class LibraryBehaviours:
         machine.emit(outcome)
         state.process = replace(state.process, doomed=True)
         return [(state, unknown("name", frame.module, name))]
+
+    def process_ends(self, machine: Machine, state: State) -> None:
+        """A process ends in this state."""
+        ranks.ends(machine, state)

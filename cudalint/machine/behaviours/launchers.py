@@ -226,7 +226,7 @@ def pool(machine: Machine, call: Call) -> Results:
         "<initializer>": call.get("initializer") or NONE,
         "<initargs>": call.get("initargs") or NONE,
         "<snapshot>": (Snapshot(state.clone()),),
-        "<workers>": workers_ or NONE,
+        "<count>": workers_ or NONE,
     }
     ref = state.new(("pool", call.site), Thing(call.text("type", "multiprocessing.Pool"), fields, call.site))
     if fields["<initializer>"] != NONE:
@@ -354,6 +354,7 @@ def _pool_run(
         pickled=(function, *args, *kwargs.values()),
         inherited=(thing.fields.get("<initargs>", NONE),),
         label="pool worker" if family == "pool" else "worker",
+        count=workers.number_of(thing.fields.get("<count>")),
     )
     ended: list[Ended] = []
     fork_state = parent.process if parent is not None else state.process
@@ -473,6 +474,7 @@ def executor(machine: Machine, call: Call) -> Results:
         "<library>": const(library),
         "<context>": context or NONE,
         "<many>": const(count_of(call.get("max_workers"))),
+        "<count>": call.get("max_workers") or NONE,
         "<reused>": const(call.get("max_tasks_per_child") != const(1)),
         "<initializer>": call.get("initializer") or NONE,
         "<initargs>": call.get("initargs") or NONE,
@@ -806,6 +808,7 @@ def parallel_call(machine: Machine, call: Call) -> Results:
         pickled=(pickled,),
         by_value=backend == "loky",
         label="joblib worker",
+        count=_jobs(thing.fields["<jobs>"]),
     )
     ways = [Way("loky", True)] if backend == "loky" else workers.ways(machine, state, "multiprocessing", None)
     ended = [workers.start(machine, state, call.frame, start, way) for way in ways]
@@ -815,6 +818,12 @@ def parallel_call(machine: Machine, call: Call) -> Results:
     result = _returned_values(machine, call, state, returned, "joblib")
     made = Sequence("list", None, result or unknown("result", call.site))
     return [(state, (state.new(("results", call.site), made),))]
+
+
+def _jobs(value: Value) -> int | None:
+    """A number of jobs; -1 and its like depend on the machine."""
+    number = workers.number_of(value)
+    return number if number is not None and number > 0 else None
 
 
 def _backend(thing: Thing, state: State) -> str | None:
@@ -1113,3 +1122,43 @@ def manager(machine: Machine, call: Call) -> Results:
     if _daemon_child(machine, call, "Manager()"):
         return machine.fail(call.state, call.frame, Raised(None, ("AssertionError",)))
     return [(call.state, (call.state.new(("manager", call.site), Thing("multiprocessing.Manager", {}, call.site)),))]
+
+
+def trainer(machine: Machine, call: Call) -> Results:
+    """``Trainer(strategy=)``: starts nothing yet."""
+    fields: dict[str, Value] = {"<strategy>": call.get("strategy") or NONE}
+    return [(call.state, (call.state.new(("trainer", call.site), Thing("lightning.Trainer", fields, call.site)),))]
+
+
+def trainer_fit(machine: Machine, call: Call) -> Results:
+    """``trainer.fit(model)``: strategies that fork refuse a process that initialised CUDA."""
+    state = call.state
+    thing = _thing(call)
+    strategies = [] if thing is None else strings(thing.fields.get("<strategy>", ()))
+    if not any(s.startswith(("ddp_fork", "ddp_notebook")) for s in strategies):
+        return [(state, unknown("fit", call.site))]
+    driver = state.process.driver
+    if driver is None:
+        return [(state, unknown("fit", call.site))]
+    machine.emit(
+        Outcome(
+            kind=Kind.FORK_LAUNCHER,
+            anchor=call.site,
+            how="crash",
+            certain=len(strategies) == 1,
+            assumed=machine.assumed,
+            cause=driver.hops(),
+            launch=machine.chain(state, call.site, f"strategy {strategies[0]} forks the ranks").hops(),
+            launcher="Trainer.fit",
+            subject="training",
+            in_test=machine.in_test,
+        )
+    )
+    return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+
+
+def unknown_map(machine: Machine, call: Call) -> Results:
+    """``x.map(f, num_proc=4)`` of something unknown: only ``num_proc`` tells that it is a dataset."""
+    if "num_proc" not in call.kwargs:
+        return [(call.state, unknown("map", call.site, call.state.process.identity))]
+    return fork_launcher(machine, call)

@@ -611,3 +611,11 @@ def is_function(value: Value, state: State) -> bool:
 def each(machine: Machine, call: Call) -> Results:
     """Something that differs from process to process (a pid, a worker's number)."""
     return [(call.state, EACH)]
+
+
+def environ_preset(machine: Machine, call: Call) -> Results:
+    """Importing a library sets a variable."""
+    process = call.state.process
+    if process.environ(call.text("key")) is None:
+        call.state.process = process.with_environ(call.text("key"), const(call.text("value")))
+    return [(call.state, NONE)]

@@ -8,6 +8,7 @@ from cudalint.machine import operators
 from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.python import RENDEZVOUS
 from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Group, Selected, State
@@ -39,7 +40,6 @@ def init(machine: Machine, call: Call) -> Results:
         name = names[0].lower() if names else "default"
     if _rendezvous_missing(machine, call, state):
         _emit(machine, call, state, Kind.RENDEZVOUS_NOT_SET, call.site, "crash")
-        machine.rendezvous.append(len(machine.outcomes) - 1)
     given = call.get("device_id")
     devices = [] if given is None else operators.device_of(given)
     made = machine.chain(state, call.site, "joins the process group")
@@ -169,7 +169,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         return [(state, unknown("collective", call.site))]
     if not isinstance(index, int) or not _several_ranks(process.launch) or _visible_per_rank(process.environ(gpu.VISIBLE)):
         return [(state, unknown("collective", call.site))]
-    later = machine.selects_later(state, call)
+    later = _selects_later(machine, call)
     if chosen is None:
         kind = Kind.COLLECTIVE_BEFORE_DEVICE if later else Kind.RANK_WITHOUT_DEVICE
     else:
@@ -182,6 +182,12 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         machine.outcomes.pop()
         return machine.fail(state, call.frame, Raised(raised, ("DistBackendError", "RuntimeError")))
     return machine.fail(state, call.frame, Raised(None, ("DistBackendError", "RuntimeError")))
+
+
+def _selects_later(machine: Machine, call: Call) -> bool:
+    """Whether the code goes on to select a device: then the order is wrong, not the choice missing."""
+    module = machine.program.module(call.frame.module)
+    return module is not None and bool(module.words & {"set_device", "set_device_index"})
 
 
 def _several_ranks(launch: object) -> bool:
@@ -219,6 +225,7 @@ def rank(machine: Machine, call: Call) -> Results:
 
 def destroy(machine: Machine, call: Call) -> Results:
     """``destroy_process_group()``."""
+    ends(machine, call.state)
     call.state.process = replace(call.state.process, group=None)
     return [(call.state, NONE)]
 
@@ -230,3 +237,45 @@ def is_initialized(machine: Machine, call: Call) -> Results:
     return [(call.state, (Const(call.state.process.group is not None),))]
 
 
+
+
+def ends(machine: Machine, state: State) -> None:
+    """A rank ends that joined an NCCL group and never chose a device: nothing was in between, yet."""
+    process = state.process
+    group = process.group
+    if group is None or not _uses_nccl(group) or group.device_id is not None or process.device() is not None:
+        return
+    if process.contexts or machine.assumed or process.doomed:
+        return
+    launch = process.launch
+    machine.emit(
+        Outcome(
+            kind=Kind.INIT_BEFORE_DEVICE,
+            anchor=group.made.hop.site,
+            how="latent",
+            certain=True,
+            assumed=machine.assumed,
+            launch=() if launch is None else launch.chain.hops(),
+            effect=group.made.hops(),
+            launcher="" if launch is None else launch.launcher,
+            in_test=machine.in_test,
+        )
+    )
+
+
+def accelerator(machine: Machine, call: Call) -> Results:
+    """``Accelerator()``: asks the driver; in a launched rank it joins the group and selects the device."""
+    cpu = call.kwargs.get("cpu")
+    state: State | None = call.state
+    if state is not None and cpu != (Const(True),):
+        launched = state.process.launch is not None or state.process.rank is not None
+        wanted = "init" if launched else call.text("gpu", "query")
+        state = gpu.touch(machine, state, call.frame, call.site, "torch", wanted, gpu.label(call))
+    if state is None:
+        return []
+    if cpu != (Const(True),) and state.process.device() is None:
+        where = machine.chain(state, call.site, f"{gpu.label(call)} selects the device")
+        if state.process.launch is not None or state.process.rank is not None:
+            state.process = state.process.with_device(Selected(Rank("local"), False, where))
+    made = Thing("accelerate.Accelerator", {}, call.site)
+    return [(state, (state.new(("accelerator", call.site), made),))]

@@ -23,33 +23,13 @@ from cudalint.machine.values import (
     Task,
     Value,
     constant,
+    integer,
     only,
     strings,
     unknown,
 )
 
 FRESH = frozenset({"spawn", "forkserver", "loky"})
-
-
-@dataclass(frozen=True, slots=True)
-class Platform:
-    """What decides the default start method: the versions in range and the platform."""
-
-    lowest: tuple[int, int] = (3, 10)
-    highest: tuple[int, int] = (3, 13)
-    name: str = "linux"
-
-    def defaults(self) -> list[tuple[str, str | None]]:
-        """The default start methods in range, each with the condition under which it is the one."""
-        if self.name != "linux":
-            return [("spawn", None)]
-        result: list[tuple[str, str | None]] = []
-        mixed = self.lowest < (3, 14) <= self.highest
-        if self.lowest < (3, 14):
-            result.append(("fork", "before Python 3.14" if mixed else None))
-        if self.highest >= (3, 14):
-            result.append(("forkserver", "from Python 3.14" if mixed else None))
-        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +44,17 @@ class Way:
 
 def ways(machine: Machine, state: State, library: str, context: Value | None) -> list[Way]:
     """The start methods a launch may use: its context's, else the library's default."""
-    platform: Platform = machine.platform
     if context is not None and context != (Const(None),):
         names = _context_methods(context, state)
         if names is not None and "default" not in names:
             return [Way(n, len(names) == 1, explicit=True) for n in names if n != "?"]
     method = state.process.method(library)
     if method.names is None:
-        return [Way(n, True, c) for n, c in platform.defaults()]
+        return [Way(n, True, c) for n, c in machine.host.defaults()]
     found: list[Way] = []
     for name in method.names:
         if name == "default":
-            found.extend(Way(n, False, c) for n, c in platform.defaults())
+            found.extend(Way(n, False, c) for n, c in machine.host.defaults())
         elif name != "?":
             found.append(Way(name, len(method.names) == 1, explicit=True))
     return found
@@ -132,6 +111,7 @@ class Start:
     environment: tuple[tuple[str, Value], ...] = ()
     shares: bool = True
     label: str = "worker"
+    count: int | None = None
 
 
 @dataclass(slots=True)
@@ -213,9 +193,10 @@ def _run(
     states: list[tuple[State, Value]] = [(child, ())]
     machine.running.append(start.anchor)
     states = _stages(machine, states, frame, start, way, initializer, tasks)
-    machine.running.pop()
     for current, _ in states:
         _producer_ends(machine, current, start)
+        machine.behaviours.process_ends(machine, current)
+    machine.running.pop()
     return states
 
 
@@ -336,11 +317,7 @@ def _with_environment(process: Process, start: Start) -> Process:
 def boot(machine: Machine, parent: State, frame: Frame, start: Start, way: Way, launch: Launch) -> list[State]:
     """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
     before = parent.process
-    poison: Chain | None = None
-    server = before.method(start.library).where if way.method == "forkserver" else None
-    del server
-    if way.method == "forkserver":
-        poison = machine.forkserver_poison(parent)
+    poison = _server_poison(machine, parent) if way.method == "forkserver" else None
     process = Process(
         identity=(*before.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}"),
         label=start.label,
@@ -364,13 +341,31 @@ def boot(machine: Machine, parent: State, frame: Frame, start: Start, way: Way, 
     inner = Frame(Ref(("module", machine.main)), machine.main)
     state.put(inner.scope, Scope({}, None, machine.main, "module"))
     saved = machine.uncaught
+    machine.booting.append(state.process.identity)
+    machine.running.append(start.anchor)
     states = machine.run_module(module, "__mp_main__", state)
+    machine.running.pop()
+    machine.booting.pop()
     for _, raised in machine.uncaught:
         if raised.outcome is not None:
             machine.emit(raised.outcome)
     machine.uncaught = saved
     del frame
     return states[:2]
+
+
+def _server_poison(machine: Machine, parent: State) -> Chain | None:
+    """The witness of a query in what the fork server imports for its children."""
+    for name, site in machine.preloads:
+        state = State(Process(identity=("forkserver",), label="fork server", is_main=False), {})
+        state.stack = machine.chain(parent, site, f"the fork server imports {name}")
+        frame = Frame(Ref(("module", machine.main)), machine.main)
+        module = machine.program.module(name)
+        after = machine.run_module(module, name, state, frame) if module is not None else machine.imported(name, state, frame, site)
+        for current in after:
+            if current.process.driver is not None:
+                return current.process.driver
+    return None
 
 
 def _child_methods(before: Process, start: Start, way: Way) -> tuple[tuple[str, Method], ...]:
@@ -395,7 +390,7 @@ def _crossing(
         outcome = _crossing_outcome(machine, state, start, way, launch, forked_from, found, fresh)
         if outcome is None:
             continue
-        machine.emit(outcome)
+        machine.emit(replace(outcome, within=start.anchor))
         if outcome.how in ("crash", "hang", "child-death") and found.certain and way.certain:
             blocked = blocked or outcome
     return blocked
@@ -469,6 +464,7 @@ def _lost(machine: Machine, state: State, start: Start, launch: Launch, name: st
         subject=what,
         condition=launch.condition,
         in_test=machine.in_test,
+        within=start.anchor,
     )
     machine.emit(outcome)
     return outcome
@@ -497,10 +493,13 @@ def lambda_task(machine: Machine, state: State, start: Start, way: Way, name: st
 
 
 def _crowd(machine: Machine, state: State, start: Start, way: Way, children: list[State]) -> None:
-    """More than one worker with a context on the same GPU."""
+    """More than one worker with a context on the same GPU, or a parent that took all its memory."""
     for child in children:
+        if _parent_took_all(state, child):
+            _shared_outcome(machine, state, start, way, child, "crash")
+            return
         shared = [(v, i) for v, i in child.process.contexts if _same_for_all(v) and (i is None or isinstance(i, int))]
-        for visible, index in shared:
+        for visible, index in sorted(shared, key=repr):
             key = (visible, index)
             crowd = dict(state.process.crowd)
             count = crowd.get(key, 0) + (2 if start.many else 1)
@@ -508,33 +507,69 @@ def _crowd(machine: Machine, state: State, start: Start, way: Way, children: lis
             if start.family in ("process", "fork", "spawn"):
                 state.process = replace(state.process, crowd=tuple(sorted(crowd.items(), key=repr)))
             if count > 1:
-                _shared_outcome(machine, state, start, way, child)
+                _shared_outcome(machine, state, start, way, child, _memory(start, way, child.process))
                 return
+
+
+def _parent_took_all(state: State, child: State) -> bool:
+    """A TensorFlow parent without memory growth leaves nothing for its children."""
+    parent = state.process
+    return (
+        parent.is_initialised("tensorflow") and parent.growth is None and child.process.is_initialised("tensorflow")
+    )
+
+
+def _memory(start: Start, way: Way, child: Process) -> str | None:
+    """How workers that each reserve GPU memory end: None where they only cost a context."""
+    if child.is_initialised("tensorflow") and child.growth is None and not _grows(child, "TF_FORCE_GPU_ALLOW_GROWTH"):
+        if start.count is not None and start.count < 4:
+            return "cost"
+        return "hang" if way.method == "fork" and start.family == "pool" else "crash"
+    if child.is_initialised("jax") and not _preallocation_off(child):
+        if start.count is None or start.count >= 8:
+            return "crash"
+    return None
+
+
+def _grows(process: Process, name: str) -> bool:
+    value = process.environ(name)
+    return value is not None and any(isinstance(a, Const) and str(a.value).lower() in ("1", "true") for a in value)
+
+
+def _preallocation_off(process: Process) -> bool:
+    if process.environ("XLA_PYTHON_CLIENT_MEM_FRACTION") is not None:
+        return True
+    if process.environ("XLA_PYTHON_CLIENT_ALLOCATOR") is not None:
+        return True
+    value = process.environ("XLA_PYTHON_CLIENT_PREALLOCATE")
+    return value is not None and value != (Const("true"),)
 
 
 def _same_for_all(visible: Value) -> bool:
     return not visible or isinstance(only(visible), Const)
 
 
-def _shared_outcome(machine: Machine, state: State, start: Start, way: Way, child: State) -> None:
-    effect = dict(child.process.initialised)
+def _shared_outcome(
+    machine: Machine, state: State, start: Start, way: Way, child: State, memory: str | None
+) -> None:
     witness = child.process.driver
-    framework = next(iter(effect), "torch")
-    memory = machine.memory_outcome(state, start, child)
-    kind = Kind.SHARED_GPU if memory is None else Kind.MEMORY_NOT_SHARED
+    framework = next(iter(dict(child.process.initialised)), "torch")
+    cause = dict(state.process.initialised).get("tensorflow") if memory is not None else None
     machine.emit(
         Outcome(
-            kind=kind,
+            kind=Kind.SHARED_GPU if memory is None else Kind.MEMORY_NOT_SHARED,
             anchor=start.anchor,
             how="cost" if memory is None else memory,
             certain=way.certain,
             assumed=machine.assumed,
+            cause=() if cause is None else cause.hops(),
             launch=start.chain.hops(),
             effect=() if witness is None else witness.hops(),
             launcher=start.launcher,
             subject=framework,
             condition=way.condition,
             in_test=machine.in_test,
+            within=start.anchor,
         )
     )
 
@@ -550,6 +585,11 @@ def count_of(value: Value | None, default_many: bool = True) -> bool:
     if len(numbers) == len(value):
         return any(n != 1 for n in numbers)
     return True
+
+
+def number_of(value: Value | None) -> int | None:
+    """A number of workers, where it is certain."""
+    return None if value is None else integer(value)
 
 
 def task(function: Value, args: list[Value], kwargs: dict[str, Value] | None = None) -> Task:

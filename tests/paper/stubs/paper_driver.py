@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 from typing import Any, Callable, NoReturn
 
 MIB = 1 << 20
@@ -98,6 +99,26 @@ def lazy(package: str, submodules: str = "", values: dict[str, Any] | None = Non
     return __getattr__
 
 
+class Space(types.ModuleType):
+    """A small stub module made in place: known by its name, so that pickle and import find it again."""
+
+    def __init__(self, paper_name: str, **values: Any) -> None:
+        super().__init__(paper_name)
+        self.__dict__.update(values)
+        sys.modules[paper_name] = self
+
+    def __getattr__(self, name: str) -> Any:
+        unknown(f"{self.__dict__['__name__']}.{name}")
+
+
+def by_name(module: str, functions: dict[str, Any]) -> None:
+    """Give functions made in a loop the names by which pickle finds them."""
+    for name, function in functions.items():
+        if getattr(function, "__module__", "") != module and callable(function):
+            function.__name__ = function.__qualname__ = name
+            function.__module__ = module
+
+
 class _Gaps:
     """Last on the import path: an unknown submodule of a stub is a gap as well."""
 
@@ -132,6 +153,12 @@ def kill(pid: int, sig: int) -> None:
 
 
 os.waitpid, os.kill = waitpid, kill
+
+
+# The machine of the measurements had more cores than a CI runner: n_jobs=-1 must mean many workers.
+_cores = int(os.environ.get("PAPER_CPUS", "16"))
+os.cpu_count = lambda: _cores
+os.sched_getaffinity = lambda pid=0: set(range(_cores))
 
 
 # ---------------------------------------------------------------- one process
@@ -334,6 +361,19 @@ def marked(name: str) -> list[int]:
 
 
 alive = _alive
+
+
+def settle(name: str, quiet: float) -> list[int]:
+    """Carry a mark, and answer who carries it once nobody new has come for a while."""
+    mark(name)
+    seen = marked(name)
+    for _ in range(20):
+        pause(quiet)
+        now = marked(name)
+        if len(now) <= len(seen):
+            break
+        seen = now
+    return sorted(marked(name))
 
 
 def sleep_for_ever() -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from typing import Any
 
 import paper_driver as driver
@@ -111,7 +110,7 @@ class ndarray:
         self._touch()[_plain(key)] = _plain(value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return asarray, (self.get(),)
+        return _rebuild, (self.get(),)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -123,6 +122,11 @@ class ndarray:
         if name == "T":
             return _wrap(self._touch().T)
         driver.unknown(f"cupy.ndarray.{name}")
+
+
+def _rebuild(array: Any) -> ndarray:
+    _use()
+    return ndarray(array)
 
 
 def _wrap(value: Any) -> Any:
@@ -161,6 +165,7 @@ for _name in ("ones zeros empty full arange linspace eye array asarray ones_like
               "sqrt exp log sin cos tanh square abs sum mean max min dot matmul stack concatenate where maximum "
               "minimum argmax argsort sort multiply add clip std var prod outer tensordot ascontiguousarray").split():
     globals()[_name] = _made(_name)
+driver.by_name("cupy", {n: f for n, f in globals().items() if getattr(f, "__qualname__", "").startswith("_made.")})
 asarray: Any = globals()["asarray"]
 for _name in ("float32", "float64", "float16", "int32", "int64", "int8", "uint8", "bool_", "complex64"):
     globals()[_name] = _name.rstrip("_")
@@ -282,15 +287,14 @@ def _memory() -> tuple[int, int]:
     return _Device().mem_info
 
 
-class _Space(types.SimpleNamespace):
-    def __getattr__(self, name: str) -> Any:
-        driver.unknown(f"{self.__dict__['paper_name']}.{name}")
+_Space = driver.Space
 
 
 runtime = _Space(
     paper_name="cupy.cuda.runtime", getDeviceCount=_query, runtimeGetVersion=lambda: 13020, getDevice=lambda: _use(),
     driverGetVersion=_driver_version, CUDARuntimeError=CUDARuntimeError, getDeviceProperties=_properties,
     setDevice=_set_device, memGetInfo=_memory, deviceSynchronize=lambda: _use() and None,
+    deviceGetPCIBusId=lambda index: f"0000:{27 + 16 * driver.visible()[_use(index)]:02X}:00.0",
 )  # fmt: skip
 
 
@@ -332,8 +336,4 @@ def _norm(value: ndarray, *args: Any) -> ndarray:
 
 
 linalg = _Space(paper_name="cupy.linalg", norm=_norm)
-import sys as _sys  # noqa: E402
-
-_sys.modules["cupy.cuda"], _sys.modules["cupy.cuda.runtime"] = cuda, runtime  # type: ignore[assignment]
-_sys.modules["cupy.random"] = random  # type: ignore[assignment]
 __getattr__ = driver.lazy("cupy")

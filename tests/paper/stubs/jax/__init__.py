@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from typing import Any
 
 import paper_driver as driver
@@ -287,11 +285,7 @@ def block_until_ready(value: Any) -> Any:
     return value
 
 
-class _Space(types.SimpleNamespace):
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        driver.unknown(f"{self.__dict__['paper_name']}.{name}")
+_Space = driver.Space
 
 
 _config: dict[str, Any] = {"jax_enable_x64": False}
@@ -335,7 +329,4 @@ random = _Space(paper_name="jax.random", PRNGKey=_key, key=_key, split=_split, n
                 uniform=_drawn("random"))  # fmt: skip
 nn = _Space(paper_name="jax.nn", relu=lambda x: _wrap(np().maximum(_plain(x), 0)))
 lax = _Space(paper_name="jax.lax")
-for _space in (random, errors, tree_util, config, nn, lax):
-    sys.modules[_space.__dict__["paper_name"]] = _space  # type: ignore[assignment]
-del sys.modules["jax.config"]
 __getattr__ = driver.lazy("jax", "numpy")

@@ -51,9 +51,7 @@ def _preallocate() -> None:
     gpu = driver.visible()[0]
     if os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "true").lower() in ("false", "0"):
         return
-    driver.mark(f"jax{gpu}")
-    driver.pause(0.2 if not driver.here.forked else 0.1)
-    if driver.here.pid in sorted(driver.marked(f"jax{gpu}"))[WORKERS - 1 :]:
+    if driver.here.pid in driver.settle(f"jax{gpu}", 0.2 if driver.here.forked else 0.6)[WORKERS - 1 :]:
         raise JaxRuntimeError(EXHAUSTED.format(int(driver.TOTAL * 0.75)))
 
 

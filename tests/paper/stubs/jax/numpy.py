@@ -39,6 +39,7 @@ for _name in ("ones zeros full arange linspace eye ones_like zeros_like sqrt exp
               "max min dot matmul stack concatenate where maximum minimum argmax argmin sort std var prod outer clip "
               "reshape transpose add multiply subtract power einsum").split():
     globals()[_name] = _made(_name)
+driver.by_name("jax.numpy", {n: f for n, f in globals().items() if getattr(f, "__qualname__", "").startswith("_made.")})
 
 
 def array(value: Any, dtype: Any = None, **_: Any) -> Array:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import types
 from typing import Any
 
 import paper_driver as driver
@@ -75,10 +73,8 @@ def _take(gpu: int) -> None:
     driver.open_context(gpu)
     if 0 in _State.growth or os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower() in ("true", "1"):
         return
-    driver.mark(f"tf{gpu}")
     parent = os.getppid() in driver.marked(f"tf{gpu}")
-    driver.pause(0.3 if driver.here.forked else 1.0)  # long enough for the siblings to start theirs
-    order = sorted(driver.marked(f"tf{gpu}"))
+    order = driver.settle(f"tf{gpu}", 0.2 if driver.here.forked else 0.6)
     place, count = order.index(driver.here.pid) + 1, len(order)
     if parent or count >= FRESH_LIMIT:
         if parent or place > 2:
@@ -105,11 +101,7 @@ def _start() -> str:
     return "GPU" if _gpus() else "CPU"
 
 
-class _Space(types.SimpleNamespace):
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        driver.unknown(f"{self.__dict__['paper_name']}.{name}")
+_Space = driver.Space
 
 
 class PhysicalDevice:
@@ -148,13 +140,13 @@ def _visible_devices(kind: str | None = None) -> list[PhysicalDevice]:
 
 def _started(what: str) -> None:
     if _State.running:
-        raise RuntimeError(f"{what} must be set before GPUs have been initialized")
+        raise RuntimeError(f"{what} cannot be modified after being initialized")
 
 
 def _set_visible(devices: Any, kind: str = "GPU") -> None:
     _started("Visible devices")
     if _State.after_fork == "ran":
-        raise RuntimeError("Visible devices must be set before GPUs have been initialized")
+        raise RuntimeError("Visible devices cannot be modified after being initialized")
     devices = devices if isinstance(devices, (list, tuple)) else [devices]
     if kind in (None, "GPU"):
         _State.visible = [int(d.name.rpartition(":")[2]) for d in devices if d.device_type == "GPU"]
@@ -347,6 +339,7 @@ _FUNCTIONS = {
 _made = {name: _function(real) for name, real in _FUNCTIONS.items()}
 math = _Space(paper_name="tensorflow.math", **_made)
 linalg = _Space(paper_name="tensorflow.linalg", matmul=_made["matmul"])
+driver.by_name("tensorflow", {n: f for n, f in _made.items() if n not in ("range", "abs")})
 for _name, _value in _made.items():
     if _name not in ("range", "abs"):
         globals()[_name] = _value
@@ -488,6 +481,4 @@ class Dataset:
 data = _Space(paper_name="tensorflow.data", Dataset=Dataset, AUTOTUNE=-1)
 errors = _Space(paper_name="tensorflow.errors", InternalError=InternalError, OpError=_Error,
                 ResourceExhaustedError=ResourceExhaustedError)  # fmt: skip
-for _space in (config, test, math, random, data, errors, distribute):
-    sys.modules[_space.__dict__["paper_name"]] = _space  # type: ignore[assignment]
 __getattr__ = driver.lazy("tensorflow", "keras")

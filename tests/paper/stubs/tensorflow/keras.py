@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import paper_driver as driver
@@ -23,6 +22,11 @@ class Dense:
     def __init__(self, units: int, activation: Any = None, input_shape: Any = None, **_: Any) -> None:
         self.units, self.input_shape = units, input_shape
         self.kernel: Any = None
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """Its weights."""
+        return [self.kernel] if self.kernel is not None else []
 
     def build(self, width: int) -> int:
         """Make the weights."""
@@ -61,6 +65,13 @@ class Sequential:
             x = layer(x)
         return x
 
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """All weights."""
+        return [weight for layer in self.layers for weight in getattr(layer, "trainable_variables", [])]
+
+    trainable_weights = variables = weights = trainable_variables
+
     def compile(self, *_: Any, **__: Any) -> None:
         """Nothing on paper."""
 
@@ -88,6 +99,25 @@ class Sequential:
             layer.kernel = tf.Variable(weight)
 
 
+class Optimizer:
+    """Any optimizer."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def apply_gradients(self, pairs: Any) -> None:
+        """One step."""
+        for gradient, variable in pairs:
+            variable.assign_add(gradient * -0.1)
+
+
+class MeanSquaredError:
+    """A loss."""
+
+    def __call__(self, y: Any, x: Any) -> Any:
+        return tf.reduce_mean(tf.square(tf.Tensor(_plain(x)) - _plain(y)))
+
+
 def _nothing(*_: Any, **__: Any) -> None:
     """Nothing on paper."""
 
@@ -100,8 +130,7 @@ layers = _Space(paper_name="tensorflow.keras.layers", Dense=Dense, Input=Input)
 models = _Space(paper_name="tensorflow.keras.models", Sequential=Sequential)
 mixed_precision = _Space(paper_name="tensorflow.keras.mixed_precision", set_global_policy=_nothing)
 utils = _Space(paper_name="tensorflow.keras.utils", set_random_seed=_nothing)
-optimizers = _Space(paper_name="tensorflow.keras.optimizers", Adam=_nothing, SGD=_nothing)
+losses = _Space(paper_name="tensorflow.keras.losses", MeanSquaredError=MeanSquaredError)
+optimizers = _Space(paper_name="tensorflow.keras.optimizers", Adam=Optimizer, SGD=Optimizer)
 backend = _Space(paper_name="tensorflow.keras.backend", clear_session=_nothing)
-for _space in (layers, models, mixed_precision, utils, optimizers):
-    sys.modules[_space.__dict__["paper_name"]] = _space  # type: ignore[assignment]
 __getattr__ = driver.lazy("tensorflow.keras")

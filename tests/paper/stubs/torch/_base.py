@@ -58,6 +58,10 @@ class Generator:
 
 
 class _Default(Generator):
+    """The CPU's own: its numbers are those of torch.manual_seed."""
+
+    _source = property(lambda self: Random.get(), lambda self, value: None)  # type: ignore[assignment]
+
     def manual_seed(self, seed: int) -> Generator:
         self._seed = seed
         return self
@@ -259,14 +263,7 @@ for _name, _kind in _TYPES.items():
     globals()[f"{_name}Tensor"] = _typed(_kind, f"{_name}Tensor")
 
 
-class _Values:
-    """Small namespaces of constants and functions."""
-
-    def __init__(self, name: str, **values: Any) -> None:
-        self.__dict__.update(values, _paper_name=name)
-
-    def __getattr__(self, name: str) -> Any:
-        driver.unknown(f"{self.__dict__['_paper_name']}.{name}")
+_Values = driver.Space
 
 
 def _quiet(value: Any = None) -> Any:

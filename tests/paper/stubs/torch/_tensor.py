@@ -1172,8 +1172,8 @@ Tensor.squeeze_ = lambda self, *a: self._become(FUNCTIONS["squeeze"](self, *a)) 
 Tensor.unsqueeze_ = lambda self, d: self._become(FUNCTIONS["unsqueeze"](self, d)) or self  # type: ignore[attr-defined]
 
 for _n, _f in FUNCTIONS.items():
-    if _n not in ("std_mean",):
-        setattr(Tensor, _n, _f)
+    setattr(Tensor, _n, _f)
+driver.by_name("torch", FUNCTIONS)
 for _n in ("add", "sub", "mul", "div", "pow", "exp", "sqrt", "abs", "neg", "sigmoid", "tanh", "lerp", "square"):
     setattr(Tensor, _n + "_", _inplace(FUNCTIONS[_n]))
 Tensor.addcmul_ = lambda self, a, b, value=1: self.add_(a * b * value)  # type: ignore[attr-defined]
@@ -1377,3 +1377,4 @@ FACTORIES: dict[str, Any] = {
     "ones_like": _like(ones), "zeros_like": _like(zeros), "empty_like": _like(empty), "rand_like": _like(rand),
     "randn_like": _like(randn), "full_like": _like(full),
 }
+driver.by_name("torch", FACTORIES)

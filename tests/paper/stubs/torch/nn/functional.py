@@ -58,12 +58,15 @@ def pad(x: Tensor, widths: Any, mode: str = "constant", value: float = 0) -> Ten
     return _tensor.derived([x], _tensor.np.pad(x._touch(), pairs, constant_values=value), x.dtype)
 
 
-def interpolate(x: Tensor, size: Any = None, **_: Any) -> Tensor:
+def interpolate(x: Tensor, size: Any = None, scale_factor: Any = None, **_: Any) -> Tensor:
     """Another size; the shape is right."""
     import torch
 
-    size = (size, size) if isinstance(size, int) else tuple(size)
-    return torch.zeros(*x.shape[:-2], *size, device=x.device) + x.mean()
+    if size is None:
+        factors = [scale_factor] * (x.ndim - 2) if isinstance(scale_factor, (int, float)) else list(scale_factor)
+        size = tuple(int(n * f) for n, f in zip(x.shape[2:], factors))
+    size = (size,) * (x.ndim - 2) if isinstance(size, int) else tuple(size)
+    return torch.zeros(*x.shape[:2], *size, device=x.device) + x.mean()
 
 
 def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1) -> Tensor:

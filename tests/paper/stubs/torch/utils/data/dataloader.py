@@ -321,7 +321,7 @@ class _Multi:
 
     def close(self) -> None:
         """End the workers."""
-        if self.closed:
+        if self.closed or sys.is_finalizing():  # multiprocessing has ended its daemons by then
             return
         self.closed = True
         try:
