@@ -10,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from paper.rows import NOT_COVERED, ROWS, Row  # noqa: E402
-from paper.run import judge, read_header, run  # noqa: E402
+from paper.rows import NOT_COVERED, ROWS, Row
+from paper.run import judge, read_header, run
 
 HANG = 2.0
 
@@ -33,7 +33,8 @@ def test_expressions(framework: str) -> None:
     """Every measured expression poisons, initialises and fails as it did on hardware."""
     program = Path(__file__).parent / "paper" / "expressions.py"
     seen = run(program, gpus=2, limit=120.0, args=[framework], env={"PAPER_SLOWNESS": "0"})
-    assert "differs" not in seen.stdout and "expressions" in seen.stdout, seen.text
+    assert "expressions" in seen.stdout, seen.text
+    assert "differs" not in seen.stdout, seen.stdout
 
 
 def test_rows_have_names_of_their_own() -> None:
@@ -49,12 +50,14 @@ def _run(tmp_path: Path, text: str, limit: float = 10.0) -> list[str]:
 
 
 def _header(*lines: str) -> str:
-    return "# /// script\n# dependencies = []\n#\n# [tool.cudalint]\n" + "".join(f"# {line}\n" for line in lines) + "# ///\n"
+    table = "".join(f"# {line}\n" for line in lines)
+    return f"# /// script\n# dependencies = []\n#\n# [tool.cudalint]\n{table}# ///\n"
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
     """A gap is an error, and is seen even where the program swallows it."""
-    text = _header('outcome = "ok"') + "import torch\ntry:\n    torch.fancy_thing(1)\nexcept Exception as e:\n    print(e)\n"
+    swallow = "try:\n    torch.fancy_thing(1)\nexcept Exception as e:\n    print(e)\n"
+    text = _header('outcome = "ok"') + "import torch\n" + swallow
     assert _run(tmp_path, text) == ["paper CUDA does not know torch.fancy_thing"]
 
 

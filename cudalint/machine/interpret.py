@@ -104,6 +104,7 @@ class Machine:
         self.host = host
         self.uses_gpu = True
         self.running: list[Site] = []
+        self.protected: list[tuple[Site, tuple[tuple[Hashable, bool], ...]]] = []
         self.booting: list[tuple[str, ...]] = []
         self.preloads: list[tuple[str, Site]] = []
         self.puts: dict[Hashable, list[tuple[Site, Chain, Chain | None]]] = {}
@@ -126,6 +127,21 @@ class Machine:
         if outcome.within is None:
             outcome = replace(outcome, within=self.running[-1] if self.running else outcome.anchor)
         self.outcomes.append(outcome)
+
+    def protect(self, anchor: Site, state: State) -> None:
+        """On this path a launch does no harm."""
+        if state.facts:
+            self.protected.append((anchor, state.facts))
+
+    def softened(self) -> list[Outcome]:
+        """The outcomes; those whose launch is harmless on a contradicting path are not certain."""
+        return [replace(o, certain=o.certain and not self._contradicted(o)) for o in self.outcomes]
+
+    def _contradicted(self, outcome: Outcome) -> bool:
+        for anchor, facts in self.protected:
+            if anchor == outcome.within and any((sym, not value) in facts for sym, value in outcome.facts):
+                return True
+        return False
 
     def is_import_of_main(self, state: State) -> bool:
         """Whether this process is a spawned child that is importing main."""
@@ -1229,6 +1245,7 @@ class Machine:
         instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
         made = state.get(instance)
         assert isinstance(made, Instance)
+        state = self._run_factories(instance, state, frame, site)
         init = self.user_method(made, "__init__", state)
         if init is not None:
             results = self._call_atom(init, [(instance,), *args], kwargs, state, frame, site, is_open, False)
@@ -1239,6 +1256,18 @@ class Machine:
             return [(state, (instance,))]
         call.receiver = instance
         return [(s, (instance,)) for s, _ in self.library_call(call)]
+
+    def _run_factories(self, instance: Ref, state: State, frame: Frame, site: Site) -> State:
+        """``field(default_factory=f)``: f runs for each instance."""
+        found = state.get(instance)
+        for name, value in found.attributes.items() if isinstance(found, Instance) else ():
+            atom = only(value)
+            if not isinstance(atom, Task) or atom.args:
+                continue
+            for after, made in self.call_value(atom.function, [], {}, state, frame, site)[:1]:
+                state = after
+                self._set_on_object(instance, name, made, state, weak=False)
+        return state
 
     def _dataclass_attributes(
         self, cls: Class, args: list[Value], kwargs: dict[str, Value], site: Site
@@ -1320,8 +1349,8 @@ class Machine:
                 return [(state, self._super_attribute(cls, receiver, name, state))]
             case Const(value=str()):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
-            case Bound(function=Lib(path=path)):
-                return [(state, (Bound(Lib(f"{path}.{name}"), atom),))]
+            case Bound(function=Lib(path=path), receiver=receiver):
+                return [(state, (Bound(Lib(f"{path}.{name}"), receiver),))]
         return [(state, unknown("attribute", atom, name))]
 
     def _device_attribute(self, device: Dev, name: str) -> Value:
@@ -1440,6 +1469,8 @@ class Machine:
                 return f"{path}.{method}"
             case Tensor(type=kind):
                 return f"{kind}.{method}"
+            case Dev():
+                return f"torch.device.{method}"
             case Ref():
                 found = state.get(atom)
                 if isinstance(found, Thing):

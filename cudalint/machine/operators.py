@@ -118,10 +118,19 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
             return const(result)
     if op == "+" and isinstance(one, Const) and isinstance(one.value, str):
         return joined([left, right], sym)
-    for atom in (one, two):
+    for atom, other in ((one, two), (two, one)):
         if isinstance(atom, Rank):
-            return (atom,)
+            return (_rank_arithmetic(op, atom, other),)
     return unknown(sym, op, left, right)
+
+
+def _rank_arithmetic(op: str, rank: Rank, other: Atom | None) -> Rank:
+    """A local rank plus an offset is a global one; a rank modulo the number of GPUs is a local one."""
+    if op == "%" and rank.kind == "global":
+        return Rank("local")
+    if op == "+" and rank.kind == "local" and not isinstance(other, Const):
+        return Rank("global")
+    return rank
 
 
 def _binary_constants(op: str, left: Hashable, right: Hashable) -> Hashable | None:

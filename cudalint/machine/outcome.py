@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -53,7 +54,8 @@ class Outcome:
     ``how`` is what hardware shows: crash, hang, child-death, wrong-device, cost.
     ``certain``: guilt was seen and no protective fact is in doubt. ``assumed``: found from an entry
     that nobody is seen to call. ``caught``: the program handles it. ``detail`` fills messages. ``within``
-    is the launch in whose worker it happens: of those that share one, only the root cause is told.
+    is the launch in whose worker it happens: of those that share one, only the root cause is told. ``facts``
+    are what its path assumed.
     """
 
     kind: Kind
@@ -71,6 +73,7 @@ class Outcome:
     condition: str | None = None
     in_test: bool = False
     within: Site | None = None
+    facts: tuple[tuple[Hashable, bool], ...] = ()
 
     @property
     def length(self) -> int:

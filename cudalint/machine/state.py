@@ -74,6 +74,7 @@ class Method:
     names: tuple[str, ...] | None = None
     fixed: Chain | None = None
     where: Chain | None = None
+    late: Chain | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,10 @@ class Process:
     thread_start: tuple[Site, Chain] | None = None
     joblib_backend: Value = ()
     pending: tuple[tuple[Site, Chain, str], ...] = ()
+    hidden: frozenset[str] = frozenset()
+    visible_choice: Value = ()
+    late_visible: tuple[Site, ...] = ()
+    joblib_jobs: Value = ()
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""
@@ -278,7 +283,7 @@ def _join_method(a: Method, b: Method) -> Method:
     if a.names is not None or b.names is not None:
         names = tuple(dict.fromkeys([*(a.names or ("default",)), *(b.names or ("default",))]))
     fixed = a.fixed if b.fixed is not None else None
-    return Method(names, fixed, a.where or b.where)
+    return Method(names, fixed, a.where or b.where, a.late or b.late)
 
 
 def _join_objects(a: Object, b: Object) -> Object:

@@ -55,16 +55,17 @@ class Analysis:
 
 # One launch tells its root cause only: the earlier kind wins.
 _ROOTS: tuple[frozenset[Kind], ...] = (
-    frozenset({Kind.METHOD_WITHOUT_EFFECT}),
+    frozenset({Kind.METHOD_WITHOUT_EFFECT, Kind.METHOD_ALREADY_SET}),
     frozenset({Kind.CUDA_TO_FORK, Kind.UNPICKLABLE_CUDA, Kind.UNPICKLABLE_TARGET, Kind.FOREIGN_LOCK}),
     frozenset({Kind.IMPORTED_AGAIN}),
     frozenset({Kind.MISSING_GLOBAL}),
     frozenset({Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}),
     frozenset({Kind.DEFAULT_DEVICE_LOADER}),
     frozenset({Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.DAEMON_CHILD}),
-    frozenset({Kind.RANK_WITHOUT_DEVICE}),
+    frozenset({Kind.RANK_WITHOUT_DEVICE, Kind.COLLECTIVE_BEFORE_DEVICE}),
     frozenset({Kind.VISIBLE_PER_TASK}),
     frozenset({Kind.CUDA_ACROSS, Kind.CUDA_THROUGH_JOBLIB}),
+    frozenset({Kind.ALLOCATION_BEFORE_DEVICE}),
     frozenset({Kind.MEMORY_NOT_SHARED}),
     frozenset({Kind.SHARED_GPU}),
 )
@@ -83,7 +84,7 @@ def analyse(
     for name in candidates(files):
         files.budget = max(files.budget, 3_000_000)
         for machine in _run_module(files, library, options, name, alone):
-            found.extend(machine.outcomes)
+            found.extend(machine.softened())
             if machine.cut is not None:
                 notes.add(f"{files.sources[name].path}: cut off: {machine.cut}")
     findings = [*_findings(files, found), *_syntax_errors(files)]

@@ -15,7 +15,7 @@ _LAUNCH_WORDS = (
     rb"init_device_mesh|multiprocessing|multiprocess|billiard|celery|gunicorn|preload_app"
 )
 _GPU = re.compile(rb"\b(?:" + _GPU_WORDS + rb")\b")
-_LAUNCH = re.compile(rb"\b(?:" + _LAUNCH_WORDS + rb")\b|cuda\.device\(|Device\(")
+_LAUNCH = re.compile(rb"\b(?:" + _LAUNCH_WORDS + rb")\b|\bdevice\(|Device\(")
 _PROCESS = re.compile(rb"\b(?:" + _LAUNCH_WORDS + rb")\b")
 
 

@@ -10,12 +10,14 @@ import pickle
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 HANG = 0.25
 SETUP = {
-    "torch": "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, TensorDataset\nimport torch.utils.data",
+    "torch": "import torch, torch.utils.data\nfrom torch import nn\n"
+    "from torch.utils.data import DataLoader, TensorDataset",
     "cupy": "import cupy as cp",
     "numba": "from numba import cuda\nimport numpy as np",
     "jax": "import jax\nimport jax.numpy as jnp",
@@ -116,13 +118,17 @@ def judge(fact: dict[str, Any], use: str, names: dict[str, Any], framework: str)
 
 def main() -> int:
     """Check all expressions of one framework."""
-    import tomllib
+    if sys.version_info >= (3, 11):
+        from tomllib import loads
+    else:
+        from tomli import loads
 
     framework = sys.argv[1]
-    facts = tomllib.loads((Path(__file__).parent / "facts.toml").read_text())[framework]
+    facts = loads((Path(__file__).parent / "facts.toml").read_text())[framework]
     names: dict[str, Any] = {"__name__": "expressions", "del_G": lambda: 1}
     exec(SETUP[framework], names)
     import numpy  # noqa: F401  once, not in every fork
+
     if framework == "torch":  # made by a process that may use CUDA
         script = "import torch; torch.save(torch.ones(2), 'checkpoint_of_a_cpu_tensor.pt'); "
         script += "torch.save(torch.ones(2).cuda(), 'checkpoint_of_a_cuda_tensor.pt')"

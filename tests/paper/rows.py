@@ -1,5 +1,7 @@
 """Every measured behaviour that paper CUDA covers, as a tiny program with the outcome that hardware showed."""
 
+# ruff: noqa: E501  one row, one line: a table is read down its columns
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field

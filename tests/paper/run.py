@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import operator
 import os
@@ -17,9 +18,10 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 STUBS = HERE / "stubs"
-_SCRUBBED = ("CUDA_VISIBLE_DEVICES", "PYTORCH_NVML_BASED_CUDA_CHECK", "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK")
-_SCRUBBED += ("WORLD_SIZE", "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION", "JAX_PLATFORMS")
-_SCRUBBED += ("TF_FORCE_GPU_ALLOW_GROWTH", "PYTHONPATH")
+_SCRUBBED = frozenset(
+    "CUDA_VISIBLE_DEVICES PYTORCH_NVML_BASED_CUDA_CHECK MASTER_ADDR MASTER_PORT RANK LOCAL_RANK WORLD_SIZE PYTHONPATH "
+    "XLA_PYTHON_CLIENT_PREALLOCATE XLA_PYTHON_CLIENT_MEM_FRACTION JAX_PLATFORMS TF_FORCE_GPU_ALLOW_GROWTH".split()
+)
 _MEASURED = re.compile(r"^measured:\s*(\w+)\s*=\s*(.+?)\s*$", re.MULTILINE)
 _COMPARE = {
     "==": operator.eq,
@@ -56,7 +58,7 @@ def _environment(state: Path, gpus: int, env: Mapping[str, str]) -> dict[str, st
     path = str(STUBS) + (os.pathsep + env["PYTHONPATH"] if "PYTHONPATH" in env else "")
     made.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", PYTHONUNBUFFERED="1")
     made.update(env)
-    made.update(PYTHONPATH=path, PAPER_STATE=str(state), PAPER_GPUS=str(gpus))
+    made.update(PYTHONPATH=path, PAPER_STATE=str(state), PAPER_GPUS=str(gpus), JOBLIB_TEMP_FOLDER=str(state))
     return made
 
 
@@ -132,11 +134,11 @@ def read_header(text: str) -> dict[str, Any]:
     if block is None:
         return {}
     toml = "".join(line[2:] + "\n" for line in block.group(1).splitlines())
-    try:
-        import tomllib
-    except ModuleNotFoundError:  # Python 3.10
-        import tomli as tomllib  # type: ignore[no-redef]
-    return dict(tomllib.loads(toml).get("tool", {}).get("cudalint", {}))
+    if sys.version_info >= (3, 11):
+        from tomllib import loads
+    else:
+        from tomli import loads
+    return dict(loads(toml).get("tool", {}).get("cudalint", {}))
 
 
 def run_fixture(program: Path, *, limit: float | None = None, trigger: bool = False) -> Observed:
@@ -157,10 +159,8 @@ def _compare(measure: str, measured: Mapping[str, str]) -> str | None:
         return f"the program printed no 'measured: {name} = ...'"
     left: Any = measured[name]
     wanted: Any = right.strip("\"'")
-    try:
+    with contextlib.suppress(ValueError):
         left, wanted = float(left), float(wanted)
-    except ValueError:
-        pass
     return None if _COMPARE[sign](left, wanted) else f"measured {name} = {measured[name]}, which is not {sign} {right}"
 
 

@@ -11,7 +11,7 @@ from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Tensor, Value, unknown
+from cudalint.machine.values import Atom, Ref, Tensor, Value, unknown
 
 Behaviour = Callable[[Machine, Call], Results]
 
@@ -57,6 +57,12 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "move": gpu.move,
     "module": gpu.module,
     "module.init": gpu.module_base,
+    "module.data": gpu.module_data,
+    "module.child": gpu.module_child,
+    "default.enter": gpu.default_enter,
+    "default.exit": gpu.default_exit,
+    "dataclass.field": python.dataclass_field,
+    "fresh-process": launchers.fresh_process,
     "module.call": gpu.module_call,
     "load": gpu.load,
     "is-initialized": gpu.is_initialized,
@@ -161,6 +167,10 @@ class LibraryBehaviours:
         if isinstance(receiver, Tensor):
             call = Call(state, frame, site, path, {"framework": receiver.framework}, args, kwargs, receiver)
             return gpu.like(machine, call)
+        if isinstance(receiver, Ref) and gpu.placed_tensor(receiver, state) is not None:
+            after = gpu.read(machine, receiver, state, frame, site, path.rpartition(".")[2] + "()")
+            memory = gpu.placed_tensor(receiver, state)
+            return [] if after is None else [(after, (memory,) if memory is not None else ())]
         return [(state, unknown("method", site, state.process.identity))]
 
     def tensor_attribute(

@@ -94,6 +94,8 @@ def _inside(atom: Atom, state: State, by_value: bool) -> list[Value]:
 def _inside_object(ref: Ref, state: State, by_value: bool) -> list[Value]:
     found = state.get(ref)
     match found:
+        case Instance() if _pickles_itself(found, state):
+            return []
         case Instance(attributes=attributes):
             return [v for name, v in attributes.items() if name != "<memory>"]
         case Thing(fields=fields):
@@ -105,6 +107,21 @@ def _inside_object(ref: Ref, state: State, by_value: bool) -> list[Value]:
         case Closure() if by_value:
             return _captured(found, state)
     return []
+
+
+def _pickles_itself(instance: Instance, state: State) -> bool:
+    """Whether a class says itself what is pickled."""
+    stack: list[Atom] = [instance.cls]
+    while stack:
+        atom = stack.pop()
+        cls = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(cls, Class):
+            continue
+        scope = state.get(cls.scope)
+        if isinstance(scope, Scope) and scope.variables.keys() & {"__getstate__", "__reduce__", "__reduce_ex__"}:
+            return True
+        stack.extend(a for base in cls.bases for a in base)
+    return False
 
 
 def _captured(closure: Closure, state: State) -> list[Value]:
@@ -120,6 +137,20 @@ def _captured(closure: Closure, state: State) -> list[Value]:
                 wanted.discard(name)
         scope = found.parent
     return result
+
+
+def reachable(value: Value, state: State) -> Iterator[Ref]:
+    """Every object that pickling a value would visit."""
+    seen: set[Hashable] = set()
+    stack = list(value)
+    while stack:
+        atom = stack.pop()
+        if isinstance(atom, Ref):
+            if atom.address in seen:
+                continue
+            seen.add(atom.address)
+            yield atom
+        stack.extend(a for v in _inside(atom, state, False) for a in v)
 
 
 @dataclass(slots=True)

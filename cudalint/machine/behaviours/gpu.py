@@ -54,6 +54,7 @@ def touch(
     what: str,
     device: Dev | None = None,
     context: bool = False,
+    by_default: bool = False,
 ) -> State | None:
     """Apply one use of the GPU; None where it ends the path.
 
@@ -61,10 +62,10 @@ def touch(
     init also initialises the framework; use is what other frameworks than torch call init; touch only fails.
     """
     process = state.process
-    if process.doomed or effect == "none":
+    if process.doomed or effect == "none" or framework in process.hidden:
         return state
     if effect in FAILS and process.forked and _fails_here(process):
-        return _fail_in_child(machine, state, frame, site, framework, what)
+        return _fail_in_child(machine, state, frame, site, framework, what, by_default)
     if effect in POISONS:
         state.process = process = _poison(machine, state, site, framework, effect, what)
     if context:
@@ -99,9 +100,36 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     visible = process.environ(VISIBLE) or ()
     process = replace(process, contexts=process.contexts | {(visible, index)})
     bare = device is None or device.index is None or device.index == 0
+    if process.in_thread and process.device() is None and (device is None or device.index is None):
+        _thread_outcome(machine, state, site, what)
     if process.allocated is None and bare and process.device() is None:
         process = replace(process, allocated=machine.chain(state, site, f"{what} opens a context on GPU 0"))
     state.process = process
+
+
+def _thread_outcome(machine: Machine, state: State, site: Site, what: str) -> None:
+    """A thread that uses the current device, while another thread selected one that is not GPU 0."""
+    process = state.process
+    others = [s for t, s in process.selected if t != process.thread and s.index not in (0, None)]
+    started = process.thread_start
+    if not others or started is None:
+        return
+    anchor, chain = started
+    launch = process.launch
+    machine.emit(
+        Outcome(
+            kind=Kind.THREAD_DEVICE,
+            anchor=anchor,
+            how="wrong-device",
+            certain=True,
+            assumed=machine.assumed,
+            cause=others[0].where.hops(),
+            launch=(*(() if launch is None else launch.chain.hops()), *chain.hops()),
+            effect=machine.chain(state, site, f"{what} uses GPU 0, the current device of this thread").hops(),
+            subject=what,
+            in_test=machine.in_test,
+        )
+    )
 
 
 def current_index(process: Process, device: Dev | None) -> Index:
@@ -113,7 +141,7 @@ def current_index(process: Process, device: Dev | None) -> Index:
 
 
 def _fail_in_child(
-    machine: Machine, state: State, frame: Frame, site: Site, framework: str, what: str
+    machine: Machine, state: State, frame: Frame, site: Site, framework: str, what: str, by_default: bool
 ) -> State | None:
     """CUDA in a forked child whose parent had used it: what the model of the launcher says happens."""
     process = state.process
@@ -126,6 +154,8 @@ def _fail_in_child(
         state.process = replace(process, doomed=True)
         return state
     outcome = _child_outcome(machine, state, site, launch, what)
+    if by_default and launch.family == "loader":
+        outcome = replace(outcome, kind=Kind.DEFAULT_DEVICE_LOADER, detail="have workers that make tensors")
     if framework in ("jax", "tensorflow") and outcome.how == "crash" and launch.family == "pool":
         outcome = replace(outcome, how="hang")
     if frame.tries > 0 and framework != "jax":
@@ -165,6 +195,7 @@ def _child_outcome(machine: Machine, state: State, site: Site, launch: Launch, w
         condition=launch.condition,
         in_test=machine.in_test,
         detail="" if guilty is not None else "unseen",
+        facts=state.facts,
     )
 
 
@@ -180,7 +211,8 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
     if process.identity[: len(owner)] != owner:
         return state
     launch = process.launch
-    kind = Kind.INHERITED_IN_LOADER if launch.family == "loader" else Kind.INHERITED_CUDA
+    kinds = {"loader": Kind.INHERITED_IN_LOADER, "fork-launcher": Kind.FORK_LAUNCHER}
+    kind = kinds.get(launch.family, Kind.INHERITED_CUDA)
     outcome = Outcome(
         kind=kind,
         anchor=launch.anchor,
@@ -194,6 +226,7 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
         subject=what,
         condition=launch.condition,
         in_test=machine.in_test,
+        facts=state.facts,
     )
     if frame.tries > 0 and not process.doomed:
         frame.raises.append((state, Raised(outcome, ("RuntimeError", "AcceleratorError"))))
@@ -298,6 +331,8 @@ def effect(machine: Machine, call: Call) -> Results:
     wanted = call.text("gpu", "none")
     if spared and _is_set(call.state.process, spared):
         wanted = "none"
+    if call.text("returns") == "true" and _hides_all(call.state.process):
+        return [(call.state, const(False))]
     device = _device_argument(call)
     if device is not None and not device.is_gpu and call.text("device"):
         wanted = "none"
@@ -312,6 +347,12 @@ def effect(machine: Machine, call: Call) -> Results:
     if state is None:
         return []
     return [(state, returned(machine, call, state, device))]
+
+
+def _hides_all(process: Process) -> bool:
+    """Whether the program hid all GPUs before the driver looked."""
+    value = process.environ(VISIBLE)
+    return process.driver is None and value in (const(""), const("-1"))
 
 
 def _is_set(process: Process, variable: str) -> bool:
@@ -368,6 +409,8 @@ def new_tensor(machine: Machine, call: Call, state: State, device: Dev, kind: st
     """An array that this call makes in this process."""
     framework = call.text("framework", "torch")
     made = kind or call.text("type") or _ARRAYS.get(framework, "torch.Tensor")
+    if device.is_gpu:
+        device = Dev(device.kind, current_index(state.process, device))
     origin = machine.chain(state, call.site, f"{label(call)} puts data on the GPU") if device.is_gpu else None
     return Tensor(framework, device, state.process.identity, origin, made)
 
@@ -411,7 +454,10 @@ def factory(machine: Machine, call: Call) -> Results:
         results.append((other, (Tensor(call.text("framework", "torch"), CPU, state.process.identity),)))
     preset = call.text("gpu", "init")
     framework = call.text("framework", "torch")
-    after = touch(machine, state, call.frame, call.site, framework, preset, label(call), gpu, context=True)
+    by_default = value is None and not call.flag("default-gpu")
+    after = touch(
+        machine, state, call.frame, call.site, framework, preset, label(call), gpu, context=True, by_default=by_default
+    )
     if after is not None:
         results.append((after, (new_tensor(machine, call, after, gpu),)))
     return results
@@ -605,6 +651,31 @@ def module(machine: Machine, call: Call) -> Results:
     return [(after, (ref,))]
 
 
+def module_data(machine: Machine, call: Call) -> Results:
+    """``parameters()``, ``named_parameters()``, ``state_dict()``: the module's tensors, where they are."""
+    receiver = call.receiver
+    memory = placed_tensor(receiver, call.state) if isinstance(receiver, Ref) else None
+    if memory is None or receiver is None:
+        return [(call.state, unknown("module data", call.site))]
+    state = read(machine, receiver, call.state, call.frame, call.site, label(call))
+    if state is None:
+        return []
+    name = call.path.rpartition(".")[2]
+    if name == "state_dict":
+        return [(state, (state.new(("state", call.site), Mapping_({}, (memory,), False)),))]
+    element: Value = (memory,)
+    if name.startswith("named"):
+        pair = Sequence("tuple", (unknown("name", call.site), (memory,)))
+        element = (state.new(("named", call.site), pair),)
+    return [(state, (state.new(("parameters", call.site), Sequence("list", None, element)),))]
+
+
+def module_child(machine: Machine, call: Call) -> Results:
+    """``model[0]``, ``model.layer``: a part of a module is where the module is."""
+    receiver = call.receiver
+    return [(call.state, (receiver,) if receiver is not None else unknown("child", call.site))]
+
+
 def module_base(machine: Machine, call: Call) -> Results:
     """``super().__init__()`` of a module: nothing yet."""
     return [(call.state, NONE)]
@@ -654,7 +725,7 @@ def load(machine: Machine, call: Call) -> Results:
 def is_initialized(machine: Machine, call: Call) -> Results:
     """``torch.cuda.is_initialized()``: of this very process."""
     process = call.state.process
-    if process.unseen and not process.is_initialised("torch"):
+    if process.unseen and not process.forked and not process.is_initialised("torch"):
         return [(call.state, unknown("initialised", process.identity))]
     return [(call.state, const(process.is_initialised("torch")))]
 
@@ -799,6 +870,21 @@ def stream(machine: Machine, call: Call) -> Results:
     return [(state, (state.new(("stream", call.site), Thing(kind, fields, call.site, origin)),))]
 
 
+def default_enter(machine: Machine, call: Call) -> Results:
+    """``with torch.device("cuda")``: the default device inside."""
+    state = call.state
+    if isinstance(call.receiver, Dev):
+        where = machine.chain(state, call.site, f"makes {call.receiver.kind} the default")
+        state.process = replace(state.process, default_device=call.receiver, default_where=where)
+    return [(state, (call.receiver,) if call.receiver is not None else NONE)]
+
+
+def default_exit(machine: Machine, call: Call) -> Results:
+    """Leaving it: the default is the CPU again."""
+    call.state.process = replace(call.state.process, default_device=None, default_where=None)
+    return [(call.state, NONE)]
+
+
 def growth(machine: Machine, call: Call) -> Results:
     """``tf.config.experimental.set_memory_growth``: in time, or an error."""
     state = call.state
@@ -828,7 +914,8 @@ def visible(machine: Machine, call: Call) -> Results:
     state = call.state
     process = state.process
     started = dict(process.initialised).get("tensorflow")
-    if started is not None and not process.doomed:
+    choice = call.args[0] if call.args else call.kwargs.get("devices", NONE)
+    if started is not None and not process.doomed and process.visible_choice != choice:
         launch = process.launch
         reused = launch is not None and launch.reused and state.second_round
         machine.emit(
@@ -847,7 +934,13 @@ def visible(machine: Machine, call: Call) -> Results:
         )
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     after = touch(machine, state, call.frame, call.site, "tensorflow", "touch", label(call), None)
-    return [] if after is None else [(after, NONE)]
+    if after is None:
+        return []
+    hidden = after.process.hidden
+    if machine.exact_items(choice, after) == []:
+        hidden = hidden | {"tensorflow"}
+    after.process = replace(after.process, visible_choice=choice, hidden=hidden)
+    return [(after, NONE)]
 
 
 def tensor_attribute(

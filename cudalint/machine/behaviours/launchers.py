@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.behaviours import gpu, workers
-from cudalint.machine.behaviours.crossing import carried
+from cudalint.machine.behaviours.crossing import carried, reachable
 from cudalint.machine.behaviours.workers import Ended, Start, Way, arguments, count_of, failures, task
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Instance, Sequence, Thing
+from cudalint.machine.heap import Generator, Instance, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Method, State, merge
@@ -74,10 +74,14 @@ def set_start_method(machine: Machine, call: Call) -> Results:
     force = workers.constant_bool(forced, False)
     method = state.process.method(library)
     if machine.is_import_of_main(state) and force is not True and _by_spawn(state):
-        _imported_again(machine, call, state, "set_start_method()", "crash")
+        if call.frame.tries == 0:
+            _imported_again(machine, call, state, "set_start_method()", "crash")
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     if method.fixed is not None and force is not True:
         outcome = _method_outcome(machine, call, state, method.fixed, Kind.METHOD_ALREADY_SET)
+        late = machine.chain(state, call.site, "sets the start method too late")
+        if set(strings(value)) & workers.FRESH:
+            state.process = state.process.with_method(library, replace(method, late=late))
         return machine.fail(state, call.frame, Raised(outcome, ("RuntimeError",)))
     where = machine.chain(state, call.site, "sets the start method")
     if value == NONE:
@@ -179,7 +183,7 @@ def forkserver_preload(machine: Machine, call: Call) -> Results:
 # -- daemons ----------------------------------------------------------------------------------------------------
 
 
-def _daemon_child(machine: Machine, call: Call, what: str) -> bool:
+def _daemon_child(machine: Machine, call: Call, what: str, anchor: Site | None = None) -> bool:
     """Whether a start fails because the present process is a daemon."""
     state = call.state
     process = state.process
@@ -189,7 +193,7 @@ def _daemon_child(machine: Machine, call: Call, what: str) -> bool:
     machine.emit(
         Outcome(
             kind=Kind.DAEMON_CHILD,
-            anchor=call.site,
+            anchor=anchor or call.site,
             how="crash" if launch is None else launch.failure,
             certain=True,
             assumed=machine.assumed,
@@ -230,7 +234,10 @@ def pool(machine: Machine, call: Call) -> Results:
     }
     ref = state.new(("pool", call.site), Thing(call.text("type", "multiprocessing.Pool"), fields, call.site))
     if fields["<initializer>"] != NONE:
+        before = len(machine.outcomes)
         ended = _initialize(machine, call, state, fields, library)
+        if any(o.kind in (Kind.SHARED_GPU, Kind.MEMORY_NOT_SHARED) for o in machine.outcomes[before:]):
+            state.put(ref, Thing(call.text("type"), {**fields, "<crowded>": TRUE}, call.site))
         if ended and all(e.failed is not None and e.failed.certain for e in ended):
             return []
     return [(state, (ref,))]
@@ -267,12 +274,12 @@ def pool_map(machine: Machine, call: Call) -> Results:
     state = call.state
     name = call.path.rpartition(".")[2]
     if call.flag("star"):
-        items = vary(machine, state, machine.elements(call.get("iterable") or (), state), call.site)
+        items = vary(machine, state, _items(machine, call, call.get("iterable") or ()), call.site)
         args = arguments(machine, state, items)
     elif call.text("iterables"):
-        args = [_element(machine, state, v, call.site, i) for i, v in enumerate(call.args[1:])]
+        args = [_element(machine, call, v, i) for i, v in enumerate(call.args[1:])]
     else:
-        args = [_element(machine, state, call.get("iterable") or (), call.site, 0)]
+        args = [_element(machine, call, call.get("iterable") or (), 0)]
     return _pool_run(machine, call, name, function, args, {})
 
 
@@ -290,15 +297,25 @@ def pool_apply(machine: Machine, call: Call) -> Results:
     return _pool_run(machine, call, name, function, args, kwargs)
 
 
-def _element(machine: Machine, state: State, value: Value, site: Site, position: int) -> Value:
-    found = vary(machine, state, machine.elements(value, state), site)
+def _items(machine: Machine, call: Call, value: Value) -> list[Value]:
+    """What iterating the tasks of a pool gives; a generator runs here, in the parent."""
+    atom = only(value)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Generator | Instance | Thing) or isinstance(atom, Tensor):
+        rounds = machine.iterate(value, call.state, call.frame, call.site)
+        return rounds[0][1] if rounds else []
+    return machine.elements(value, call.state)
+
+
+def _element(machine: Machine, call: Call, value: Value, position: int) -> Value:
+    state = call.state
+    found = vary(machine, state, _items(machine, call, value), call.site)
     if found:
         return found
     atom = only(value)
-    if isinstance(atom, Ref | Unknown):
-        inner = machine.element_of(atom, state, ("task", site, position))
-        return EACH if all(isinstance(a, Unknown) for a in inner) and isinstance(atom, Unknown) else inner
-    return machine.element_of(atom, state, ("task", site, position)) if atom is not None else unknown("task", site)
+    if isinstance(atom, Unknown):
+        return EACH
+    return unknown("task", call.site, position)
 
 
 def vary(machine: Machine, state: State, values: list[Value], site: Site, depth: int = 0) -> Value:
@@ -337,6 +354,10 @@ def _pool_run(
     library = library_of(call)
     context = thing.fields.get("<context>", NONE)
     parent = _parent_of_pool(machine, call, thing, family)
+    work = task(function, args, kwargs)
+    single = name in ("submit", "apply", "apply_async")
+    reused = thing.fields.get("<reused>", TRUE) == TRUE
+    earlier = _earlier_tasks(call, state, work) if single and reused else ()
     chain = machine.chain(state, call.site, f".{name}() hands work to the workers")
     start = Start(
         launcher=f"{'Pool' if family == 'pool' else 'ProcessPoolExecutor'}.{name}",
@@ -344,16 +365,18 @@ def _pool_run(
         anchor=call.site,
         chain=chain,
         many=thing.fields.get("<many>") == TRUE and not _single_task(call, machine, state),
-        reused=thing.fields.get("<reused>", TRUE) == TRUE,
+        reused=reused,
         daemon=family == "pool",
         failures={"body": "crash", "unpickle": "hang" if family == "pool" else "crash", "initializer": "hang" if family == "pool" else "crash", **failures(call)},
         library=library,
         initializer=_initializer_of(machine, thing, parent or state),
         initializer_anchor=thing.site,
-        tasks=(task(function, args, kwargs),),
+        tasks=(*earlier, work),
+        rounds=1 if single else 2,
         pickled=(function, *args, *kwargs.values()),
         inherited=(thing.fields.get("<initargs>", NONE),),
         label="pool worker" if family == "pool" else "worker",
+        shares="<crowded>" not in thing.fields,
         count=workers.number_of(thing.fields.get("<count>")),
     )
     ended: list[Ended] = []
@@ -368,6 +391,16 @@ def _pool_run(
         if respawns and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
             ended[-1] = workers.start(machine, state, call.frame, start, way)
     return _pool_results(machine, call, state, family, name, ended)
+
+
+def _earlier_tasks(call: Call, state: State, work: Task) -> tuple[Task, ...]:
+    """The task that was handed to these workers before: a worker may serve both."""
+    thing = _thing(call)
+    if thing is None or not isinstance(call.receiver, Ref):
+        return ()
+    before = only(thing.fields.get("<task>", NONE))
+    state.put(call.receiver, replace(thing, fields={**thing.fields, "<task>": (work,)}))
+    return (before,) if isinstance(before, Task) else ()
 
 
 def _pool_ways(machine: Machine, state: State, parent: State | None, library: str, context: Value) -> list[Way]:
@@ -393,6 +426,7 @@ def _parent_of_pool(machine: Machine, call: Call, thing: Thing, family: str) -> 
         return held.state.clone()
     if family == "executor" and isinstance(call.receiver, Ref):
         snapshot: Value = (Snapshot(call.state.clone()),)
+        thing = _thing(call) or thing
         call.state.put(call.receiver, replace(thing, fields={**thing.fields, "<snapshot>": snapshot}))
     return None
 
@@ -690,7 +724,6 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     ended = [
         workers.start(machine, state, call.frame, start, replace(w, certain=w.certain and certain_count)) for w in ways
     ]
-    _method_elsewhere(machine, state, library, ended)
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     return [(state, _mapped(call, state))]
@@ -706,38 +739,13 @@ def _mapped(call: Call, state: State) -> Value:
     return unknown("launched", call.site)
 
 
-def _method_elsewhere(machine: Machine, state: State, library: str, ended: list[Ended]) -> None:
-    """A start method that was set on another library than the one that forks."""
-    failed = [e.failed for e in ended if e.failed is not None]
-    if not failed:
-        return
-    for other, method in state.process.methods:
-        if other == library or method.where is None or not set(method.names or ()) & workers.FRESH:
-            continue
-        machine.emit(
-            Outcome(
-                kind=Kind.METHOD_WITHOUT_EFFECT,
-                anchor=method.where.hop.site,
-                how="crash",
-                certain=all(o.certain for o in failed),
-                assumed=machine.assumed,
-                cause=method.where.hops(),
-                launch=failed[0].launch,
-                effect=failed[0].effect,
-                launcher=failed[0].launcher,
-                detail=library,
-                in_test=machine.in_test,
-            )
-        )
-
-
 # -- joblib --------------------------------------------------------------------------------------------------------
 
 
 def parallel(machine: Machine, call: Call) -> Results:
     """``Parallel(n_jobs=, backend=)``."""
     fields: dict[str, Value] = {
-        "<jobs>": call.get("n_jobs") or NONE,
+        "<jobs>": call.get("n_jobs") or call.state.process.joblib_jobs or NONE,
         "<backend>": call.get("backend") or call.state.process.joblib_backend or NONE,
         "<prefer>": call.get("prefer") or NONE,
         "<require>": call.get("require") or NONE,
@@ -750,8 +758,11 @@ def parallel_backend(machine: Machine, call: Call) -> Results:
     state = call.state
     backend = call.get("backend") or ()
     fields: dict[str, Value] = {"<before>": state.process.joblib_backend or NONE}
-    if backend:
-        state.process = replace(state.process, joblib_backend=backend)
+    fields["<jobs before>"] = state.process.joblib_jobs or NONE
+    jobs = call.get("n_jobs") or ()
+    state.process = replace(
+        state.process, joblib_backend=backend or state.process.joblib_backend, joblib_jobs=jobs or state.process.joblib_jobs
+    )
     return [(state, (state.new(("config", call.site), Thing("joblib.parallel_config", fields, call.site)),))]
 
 
@@ -759,7 +770,12 @@ def parallel_backend_exit(machine: Machine, call: Call) -> Results:
     """Leaving it restores the backend."""
     thing = _thing(call)
     before = NONE if thing is None else thing.fields.get("<before>", NONE)
-    call.state.process = replace(call.state.process, joblib_backend=() if before == NONE else before)
+    jobs = NONE if thing is None else thing.fields.get("<jobs before>", NONE)
+    call.state.process = replace(
+        call.state.process,
+        joblib_backend=() if before == NONE else before,
+        joblib_jobs=() if jobs == NONE else jobs,
+    )
     return [(call.state, NONE)]
 
 
@@ -968,7 +984,7 @@ def lock(machine: Machine, call: Call) -> Results:
     if context is None:
         workers.fix_default(machine, state, library, call.site, gpu.label(call))
     names: Value = tuple(dict.fromkeys(Const(w.method) for w in found)) or const("?")
-    kind = call.text("type") or call.path
+    kind = call.text("type") or f"multiprocessing.{call.path.rpartition('.')[2]}"
     fields: dict[str, Value] = {"<lock>": names, "element": unknown("received", call.site)}
     origin = machine.chain(state, call.site, f"{gpu.label(call)} belongs to the {'/'.join(strings(names))} context")
     return [(state, (state.new(("lock", call.site), Thing(kind, fields, call.site, origin)),))]
@@ -1042,7 +1058,7 @@ def _queue_users(machine: Machine, state: State, start: Start, inherited: list[V
         del way
         mark = "poisoned" if poisoned else "clean"
         for value in inherited:
-            for ref in _channels(machine, value, state):
+            for ref in _channels(value, state):
                 thing = state.get(ref)
                 if not isinstance(thing, Thing):
                     continue
@@ -1072,19 +1088,20 @@ def _forks(ended: Ended) -> bool:
     )
 
 
-def _channels(machine: Machine, value: Value, state: State) -> list[Ref]:
+def _channels(value: Value, state: State) -> list[Ref]:
+    """The queues and pipes in a value; for one end of a pipe, the other."""
     result: list[Ref] = []
-    for atom in value:
-        if isinstance(atom, Ref) and isinstance(found := state.get(atom), Thing):
-            if "<lock>" in found.fields or "<channel>" in found.fields:
-                result.append(atom)
-                other = _other_end(atom, state)
-                if other is not None:
-                    result.append(other)
+    for ref in reachable(value, state):
+        found = state.get(ref)
+        if isinstance(found, Thing) and ("<lock>" in found.fields or "<channel>" in found.fields):
+            result.append(ref)
+            other = _other_end(ref)
+            if other is not None:
+                result.append(other)
     return result
 
 
-def _other_end(ref: Ref, state: State) -> Ref | None:
+def _other_end(ref: Ref) -> Ref | None:
     """What is sent into one end of a pipe comes out of the other."""
     match ref.address:
         case (("pipe", site, int(i)), count, identity):
@@ -1121,6 +1138,8 @@ def manager(machine: Machine, call: Call) -> Results:
     """``Manager()``: a server process of its own."""
     if _daemon_child(machine, call, "Manager()"):
         return machine.fail(call.state, call.frame, Raised(None, ("AssertionError",)))
+    if _context(call) is None:
+        workers.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
     return [(call.state, (call.state.new(("manager", call.site), Thing("multiprocessing.Manager", {}, call.site)),))]
 
 
@@ -1162,3 +1181,9 @@ def unknown_map(machine: Machine, call: Call) -> Results:
     if "num_proc" not in call.kwargs:
         return [(call.state, unknown("map", call.site, call.state.process.identity))]
     return fork_launcher(machine, call)
+
+
+def fresh_process(machine: Machine, call: Call) -> Results:
+    """``subprocess.run`` and its like: a fresh program, which reads the environment as it is now."""
+    workers.visible_for_children(machine, call.state)
+    return [(call.state, unknown("subprocess", call.site))]

@@ -129,6 +129,7 @@ def _default_device(machine: Machine, call: Call, state: State, fields: dict[str
 def _in_process(
     machine: Machine, call: Call, state: State, fields: dict[str, Value], anchor: Site, pin: bool | None
 ) -> Results:
+    machine.protect(anchor, state)
     results: Results = []
     for after, batch in batches(machine, state, call.frame, call.site, fields):
         if pin is True and _pins_gpu(machine, call, after, batch, anchor):
@@ -174,7 +175,7 @@ def _with_workers(
     number: Value | None,
     pin: bool | None,
 ) -> Results:
-    if _daemon_child(machine, replace(call, state=state), "a DataLoader with workers"):
+    if _daemon_child(machine, replace(call, state=state), "a DataLoader with workers", anchor):
         return machine.fail(state, call.frame, Raised(None, ("AssertionError",)))
     persistent = constant_bool(fields.get("<persistent_workers>"), False)
     if persistent is True and "<started>" in fields:

@@ -23,6 +23,7 @@ from cudalint.machine.values import (
     Partial,
     Rank,
     Ref,
+    Task,
     Tensor,
     Unknown,
     Value,
@@ -580,8 +581,10 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
             effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more").hops(),
             launcher="" if launch is None else launch.launcher,
             in_test=machine.in_test,
+            facts=state.facts,
         )
     )
+    state.process = replace(state.process, late_visible=(*state.process.late_visible, site))
 
 
 def unmodelled(
@@ -611,6 +614,15 @@ def is_function(value: Value, state: State) -> bool:
 def each(machine: Machine, call: Call) -> Results:
     """Something that differs from process to process (a pid, a worker's number)."""
     return [(call.state, EACH)]
+
+
+def dataclass_field(machine: Machine, call: Call) -> Results:
+    """``field(default=, default_factory=)`` of a dataclass: a default, or a call for each instance."""
+    if "default" in call.kwargs:
+        return [(call.state, call.kwargs["default"])]
+    if "default_factory" in call.kwargs:
+        return [(call.state, (Task(call.kwargs["default_factory"], (), ()),))]
+    return [(call.state, unknown("field", call.site))]
 
 
 def environ_preset(machine: Machine, call: Call) -> Results:

@@ -84,6 +84,7 @@ def _emit(
             launcher="" if launch is None else launch.launcher,
             subject=subject or gpu.label(call),
             in_test=machine.in_test,
+            within=None if machine.running or group is None else group.made.hop.site,
         )
     )
 
@@ -174,8 +175,9 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         kind = Kind.COLLECTIVE_BEFORE_DEVICE if later else Kind.RANK_WITHOUT_DEVICE
     else:
         kind = Kind.RANK_WITHOUT_DEVICE
-    how = "crash"
     outcome_at = len(machine.outcomes)
+    launch = process.launch
+    how = "crash" if launch is None else launch.failure
     _emit(machine, call, state, kind, call.site, how, what)
     raised = machine.outcomes[outcome_at]
     if call.frame.tries > 0:

@@ -112,6 +112,7 @@ class Start:
     shares: bool = True
     label: str = "worker"
     count: int | None = None
+    rounds: int = 2
 
 
 @dataclass(slots=True)
@@ -129,6 +130,10 @@ def start(
     machine.launched.add(start.anchor)
     launch = _launch(start, way, "unpickle", start.anchor)
     fresh = way.method in FRESH
+    if fresh:
+        for anchor in _anchors(start):
+            machine.protect(anchor, state)
+        visible_for_children(machine, state)
     before = len(machine.outcomes)
     blocked = _crossing(machine, state, start, way, launch, parent or state)
     if blocked is not None:
@@ -141,7 +146,7 @@ def start(
         needs_copy = fresh or parent is not None
         tasks = [_sent(t, transfer) for t in start.tasks] if needs_copy else list(start.tasks)
         first = start.initializer
-        if first is not None and needs_copy:
+        if first is not None and fresh:
             first = _sent(first, transfer)
         if transfer.lost and way.method != "fork":
             lost = _lost(machine, state, start, launch, transfer.lost[0])
@@ -149,10 +154,48 @@ def start(
                 return Ended(lost, [])
         done.extend(_run(machine, child, inner, start, way, first, tasks))
     made = machine.outcomes[before:]
-    failed = next((o for o in made if o.how != "cost" and not o.caught and o.anchor in _anchors(start)), None)
-    if failed is None and start.shares:
+    failed = next((o for o in made if o.how in _ENDS and not o.caught and o.within in _anchors(start)), None)
+    if failed is not None and not fresh:
+        _method_elsewhere(machine, state, start, failed)
+    if failed is None and start.shares and (fresh or start.family != "loader"):
         _crowd(machine, state, start, way, [c for c, _ in done])
     return Ended(failed, done)
+
+
+_ENDS = frozenset({"crash", "hang", "child-death"})
+
+
+def visible_for_children(machine: Machine, state: State) -> None:
+    """A variable that was set too late for this process was set for the fresh ones it starts."""
+    late = set(state.process.late_visible)
+    if late:
+        machine.outcomes = [
+            o for o in machine.outcomes if o.kind is not Kind.VISIBLE_TOO_LATE or o.anchor not in late
+        ]
+        state.process = replace(state.process, late_visible=())
+
+
+def _method_elsewhere(machine: Machine, state: State, start: Start, failed: Outcome) -> None:
+    """A start method that came too late, or was set on another library than the one that forks."""
+    for library, method in state.process.methods:
+        if library == start.library:
+            where, kind = method.late, Kind.METHOD_ALREADY_SET
+        else:
+            reaches = set(method.names or ()) & FRESH
+            where, kind = (method.where if reaches else None), Kind.METHOD_WITHOUT_EFFECT
+        if where is None:
+            continue
+        machine.emit(
+            replace(
+                failed,
+                kind=kind,
+                anchor=where.hop.site,
+                cause=where.hops(),
+                detail=start.library,
+                subject="",
+                within=start.anchor,
+            )
+        )
 
 
 def _anchors(start: Start) -> set[Site]:
@@ -237,7 +280,7 @@ def _stages(
         states = _perform(machine, states, frame, initializer, start, way)
         for current, _ in states:
             current.process = replace(current.process, launch=_launch(start, way, "body", start.anchor))
-    rounds = 2 if start.reused else 1
+    rounds = start.rounds if start.reused else 1
     for i in range(rounds):
         for current, _ in states:
             current.second_round = i > 0

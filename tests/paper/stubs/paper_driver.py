@@ -110,6 +110,16 @@ class Space(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         unknown(f"{self.__dict__['__name__']}.{name}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _space, (self.__name__,)
+
+
+def _space(name: str) -> Any:
+    """A small stub module in another process, by import."""
+    import importlib
+
+    return importlib.import_module(name)
+
 
 def by_name(module: str, functions: dict[str, Any]) -> None:
     """Give functions made in a loop the names by which pickle finds them."""

@@ -1,0 +1,104 @@
+"""The hooks in a real pre-commit, which clones this repository and installs it as users get it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+_IDENTITY = {
+    f"GIT_{role}_{key}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for key, value in (("NAME", "Test"), ("EMAIL", "test@example.org"))
+}
+_INSTALL_LIMIT = 300
+
+Hooks = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def start(directory: Path, *command: str, limit: int = 60, **environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return subprocess.run(
+        command,
+        cwd=directory,
+        env=inherited | _IDENTITY | {"GIT_CONFIG_GLOBAL": os.devnull} | environment,
+        capture_output=True,
+        text=True,
+        timeout=limit,
+        check=False,
+    )
+
+
+def git(directory: Path, *arguments: str) -> None:
+    done = start(directory, "git", *arguments)
+    assert done.returncode == 0, done.stderr
+
+
+def commit_all(directory: Path) -> None:
+    git(directory, "init", "-q")
+    git(directory, "add", "-A")
+    git(directory, "commit", "-qm", "all")
+
+
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
+    """Run pre-commit against a repository that holds this working tree; its environment is made once."""
+    top = tmp_path_factory.mktemp("pre_commit")
+    clone = top / "cudalint"
+    # The working tree and not the last commit: the test is about what is being written.
+    wanted = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
+    shutil.copytree(ROOT / "cudalint", clone / "cudalint", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "fixtures", clone / "fixtures", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in wanted:
+        shutil.copy(ROOT / name, clone / name)
+    commit_all(clone)
+
+    def run(directory: Path, hook: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        revision = start(clone, "git", "rev-parse", "HEAD").stdout.strip()
+        (directory / ".pre-commit-config.yaml").write_text(
+            f"repos:\n- repo: {clone}\n  rev: {revision}\n  hooks:\n  - id: {hook}\n", encoding="utf-8"
+        )
+        git(directory, "add", "-A")
+        command = (sys.executable, "-m", "pre_commit", "run", *arguments)
+        return start(directory, *command, limit=_INSTALL_LIMIT, PRE_COMMIT_HOME=str(top / "home"))
+
+    return run
+
+
+@pytest.fixture
+def repository(tmp_path: Path, forked: str) -> Path:
+    (tmp_path / "plain.py").write_text("x = 1\n", encoding="utf-8")
+    (tmp_path / "train.py").write_text(forked, encoding="utf-8")
+    commit_all(tmp_path)
+    return tmp_path
+
+
+def test_the_hook_checks_what_was_changed(hooks: Hooks, repository: Path) -> None:
+    (repository / "plain.py").write_text("x = 2\n", encoding="utf-8")
+    done = hooks(repository, "cudalint")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with (repository / "train.py").open("a", encoding="utf-8") as stream:
+        stream.write("# changed\n")
+    done = hooks(repository, "cudalint")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "train.py:12:11" in done.stdout
+    assert "CUD101" in done.stdout
+
+
+def test_the_project_hook_checks_everything(hooks: Hooks, repository: Path) -> None:
+    (repository / "plain.py").write_text("x = 2\n", encoding="utf-8")
+    done = hooks(repository, "cudalint-project")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "train.py:12:11" in done.stdout
+
+
+def test_the_hook_passes_a_clean_repository(hooks: Hooks, repository: Path) -> None:
+    (repository / "train.py").write_text("import torch\n", encoding="utf-8")
+    done = hooks(repository, "cudalint", "--all-files")
+    assert done.returncode == 0, done.stdout + done.stderr
