@@ -56,6 +56,7 @@ class Group:
     backend: str
     device_id: Dev | None
     made: Chain
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

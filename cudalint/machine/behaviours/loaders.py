@@ -196,7 +196,6 @@ def _with_workers(
         failures={"body": "crash", "unpickle": "crash", "parent": "crash"},
         tasks=(Task((Lib("cudalint.loader_worker"),), ((ref,),), ()),),
         inherited=(fields.get("dataset", NONE), fields.get("<collate_fn>", NONE), fields.get("<worker_init_fn>", NONE)),
-        shares=False,
         label="loader worker",
     )
     ended: list[Ended] = []

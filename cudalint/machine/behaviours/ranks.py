@@ -44,7 +44,8 @@ def init(machine: Machine, call: Call) -> Results:
     devices = [] if given is None else operators.device_of(given)
     made = machine.chain(state, call.site, "joins the process group")
     device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
-    state.process = replace(state.process, group=Group(name, device, made))
+    alone = call.get("world_size") == (Const(1),)
+    state.process = replace(state.process, group=Group(name, device, made, alone))
     return [(state, NONE)]
 
 
@@ -168,7 +169,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
     chosen = process.device()
     if chosen is not None and chosen.maybe:
         return [(state, unknown("collective", call.site))]
-    if not isinstance(index, int) or not _several_ranks(process.launch) or _visible_per_rank(process.environ(gpu.VISIBLE)):
+    if group.alone or not isinstance(index, int) or not _several_ranks(process.launch) or _visible_per_rank(process.environ(gpu.VISIBLE)):
         return [(state, unknown("collective", call.site))]
     later = _selects_later(machine, call)
     if chosen is None:

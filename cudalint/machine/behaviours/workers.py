@@ -283,11 +283,12 @@ def _stages(
     rounds = start.rounds if start.reused else 1
     for i in range(rounds):
         for current, _ in states:
-            current.second_round = i > 0
             launch = current.process.launch
             if launch is None or launch.stage != "body":
                 current.process = replace(current.process, launch=_launch(start, way, "body", start.anchor))
-        for task in tasks:
+        for j, task in enumerate(tasks):
+            for current, _ in states:
+                current.second_round = i > 0 or j > 0
             states = _perform(machine, states, frame, task, start, way)
     return states
 
