@@ -25,7 +25,7 @@ def work(n):
 
 if __name__ == "__main__":
     torch.zeros(1, device="cuda")
-    print(multiprocessing.get_context("fork").Pool(2).map(work, [1, 2, 3]))
+    print(multiprocessing.get_context("fork").Pool(1).map(work, [1, 2, 3]))
 """
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -26,10 +26,7 @@ error[CUD101]: `work` uses CUDA in a worker that was forked after its parent ini
    |
 11 |     torch.zeros(1, device='cuda')
    |     ----------------------------- initialises CUDA
-   ::: train.py:12:10 (launch, in main)
-   |
-12 |     with é, Pool(2) as pool:
-   |             ------- forks two workers
+   ::: train.py:12:10 (launch, in main) forks two workers
    ::: lib.py:2:12 (effect, in worker)
    |
  2 |     return torch.ones(n, device='cuda')

@@ -1168,6 +1168,18 @@ class Machine:
             return [(s, element) for s, _ in results]
         return _merge_results(results)
 
+    def drained(self, results: Results, frame: Frame) -> Results:
+        """Results whose generators have run: somebody will iterate what an entry gives back."""
+        done: Results = []
+        for state, value in results:
+            atom = only(value)
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(atom, Ref) and isinstance(found, Generator):
+                done.extend(self.consume(atom, found, state, frame))
+            else:
+                done.append((state, value))
+        return done
+
     def consume(self, ref: Ref, generator: Generator, state: State, frame: Frame) -> Results:
         """Run a generator at its first consumer; the value is what it yields."""
         closure = state.get(generator.closure)

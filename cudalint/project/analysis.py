@@ -161,7 +161,7 @@ def _run_function(machine: Machine, module: ir.Module, function: ir.Function, as
             continue
         frame = Frame(Ref(("module", module.name)), module.name)
         site = Site(module.name, function.ordinal)
-        results = machine.call_value(target, [], {}, current, frame, site)
+        results = machine.drained(machine.call_value(target, [], {}, current, frame, site), frame)
         for _, raised in frame.raises:
             if raised.outcome is not None:
                 machine.emit(raised.outcome)

@@ -59,6 +59,7 @@ class _Block:
         self._finding = finding
         self._rows = rows
         self._directory = directory
+        self._shown: set[Span] = set()
         last = max(span.start.row for span in (finding.span, *(step.span for step in finding.trace)))
         self._gutter = len(str(last)) + 1
 
@@ -77,12 +78,18 @@ class _Block:
     def _leg(self, kind: StepKind, steps: Iterable[Step]) -> Iterator[Text]:
         for index, step in enumerate(steps):
             label = f"{kind.value}, in {step.process}" if index == 0 else f"then, in {step.process}"
+            message = _plain(step.message)
+            if step.span in self._shown:
+                # The code is on the screen already; another frame of it would only lengthen the way.
+                yield self._place(":::", step.span, label, message)
+                continue
             yield self._place(":::", step.span, label)
-            yield from self._frame(step.span, "-", _plain(step.message), "cyan")
+            yield from self._frame(step.span, "-", message, "cyan")
 
-    def _place(self, arrow: str, span: Span, label: str) -> Text:
+    def _place(self, arrow: str, span: Span, label: str, message: str = "") -> Text:
         place = f"{relative(span.filename, self._directory)}:{span.start.row}:{span.start.column}"
-        return Text.assemble(" " * self._gutter, (arrow, _MARGIN), f" {place} ", (f"({label})", "dim"))
+        text = Text.assemble(" " * self._gutter, (arrow, _MARGIN), f" {place} ", (f"({label})", "dim"))
+        return text.append(f" {message}", "cyan") if message else text
 
     def _frame(self, span: Span, mark: str, label: str, colour: str) -> Iterator[Text]:
         rows = self._rows.get(span.filename, [])
@@ -91,6 +98,7 @@ class _Block:
             if label:
                 yield self._margin("", Text.assemble((label, colour)))
             return
+        self._shown.add(span)
         line = rows[span.start.row - 1]
         first = min(span.start.column - 1, len(line))
         last = span.end.column - 1 if span.end.row == span.start.row else len(line.rstrip())

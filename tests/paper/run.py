@@ -19,8 +19,20 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 STUBS = HERE / "stubs"
 _SCRUBBED = frozenset(
-    "CUDA_VISIBLE_DEVICES PYTORCH_NVML_BASED_CUDA_CHECK MASTER_ADDR MASTER_PORT RANK LOCAL_RANK WORLD_SIZE PYTHONPATH "
-    "XLA_PYTHON_CLIENT_PREALLOCATE XLA_PYTHON_CLIENT_MEM_FRACTION JAX_PLATFORMS TF_FORCE_GPU_ALLOW_GROWTH".split()
+    [
+        "CUDA_VISIBLE_DEVICES",
+        "PYTORCH_NVML_BASED_CUDA_CHECK",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "RANK",
+        "LOCAL_RANK",
+        "WORLD_SIZE",
+        "PYTHONPATH",
+        "XLA_PYTHON_CLIENT_PREALLOCATE",
+        "XLA_PYTHON_CLIENT_MEM_FRACTION",
+        "JAX_PLATFORMS",
+        "TF_FORCE_GPU_ALLOW_GROWTH",
+    ]
 )
 _MEASURED = re.compile(r"^measured:\s*(\w+)\s*=\s*(.+?)\s*$", re.MULTILINE)
 _COMPARE = {

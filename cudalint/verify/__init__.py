@@ -1,0 +1,105 @@
+"""``cudalint --verify``: predictions against what hardware does."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from cudalint.policy.selection import matches
+from cudalint.verify import evidence, gpus, headers, report
+from cudalint.verify.campaign import Campaign
+from cudalint.verify.report import Format
+from cudalint.verify.runner import Limits
+from cudalint.verify.verdict import Status, Verdict
+
+CONFIRMED, REFUTED, NOTHING_RAN = 0, 1, 2
+# Memory that a driver may keep after the programs have ended.
+_FORGOTTEN_MIB = 256
+
+
+def verify(
+    paths: Sequence[str] = (),
+    *,
+    output_format: Format = Format.TABLE,
+    evidence_folder: str | None = None,
+    gpu_count: int | None = None,
+    limit_scale: float = 1.0,
+    select: Sequence[str] = (),
+    gpus_available: Sequence[gpus.Gpu] | None = None,
+    limits: Limits | None = None,
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+) -> int:
+    """Run fixtures (default: those that come with cudalint) and print what hardware says about each.
+
+    Gives 0 when everything that could run was confirmed, 1 after a refutation, 2 when nothing could run
+    or somebody interrupted. ``gpus_available`` takes the place of the GPUs of the machine. Raises
+    ``FileNotFoundError`` and ``headers.HeaderError`` for paths that hold no fixtures.
+    """
+    out, err = out or sys.stdout, err or sys.stderr
+    found = gpus.discover() if gpus_available is None else gpus.Gpus(tuple(gpus_available))
+    found = found.first(gpu_count)
+    fixtures = _chosen(paths, select)
+    if not found.devices:
+        return _nothing(err, "no GPU was found: nothing was verified")
+    if not fixtures:
+        return _nothing(err, "no fixtures were found: nothing was verified")
+    began, before = time.monotonic(), gpus.used_mib(found.devices)
+    result = Campaign(fixtures, found.devices, limits or Limits(), limit_scale).run(_progress(err, len(fixtures)))
+    place = evidence.this_place(found)
+    out.write(report.render(result.verdicts, place, output_format, time.monotonic() - began))
+    out.flush()
+    _say_left_behind(err, before, gpus.used_mib(found.devices))
+    if evidence_folder is not None:
+        _say(err, f"evidence: {evidence.save(Path(evidence_folder), place, result.verdicts)}")
+    return _exit_code(result.verdicts, result.interrupted, err)
+
+
+def _chosen(paths: Sequence[str], select: Sequence[str]) -> list[headers.Fixture]:
+    named = [Path(path) for path in paths] or [headers.default_folder()]
+    for path in named:
+        if not path.exists():
+            raise FileNotFoundError(str(path))
+    fixtures = headers.find(named)
+    if not select:
+        return fixtures
+    return [fixture for fixture in fixtures if any(matches(select, code) for code in fixture.codes)]
+
+
+def _progress(err: TextIO, total: int) -> Callable[[Verdict], None]:
+    finished = 0
+
+    def say(verdict: Verdict) -> None:
+        nonlocal finished
+        finished += 1
+        _say(err, f"[{finished}/{total}] {report.line(verdict)}")
+
+    return say
+
+
+def _say_left_behind(err: TextIO, before: dict[int, int], after: dict[int, int]) -> None:
+    for index, used in after.items():
+        grown = used - before.get(index, used)
+        if grown > _FORGOTTEN_MIB:
+            _say(err, f"warning: GPU {index} holds {grown} MiB more than before")
+
+
+def _exit_code(verdicts: Sequence[Verdict], interrupted: bool, err: TextIO) -> int:
+    statuses = {verdict.status for verdict in verdicts}
+    if Status.REFUTED in statuses:
+        return REFUTED
+    if interrupted:
+        return _nothing(err, "interrupted: what had run is shown")
+    return _nothing(err, "nothing could run here") if statuses == {Status.NOT_RUN} else CONFIRMED
+
+
+def _nothing(err: TextIO, why: str) -> int:
+    _say(err, f"error: {why}")
+    return NOTHING_RAN
+
+
+def _say(err: TextIO, text: str) -> None:
+    print(f"cudalint: {text}", file=err, flush=True)

@@ -1,0 +1,152 @@
+"""Runs many fixtures, several at once as GPUs and cores allow, and judges each."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cudalint.verify.gpus import Gpu, Lease, Pool
+from cudalint.verify.headers import Fixture, Outcome
+from cudalint.verify.needs import need, obstacle
+from cudalint.verify.observe import Observation, observe
+from cudalint.verify.predict import Prediction, predict
+from cudalint.verify.runner import Limits, Runner
+from cudalint.verify.verdict import Verdict, judge, not_run
+
+Progress = Callable[[Verdict], None]
+# A program is a few processes that mostly wait for the GPU or for each other.
+_CORES_PER_PROGRAM = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """All verdicts, and whether somebody interrupted."""
+
+    verdicts: tuple[Verdict, ...]
+    interrupted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What a program's thread says when it ends."""
+
+    fixture: Fixture
+    lease: Lease
+    verdict: Verdict | None
+    error: BaseException | None = None
+
+
+def places(gpus: int, cores: int | None = None) -> int:
+    """How many programs may run at once."""
+    available = cores if cores is not None else len(os.sched_getaffinity(0))
+    return max(2, min(16 * max(1, gpus), int(available / _CORES_PER_PROGRAM)))
+
+
+class Campaign:
+    """One verification of a set of fixtures on a set of GPUs."""
+
+    def __init__(self, fixtures: Iterable[Fixture], gpus: Sequence[Gpu], limits: Limits, scale: float = 1.0) -> None:
+        self._fixtures = tuple(fixtures)
+        self._gpus = tuple(gpus)
+        self._limits = limits
+        self._scale = scale
+        self._runner = Runner()
+        self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+        self._pool = Pool(self._gpus, places(len(self._gpus)))
+
+    def run(self, progress: Progress) -> Result:
+        """Run everything that can run here. Ctrl-C ends all programs and gives what is known."""
+        found: dict[Fixture, Verdict] = {}
+        waiting = self._sort_out(found, progress)
+        running = 0
+        try:
+            while waiting or running:
+                running += self._start(waiting)
+                done = self._done.get()
+                running -= 1
+                self._take(done, found, progress)
+        except KeyboardInterrupt:
+            self._runner.stop()
+            self._collect(running, found)
+            return Result(self._all(found), interrupted=True)
+        except BaseException:
+            self._runner.stop()
+            raise
+        return Result(self._all(found), interrupted=False)
+
+    def _sort_out(self, found: dict[Fixture, Verdict], progress: Progress) -> list[Fixture]:
+        able: list[Fixture] = []
+        for fixture in self._fixtures:
+            reason = obstacle(fixture, len(self._gpus))
+            if reason is None:
+                able.append(fixture)
+            else:
+                found[fixture] = not_run(fixture, reason)
+                progress(found[fixture])
+        return sorted(able, key=_urgency)
+
+    def _start(self, waiting: list[Fixture]) -> int:
+        """Start what there is room for; gives how many."""
+        started = 0
+        for fixture in tuple(waiting):
+            lease = self._pool.lease(need(fixture))
+            if lease is None:
+                continue
+            waiting.remove(fixture)
+            thread = threading.Thread(target=self._work, args=(fixture, lease), name=fixture.name, daemon=True)
+            thread.start()
+            started += 1
+        return started
+
+    def _work(self, fixture: Fixture, lease: Lease) -> None:
+        try:
+            self._done.put(_Done(fixture, lease, self._verdict(fixture, self._pool.environment(lease))))
+        except BaseException as error:
+            self._done.put(_Done(fixture, lease, None, error))
+
+    def _verdict(self, fixture: Fixture, environment: Mapping[str, str]) -> Verdict | None:
+        run = self._observe(fixture, environment)
+        triggered = None
+        if fixture.header.outcome is Outcome.LATENT and run is not None:
+            triggered = self._observe(fixture, {**environment, **dict(fixture.header.trigger)})
+            if triggered is None:
+                return None
+        return None if run is None else judge(fixture, self._predict(fixture), run, triggered)
+
+    def _observe(self, fixture: Fixture, environment: Mapping[str, str]) -> Observation | None:
+        """One run; ``None`` if it was cut short by an interruption."""
+        limits = replace(self._limits, seconds=fixture.header.limit * self._scale)
+        run = self._runner.run(fixture.path, limits, environment)
+        return None if run.end in ("cancelled", "lost") else observe(run)
+
+    def _predict(self, fixture: Fixture) -> tuple[Prediction, ...]:
+        return predict(fixture.path)
+
+    def _take(self, done: _Done, found: dict[Fixture, Verdict], progress: Progress) -> None:
+        self._pool.give_back(done.lease)
+        if done.error is not None:
+            raise done.error
+        found[done.fixture] = done.verdict or not_run(done.fixture, "its supervisor was killed")
+        progress(found[done.fixture])
+
+    def _collect(self, running: int, found: dict[Fixture, Verdict]) -> None:
+        """After an interruption: wait a moment for the threads of the programs that were ended."""
+        for _ in range(running):
+            try:
+                done = self._done.get(timeout=1.0)
+            except queue.Empty:
+                return
+            if done.verdict is not None:
+                found[done.fixture] = done.verdict
+
+    def _all(self, found: Mapping[Fixture, Verdict]) -> tuple[Verdict, ...]:
+        return tuple(found.get(fixture) or not_run(fixture, "interrupted") for fixture in self._fixtures)
+
+
+def _urgency(fixture: Fixture) -> tuple[bool, bool, float, str]:
+    """First those that keep others out, then those that use up their limit, then the long ones."""
+    hangs = fixture.header.outcome is Outcome.HANG
+    return not need(fixture).alone, not hangs, -fixture.header.limit, fixture.name

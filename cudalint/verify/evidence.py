@@ -1,0 +1,165 @@
+"""Evidence: one JSON file per machine and versions, with a hash for every fixture that was measured there."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from cudalint import __version__
+from cudalint.verify.gpus import Gpus
+from cudalint.verify.observe import Observation
+from cudalint.verify.verdict import Status, Verdict
+
+SCHEMA = 1
+Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | float | bool | None"
+Document: TypeAlias = dict[str, Json]
+# Whose versions a result belongs to, where they are installed.
+_LIBRARIES = (
+    "accelerate",
+    "celery",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+    "datasets",
+    "gunicorn",
+    "jax",
+    "joblib",
+    "lightning",
+    "multiprocess",
+    "numba",
+    "numba-cuda",
+    "nvidia-nccl-cu12",
+    "nvidia-nccl-cu13",
+    "tensorflow",
+    "torch",
+    "torch-geometric",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The machine and the versions that a result belongs to."""
+
+    gpus: tuple[str, ...]
+    driver: str
+    system: str
+    python: str
+    versions: Mapping[str, str]
+
+    @property
+    def file_name(self) -> str:
+        """The name of this place's file: GPU and count, Python, torch."""
+        gpu = self.gpus[0] if self.gpus else "no-gpu"
+        torch = self.versions.get("torch")
+        parts = [f"{len(self.gpus)}x-{gpu}", f"py{self.python.rpartition('.')[0]}"]
+        parts += [f"torch{torch.partition('+')[0]}"] if torch else []
+        return re.sub(r"[^a-z0-9._]+", "-", "-".join(parts).lower()) + ".json"
+
+
+def this_place(gpus: Gpus) -> Place:
+    """This machine."""
+    return Place(
+        gpus=tuple(gpu.name for gpu in gpus.devices),
+        driver=gpus.driver,
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        versions={name: version for name in _LIBRARIES if (version := _version(name))},
+    )
+
+
+def document(place: Place, verdicts: Iterable[Verdict]) -> Document:
+    """The evidence of one run."""
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    return {
+        "schema": SCHEMA,
+        "cudalint": __version__,
+        "machine": {
+            "gpus": list(place.gpus),
+            "driver": place.driver,
+            "system": place.system,
+            "python": place.python,
+        },
+        "versions": dict(sorted(place.versions.items())),
+        "fixtures": {
+            verdict.fixture.name: entry(verdict, today)
+            for verdict in sorted(verdicts, key=lambda verdict: verdict.fixture.name)
+        },
+    }
+
+
+def entry(verdict: Verdict, date: str) -> Document:
+    """What is kept of one fixture."""
+    kept: Document = {
+        "sha256": verdict.fixture.digest,
+        "date": date,
+        "verdict": verdict.status.value,
+        "expected": verdict.fixture.header.outcome.value,
+    }
+    if verdict.observed is not None:
+        kept["observed"] = verdict.observed.value
+    if verdict.reasons:
+        kept["reasons"] = list(verdict.reasons)
+    if verdict.notes:
+        kept["notes"] = list(verdict.notes)
+    if verdict.predictions:
+        kept["predicted"] = [
+            {"finding": str(item), "severity": item.severity.value, "outcome": item.outcome}
+            for item in verdict.predictions
+        ]
+    if verdict.run is not None:
+        kept["run"] = _run(verdict.run)
+    if verdict.triggered is not None:
+        kept["triggered"] = _run(verdict.triggered)
+    return kept
+
+
+def merge(older: Mapping[str, Json], newer: Mapping[str, Json]) -> Document:
+    """Both, the newer result of each fixture. One that was not run now does not replace one that was."""
+    before = cast(Mapping[str, Json], older.get("fixtures") or {})
+    now = cast(Mapping[str, Json], newer.get("fixtures") or {})
+    merged = dict(before)
+    for name, result in now.items():
+        if name not in merged or not _adds_nothing(merged[name], result):
+            merged[name] = result
+    return {**newer, "fixtures": dict(sorted(merged.items()))}
+
+
+def save(folder: Path, place: Place, verdicts: Iterable[Verdict]) -> Path:
+    """Write the evidence of a run beside what is there of the same machine and versions; gives the file."""
+    path = folder / place.file_name
+    made = document(place, verdicts)
+    if path.exists():
+        made = merge(json.loads(path.read_text("utf-8")), made)
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def _adds_nothing(known: Json, result: Json) -> bool:
+    old, new = cast(Mapping[str, Json], known), cast(Mapping[str, Json], result)
+    ran = old.get("verdict") != Status.NOT_RUN.value
+    return ran and new.get("verdict") == Status.NOT_RUN.value and old.get("sha256") == new.get("sha256")
+
+
+def _run(run: Observation) -> Document:
+    kept: Document = {"end": run.summary, "seconds": round(run.seconds, 1)}
+    if run.outcome.fails:
+        kept["said"] = run.said
+    if run.deaths:
+        kept["deaths"] = list(run.deaths)
+    if run.measured:
+        kept["measured"] = dict(run.measured)
+    return kept
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,159 @@
+"""The GPUs of this machine, found without touching CUDA, and who may use which of them."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# What a program of ordinary size takes of a GPU; decides how many may share one.
+_SHARE_MIB = 6000
+_UNKNOWN_MEMORY_MIB = 4 * _SHARE_MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One physical GPU; ``index`` is its place in PCI bus order."""
+
+    index: int
+    name: str
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """All GPUs of the machine and the version of their driver."""
+
+    devices: tuple[Gpu, ...] = ()
+    driver: str = ""
+
+    def first(self, count: int | None) -> Gpus:
+        """At most ``count`` of them."""
+        return self if count is None else Gpus(self.devices[:count], self.driver)
+
+
+def discover() -> Gpus:
+    """The GPUs, by nvidia-ml-py where it is installed, else by nvidia-smi; none where neither answers."""
+    return _by_nvml() or _by_smi() or Gpus()
+
+
+def used_mib(gpus: Sequence[Gpu]) -> dict[int, int]:
+    """Memory in use on each GPU; empty where it cannot be read."""
+    rows = _query("index", "memory.used")
+    wanted = {gpu.index for gpu in gpus}
+    return {int(row[0]): int(row[1]) for row in rows if row[0].isdecimal() and int(row[0]) in wanted}
+
+
+def _by_nvml() -> Gpus | None:
+    try:
+        pynvml: Any = importlib.import_module("pynvml")
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    try:
+        devices = tuple(_device(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
+        return Gpus(devices, _text(pynvml.nvmlSystemGetDriverVersion()))
+    except pynvml.NVMLError:
+        return None
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _device(nvml: Any, index: int) -> Gpu:
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+    return Gpu(index, _text(nvml.nvmlDeviceGetName(handle)), int(memory.total) >> 20)
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _by_smi() -> Gpus | None:
+    rows = _query("index", "name", "memory.total", "driver_version")
+    devices = tuple(
+        Gpu(int(row[0]), row[1], int(row[2]) if row[2].isdecimal() else _UNKNOWN_MEMORY_MIB) for row in rows
+    )
+    return Gpus(devices, rows[0][3]) if devices else None
+
+
+def _query(*fields: str) -> list[list[str]]:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    command = [program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    rows = [[cell.strip() for cell in line.split(",")] for line in answer.stdout.splitlines()]
+    return [row for row in rows if len(row) == len(fields)]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a program needs: so many GPUs, and whether nobody else may be on them."""
+
+    gpus: int
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """GPUs given to one program until it ends."""
+
+    gpus: tuple[int, ...]
+    alone: bool
+
+
+class Pool:
+    """Hands out GPUs and places to run in. Not thread-safe: one thread asks."""
+
+    def __init__(self, gpus: Sequence[Gpu], places: int) -> None:
+        self._free = places
+        self._capacity = {gpu.index: max(1, gpu.memory_mib // _SHARE_MIB) for gpu in gpus}
+        self._users = dict.fromkeys(self._capacity, 0)
+        self._alone: set[int] = set()
+
+    def lease(self, need: Need) -> Lease | None:
+        """GPUs for a program, the least used first; ``None`` while there are not enough."""
+        if self._free == 0:
+            return None
+        if need.alone and self._alone:
+            return None  # one at a time, so that the others keep what they can share
+        able = [index for index in sorted(self._users, key=self._rank) if self._has_room(index, need.alone)]
+        if len(able) < need.gpus:
+            return None
+        lease = Lease(tuple(sorted(able[: need.gpus])), need.alone and need.gpus > 0)
+        self._free -= 1
+        for index in lease.gpus:
+            self._users[index] += 1
+        self._alone.update(lease.gpus if lease.alone else ())
+        return lease
+
+    def give_back(self, lease: Lease) -> None:
+        """Take the GPUs of a program that has ended."""
+        self._free += 1
+        for index in lease.gpus:
+            self._users[index] -= 1
+        self._alone.difference_update(lease.gpus if lease.alone else ())
+
+    def environment(self, lease: Lease) -> Mapping[str, str]:
+        """Variables that show a program its GPUs alone; none where it has all of them."""
+        if not lease.gpus or len(lease.gpus) == len(self._users):
+            return {}
+        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, lease.gpus))}
+
+    def _rank(self, index: int) -> tuple[int, int]:
+        return self._users[index], index
+
+    def _has_room(self, index: int, alone: bool) -> bool:
+        if index in self._alone:
+            return False
+        return self._users[index] == 0 if alone else self._users[index] < self._capacity[index]

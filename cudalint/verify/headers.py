@@ -1,0 +1,178 @@
+"""Fixtures: programs with a PEP 723 header that says how they end, and markers that say what cudalint finds."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_HEADER = re.compile(r"^# /// script\r?\n(?P<body>(?:#.*\n)*?)# ///\r?$", re.MULTILINE)
+_EXPECT = re.compile(r"#\s*expect:\s*(?P<list>CUD\d{3}@\d+(?:\s*,\s*CUD\d{3}@\d+)*)")
+_MISSING = re.compile(r"#\s*expect-missing:\s*(?P<code>CUD\d{3})")
+_RULE_FOLDER = re.compile(r"CUD\d{3}")
+
+
+class HeaderError(ValueError):
+    """A header says something that cannot be followed; the text is one clear line."""
+
+
+class Outcome(Enum):
+    """How a program ends on hardware."""
+
+    CRASH = "crash"
+    HANG = "hang"
+    CHILD_DEATH = "child-death"
+    WRONG_DEVICE = "wrong-device"
+    COST = "cost"
+    LATENT = "latent"
+    OK = "ok"
+
+    @property
+    def fails(self) -> bool:
+        """Whether the program does not do its work, or loses part of it."""
+        return self in (Outcome.CRASH, Outcome.HANG, Outcome.CHILD_DEATH)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a fixture says about itself."""
+
+    outcome: Outcome
+    message: str | None = None
+    measure: str | None = None
+    trigger: tuple[tuple[str, str], ...] = ()
+    gpus: int = 1
+    limit: float = 60.0
+    start_method: str | None = None
+    dependencies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """A program with a header. ``digest`` is the sha256 of its bytes."""
+
+    path: Path
+    name: str
+    digest: str
+    header: Header
+    codes: frozenset[str]
+    known_misses: frozenset[str]
+
+
+def parse(text: str) -> Header | None:
+    """The header of a program, ``None`` where it has none."""
+    match = _HEADER.search(text)
+    if match is None:
+        return None
+    lines = [line[2:] if line.startswith("# ") else line[1:] for line in match["body"].splitlines()]
+    try:
+        document = tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError as error:
+        raise HeaderError(f"the header is not valid TOML: {error}") from None
+    table = document.get("tool", {}).get("cudalint")
+    if not isinstance(table, dict):
+        return None
+    dependencies = document.get("dependencies", [])
+    return _header(table, tuple(str(dependency) for dependency in dependencies))
+
+
+def load(path: Path) -> Fixture | None:
+    """The fixture in a file, ``None`` where the file is none."""
+    data = path.read_bytes()
+    text = data.decode("utf-8", "replace")
+    try:
+        header = parse(text)
+    except HeaderError as error:
+        raise HeaderError(f"{path}: {error}") from None
+    if header is None:
+        return None
+    marked = {item.strip().partition("@")[0] for m in _EXPECT.finditer(text) for item in m["list"].split(",")}
+    missed = {match["code"] for match in _MISSING.finditer(text)}
+    folder = {path.parent.name} if _RULE_FOLDER.fullmatch(path.parent.name) else set()
+    return Fixture(
+        path=path,
+        name=f"{path.parent.name}/{path.name}",
+        digest=hashlib.sha256(data).hexdigest(),
+        header=header,
+        codes=frozenset(marked | missed | folder),
+        known_misses=frozenset(missed),
+    )
+
+
+def find(paths: Iterable[Path]) -> list[Fixture]:
+    """The fixtures at the paths, each once. A named file must be one; in folders other files are passed over."""
+    found: dict[Path, Fixture] = {}
+    for path in paths:
+        for candidate in _files(path):
+            fixture = load(candidate)
+            if fixture is not None:
+                found[candidate] = fixture
+            elif candidate == path.absolute():
+                raise HeaderError(f"{path}: no [tool.cudalint] header says how this program ends")
+    return [found[path] for path in sorted(found)]
+
+
+def default_folder() -> Path:
+    """The fixtures that come with cudalint: inside the wheel, or beside the package in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    shipped = package / "_fixtures"
+    return shipped if shipped.is_dir() else package.parent / "fixtures"
+
+
+def _files(path: Path) -> Iterator[Path]:
+    absolute = path.absolute()
+    if absolute.is_dir():
+        yield from sorted(absolute.rglob("*.py"))
+    else:
+        yield absolute
+
+
+def _header(table: Mapping[str, object], dependencies: tuple[str, ...]) -> Header:
+    known = [outcome.value for outcome in Outcome]
+    if table.get("outcome") not in known:
+        raise HeaderError(f"outcome must be one of {', '.join(known)}, not {table.get('outcome')!r}")
+    trigger = table.get("trigger", {})
+    if not isinstance(trigger, dict):
+        raise HeaderError("trigger must be a table of environment variables")
+    return Header(
+        outcome=Outcome(table["outcome"]),
+        message=_pattern(table),
+        measure=_text(table, "measure"),
+        trigger=tuple(sorted((str(key), str(value)) for key, value in trigger.items())),
+        gpus=int(_number(table, "gpus", 1)),
+        limit=_number(table, "limit", 60),
+        start_method=_text(table, "start-method"),
+        dependencies=dependencies,
+    )
+
+
+def _text(table: Mapping[str, object], key: str) -> str | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, str):
+        raise HeaderError(f"{key} must be a string, not {value!r}")
+    return value
+
+
+def _pattern(table: Mapping[str, object]) -> str | None:
+    text = _text(table, "message")
+    try:
+        re.compile(text or "")
+    except re.error as error:
+        raise HeaderError(f"message is not a regular expression: {error}") from None
+    return text
+
+
+def _number(table: Mapping[str, object], key: str, default: float) -> float:
+    value = table.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise HeaderError(f"{key} must be a number, not {value!r}")
+    return value

@@ -1,0 +1,65 @@
+"""Whether a fixture can run here, and what it needs to itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import multiprocessing
+import re
+import sys
+
+from cudalint.verify.gpus import Need
+from cudalint.verify.headers import Fixture
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+# Distributions whose module has another name.
+_MODULES = {
+    "cupy-cuda11x": "cupy",
+    "cupy-cuda12x": "cupy",
+    "cupy-cuda13x": "cupy",
+    "numba-cuda": "numba.cuda",
+    "scikit-learn": "sklearn",
+}
+# They take most of a GPU's memory when they start, unless told otherwise.
+_GREEDY = frozenset({"jax", "tensorflow"})
+# What a program measures when others on its GPU would falsify the number.
+_AMOUNT = re.compile(r"mib|gib|memory|seconds", re.IGNORECASE)
+
+
+def obstacle(fixture: Fixture, gpus: int) -> str | None:
+    """Why a fixture cannot run here; ``None`` if it can."""
+    header = fixture.header
+    if header.gpus > gpus:
+        return f"needs {header.gpus} GPUs, there {'is' if gpus == 1 else 'are'} {gpus}"
+    missing = [name for name in map(_distribution, header.dependencies) if not _is_installed(name)]
+    if missing:
+        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+    if header.start_method is not None and header.start_method != default_start_method():
+        return f"relies on the default start method {header.start_method}; here it is {default_start_method()}"
+    return None
+
+
+def need(fixture: Fixture) -> Need:
+    """What a fixture must be given."""
+    header = fixture.header
+    greedy = not _GREEDY.isdisjoint(map(_distribution, header.dependencies))
+    return Need(header.gpus, greedy or _AMOUNT.search(header.measure or "") is not None)
+
+
+def default_start_method() -> str:
+    """How this Python starts processes unless told; asking fixes nothing."""
+    if sys.platform != "linux":
+        return "spawn"
+    return "forkserver" if sys.version_info >= (3, 14) else multiprocessing.get_all_start_methods()[0]
+
+
+def _distribution(requirement: str) -> str:
+    match = _NAME.match(requirement)
+    return match[0].lower() if match else requirement
+
+
+def _is_installed(distribution: str) -> bool:
+    module = _MODULES.get(distribution, distribution.replace("-", "_"))
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

@@ -1,0 +1,89 @@
+"""What a run showed, in the words of a fixture's header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cudalint.verify.headers import Outcome
+from cudalint.verify.runner import Run
+
+_MEASURED = re.compile(r"^measured:\s*(\w+)\s*=\s*(.+?)\s*$", re.MULTILINE)
+# The last line of a traceback; a process that re-raises puts the worker's own before it.
+_EXCEPTION = re.compile(
+    r"^(?:\[rank\d+\]:\s*)?(?P<type>(?:\w+\.)*(?:\w*(?:Error|Exception|Interrupt|Exit|Pool|Warning)\w*))"
+    r"(?:: (?P<message>.*))?$",
+    re.MULTILINE,
+)
+_LONGEST_MESSAGE = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """How a run ended: ``outcome`` is crash, hang, child-death or ok."""
+
+    outcome: Outcome
+    code: int | None
+    exception: str
+    message: str
+    deaths: tuple[int, ...]
+    seconds: float
+    end: str
+    left_behind: int = 0
+    survivors: tuple[int, ...] = ()
+    measured: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+
+    @property
+    def said(self) -> str:
+        """The exception on one line, else the last line of what it printed."""
+        if self.exception:
+            return f"{self.exception}: {self.message}".rstrip(": ")
+        lines = self.text.strip().splitlines()
+        return lines[-1].strip()[:_LONGEST_MESSAGE] if lines else ""
+
+    @property
+    def summary(self) -> str:
+        """How it ended, for people."""
+        if self.outcome is Outcome.HANG:
+            return f"hang ({self.end} limit)"
+        if self.outcome is Outcome.CRASH:
+            return f"crash (exit {self.code})"
+        if self.outcome is Outcome.CHILD_DEATH:
+            return f"child-death ({', '.join(map(str, self.deaths))})"
+        return str(self.outcome.value)
+
+
+def observe(run: Run) -> Observation:
+    """Read a run."""
+    text = run.stdout + ("\n" if run.stdout and not run.stdout.endswith("\n") else "") + run.stderr
+    exception, message = _last_exception(run.stderr) if run.end != "ended" or run.code or run.deaths else ("", "")
+    return Observation(
+        outcome=_outcome(run),
+        code=run.code,
+        exception=exception,
+        message=message,
+        deaths=tuple(sorted(run.deaths.values())),
+        seconds=run.seconds,
+        end=run.end,
+        left_behind=run.left_behind,
+        survivors=run.survivors,
+        measured=dict(_MEASURED.findall(run.stdout)),
+        text=text,
+    )
+
+
+def _outcome(run: Run) -> Outcome:
+    if run.end == "ended":
+        if run.code:
+            return Outcome.CRASH
+        return Outcome.CHILD_DEATH if run.deaths else Outcome.OK
+    return Outcome.HANG if run.end == "time" else Outcome.CRASH
+
+
+def _last_exception(stderr: str) -> tuple[str, str]:
+    found = [match for match in _EXCEPTION.finditer(stderr) if not match["type"].endswith("Warning")]
+    if not found:
+        return "", ""
+    return found[-1]["type"].rpartition(".")[2], (found[-1]["message"] or "").strip()[:_LONGEST_MESSAGE]

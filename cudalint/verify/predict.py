@@ -1,0 +1,39 @@
+"""What cudalint says about a program at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cudalint.config import Config
+from cudalint.finding import Severity
+from cudalint.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One finding: where, how bad, and how the program is said to end."""
+
+    code: str
+    row: int
+    column: int
+    severity: Severity
+    outcome: str | None
+
+    def __str__(self) -> str:
+        return f"{self.code}@{self.row}:{self.column}"
+
+
+def predict(program: Path) -> tuple[Prediction, ...]:
+    """The findings of a program taken by itself, whatever the configuration around it says."""
+    report = Session(Config(exclude=())).check((str(program),))
+    return tuple(
+        Prediction(
+            code=finding.code,
+            row=finding.span.start.row,
+            column=finding.span.start.column,
+            severity=finding.severity,
+            outcome=finding.outcome,
+        )
+        for finding in report.findings
+    )

@@ -1,0 +1,82 @@
+"""Loaded by every Python process of a verified program: notes births and deaths, and changes nothing else.
+
+It imports nothing that a program could notice, makes no CUDA call, and runs the ``sitecustomize`` that it
+stands in front of. Each note is one line of the journal: ``python PID``, ``forked PID``, ``ended PID CODE``,
+``told PID SIGNAL``.
+"""
+
+import os
+import sys
+
+
+def _note(*words: object) -> None:
+    try:
+        journal = os.open(os.environ["CUDALINT_JOURNAL"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except (KeyError, OSError):
+        return
+    try:
+        os.write(journal, (" ".join(map(str, words)) + "\n").encode())
+    finally:
+        os.close(journal)
+
+
+def _watch_exit() -> None:
+    leave = os._exit
+
+    def _exit(status: int) -> None:
+        if status:
+            _note("ended", os.getpid(), status)
+        leave(status)
+
+    os._exit = _exit  # type: ignore[assignment]
+
+
+def _watch_waits() -> None:
+    wait = os.waitpid
+
+    def waitpid(pid: int, options: int, /) -> "tuple[int, int]":
+        ended, status = wait(pid, options)
+        if ended and status and not os.WIFSTOPPED(status) and not os.WIFCONTINUED(status):
+            _note("ended", ended, -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+        return ended, status
+
+    os.waitpid = waitpid
+
+
+def _watch_signals() -> None:
+    send, send_group = os.kill, os.killpg
+
+    def kill(pid: int, signal: int, /) -> None:
+        if signal:
+            _note("told", pid, int(signal))
+        send(pid, signal)
+
+    def killpg(group: int, signal: int, /) -> None:
+        if signal:
+            _note("told", -group, int(signal))
+        send_group(group, signal)
+
+    os.kill, os.killpg = kill, killpg
+
+
+def _chain() -> None:
+    """Run the module of this name that would have been loaded without the probe."""
+    import importlib.machinery
+    import importlib.util
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    others = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != here]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+if "CUDALINT_JOURNAL" in os.environ:
+    _note("python", os.getpid())
+    os.register_at_fork(after_in_child=lambda: _note("forked", os.getpid()))
+    _watch_exit()
+    _watch_waits()
+    _watch_signals()
+_chain()

@@ -1,0 +1,128 @@
+"""Reports of a verification: a table for people, json, markdown."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from cudalint.verify.evidence import Place, document
+from cudalint.verify.verdict import Status, Verdict
+
+
+class Format(Enum):
+    """The names of the formats on the command line."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How many fixtures met which end."""
+
+    fixtures: int
+    broken: int
+    ok: int
+    refuted: int
+    not_run: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.fixtures} fixtures: {self.broken} confirmed broken, {self.ok} confirmed ok, "
+            f"{self.refuted} refuted, {self.not_run} not run"
+        )
+
+
+def summarise(verdicts: Iterable[Verdict]) -> Summary:
+    """Count."""
+    counted = Counter((verdict.status, verdict.is_broken) for verdict in verdicts)
+
+    def count(*statuses: Status, broken: tuple[bool, ...] = (True, False)) -> int:
+        return sum(counted[status, kind] for status in statuses for kind in broken)
+
+    return Summary(
+        fixtures=sum(counted.values()),
+        broken=count(Status.CONFIRMED, Status.LATENT, broken=(True,)),
+        ok=count(Status.CONFIRMED, broken=(False,)),
+        refuted=count(Status.REFUTED),
+        not_run=count(Status.NOT_RUN),
+    )
+
+
+def render(verdicts: Sequence[Verdict], place: Place, output_format: Format, seconds: float) -> str:
+    """The whole report, ending with a newline."""
+    match output_format:
+        case Format.TABLE:
+            lines = _table(verdicts, place, seconds)
+        case Format.MARKDOWN:
+            lines = _markdown(verdicts, place, seconds)
+        case Format.JSON:
+            return json.dumps(document(place, verdicts), indent=1, ensure_ascii=False) + "\n"
+    return "\n".join(lines) + "\n"
+
+
+def line(verdict: Verdict) -> str:
+    """One fixture on one line."""
+    shown = f"{verdict.fixture.name}: {verdict.status.value}"
+    if verdict.status is Status.NOT_RUN:
+        return f"{shown} ({verdict.reasons[0]})"
+    assert verdict.run is not None
+    shown += f" ({verdict.run.summary}, {verdict.run.seconds:.1f} s)"
+    return f"{shown}: {verdict.reasons[0]}" if verdict.reasons else shown
+
+
+def _table(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iterator[str]:
+    cells = [_row(name, chosen) for name, chosen in _by_folder(verdicts)]
+    header = ("", "fixtures", "broken", "ok", "refuted", "not run")
+    widths = [max(len(row[column]) for row in (header, *cells)) for column in range(len(header))]
+    for row in (header, *cells):
+        yield "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+    for title, status in (("Refuted", Status.REFUTED), ("Not run", Status.NOT_RUN)):
+        lines = _named(verdicts, status)
+        if lines:
+            yield f"\n{title}:"
+            yield from (f"  {text}" for text in lines)
+    yield ""
+    yield _where(place)
+    yield f"{summarise(verdicts)} ({seconds:.0f} s)"
+
+
+def _markdown(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iterator[str]:
+    yield f"{summarise(verdicts)} ({seconds:.0f} s). {_where(place)}"
+    yield "\n| rule | fixtures | broken | ok | refuted | not run |\n| --- | --: | --: | --: | --: | --: |"
+    for name, chosen in _by_folder(verdicts):
+        yield f"| {' | '.join(_row(name, chosen))} |"
+    for title, status in (("Refuted", Status.REFUTED), ("Not run", Status.NOT_RUN)):
+        lines = _named(verdicts, status)
+        if lines:
+            yield f"\n## {title}\n"
+            yield from (f"- {text}" for text in lines)
+
+
+def _row(name: str, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    counted = summarise(verdicts)
+    numbers = (counted.fixtures, counted.broken, counted.ok, counted.refuted, counted.not_run)
+    return (name, *(str(number) if number else "" for number in numbers))
+
+
+def _by_folder(verdicts: Iterable[Verdict]) -> list[tuple[str, list[Verdict]]]:
+    grouped: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        grouped.setdefault(verdict.fixture.path.parent.name, []).append(verdict)
+    return sorted(grouped.items())
+
+
+def _named(verdicts: Iterable[Verdict], status: Status) -> list[str]:
+    chosen = [verdict for verdict in verdicts if verdict.status is status]
+    return [f"{verdict.fixture.name}: {'; '.join(verdict.reasons)}" for verdict in chosen]
+
+
+def _where(place: Place) -> str:
+    counted = Counter(place.gpus)
+    gpus = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in counted.items())
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(place.versions.items()))
+    return f"{gpus}, driver {place.driver}, Python {place.python}" + (f", {versions}" if versions else "")

@@ -1,0 +1,178 @@
+"""Runs one program under a supervisor: in its own folder, within limits, and with nobody left afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+_PROBE = _HERE / "probe"
+_SUPERVISOR = _HERE / "supervise.py"
+# What would change what a program does; every program starts as from a plain shell.
+_SCRUBBED = frozenset(
+    {
+        "CUDA_DEVICE_ORDER",
+        "CUDA_LAUNCH_BLOCKING",
+        "CUDA_VISIBLE_DEVICES",
+        "JAX_PLATFORMS",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "PYTHONSTARTUP",
+        "PYTORCH_NVML_BASED_CUDA_CHECK",
+        "RANK",
+        "TF_FORCE_GPU_ALLOW_GROWTH",
+        "WORLD_SIZE",
+        "XLA_PYTHON_CLIENT_ALLOCATOR",
+        "XLA_PYTHON_CLIENT_MEM_FRACTION",
+        "XLA_PYTHON_CLIENT_PREALLOCATE",
+    }
+)
+# Sockets live in the temporary folder, and their names may have 107 characters in all.
+_LONGEST_TEMPORARY = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a program may go: seconds, bytes kept of each output, bytes of memory, seconds for its orphans."""
+
+    seconds: float = 60.0
+    output: int = 1 << 20
+    memory: int | None = None
+    linger: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of a program.
+
+    ``end`` is ended, time, memory, cancelled or lost (the supervisor itself was killed). ``deaths`` are the
+    processes that ended non-zero by themselves, the main one left out.
+    """
+
+    end: str
+    code: int | None
+    seconds: float
+    stdout: str = ""
+    stderr: str = ""
+    deaths: Mapping[int, int] = field(default_factory=dict)
+    left_behind: int = 0
+    survivors: tuple[int, ...] = ()
+
+
+class Runner:
+    """Runs programs, several at once from several threads, until it is told to stop."""
+
+    def __init__(self, python: str = sys.executable) -> None:
+        self._python = python
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def run(self, program: Path, limits: Limits, environment: Mapping[str, str] | None = None) -> Run:
+        """Run one program to its end or its limits."""
+        folder = Path(tempfile.mkdtemp(prefix="cudalint-"))
+        try:
+            for name in ("cwd", "tmp"):
+                (folder / name).mkdir()
+            (folder / "limits.json").write_text(json.dumps(_as_json(limits)))
+            self._supervise(folder, program, _environment(folder, environment or {}))
+            return _read(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def stop(self, seconds: float = 4.0) -> None:
+        """End all programs within so many seconds; those started later end at once."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        for supervisor in running:
+            supervisor.send_signal(signal.SIGTERM)
+        share = seconds / max(1, len(running))
+        for supervisor in running:
+            try:
+                supervisor.wait(max(share, 1.0))
+            except subprocess.TimeoutExpired:
+                supervisor.kill()
+
+    def _supervise(self, folder: Path, program: Path, environment: Mapping[str, str]) -> None:
+        command = [self._python, "-I", "-S", str(_SUPERVISOR), str(folder), self._python, str(program.absolute())]
+        with self._lock:
+            if self._stopped:
+                return
+            supervisor = subprocess.Popen(
+                command,
+                cwd=folder / "cwd",
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self._running.add(supervisor)
+        try:
+            supervisor.wait()
+        finally:
+            with self._lock:
+                self._running.discard(supervisor)
+
+
+def _as_json(limits: Limits) -> dict[str, float | None]:
+    return {
+        "seconds": limits.seconds,
+        "output": limits.output,
+        "memory": limits.memory,
+        "linger": limits.linger,
+    }
+
+
+def _environment(folder: Path, extra: Mapping[str, str]) -> dict[str, str]:
+    made = {key: value for key, value in os.environ.items() if key not in _SCRUBBED}
+    # Output that was printed before a kill must be there.
+    made.update(PYTHONUNBUFFERED="1", JOBLIB_TEMP_FOLDER=str(folder / "tmp"))
+    if len(str(folder)) < _LONGEST_TEMPORARY:
+        made["TMPDIR"] = str(folder / "tmp")
+    made.update(extra)
+    others = made.get("PYTHONPATH")
+    made["PYTHONPATH"] = str(_PROBE) + (os.pathsep + others if others else "")
+    made["CUDALINT_JOURNAL"] = str(folder / "journal")
+    return made
+
+
+def _read(folder: Path) -> Run:
+    report_path = folder / "report.json"
+    if not report_path.exists():
+        return Run("lost", None, 0.0)
+    report = json.loads(report_path.read_text())
+    stdout, stderr = ((folder / name).read_text("utf-8", "replace") for name in ("stdout", "stderr"))
+    reaped = {int(pid): int(code) for pid, code in report["deaths"].items()}
+    return Run(
+        end=report["end"],
+        code=report["code"],
+        seconds=report["seconds"],
+        stdout=stdout,
+        stderr=stderr,
+        deaths=_deaths(folder / "journal", reaped, int(report["pid"])),
+        left_behind=report["left_behind"],
+        survivors=tuple(report["survivors"]),
+    )
+
+
+def _deaths(journal: Path, reaped: Mapping[int, int], main: int) -> dict[int, int]:
+    """Python processes that ended badly by themselves: not the main one, and none that was told to end."""
+    lines = [line.split() for line in journal.read_text().splitlines()] if journal.exists() else []
+    notes = [(words[0], [int(word) for word in words[1:]]) for words in lines]
+    codes = {pid: code for pid, code in reaped.items() if code}
+    codes.update({numbers[0]: numbers[1] for what, numbers in notes if what == "ended"})
+    born = {numbers[0] for what, numbers in notes if what in ("python", "forked")}
+    told = {abs(numbers[0]) for what, numbers in notes if what == "told"}
+    return {pid: code for pid, code in sorted(codes.items()) if pid in born - told - {main}}

@@ -1,0 +1,261 @@
+"""The process between the runner and a program: reads its output, reaps every orphan, leaves nobody behind.
+
+Run as ``python -I -S supervise.py FOLDER COMMAND...``; FOLDER holds ``limits.json`` and gets ``report.json``,
+``stdout`` and ``stderr``. It is the subreaper of all that the program starts, so that children which leave the
+program's process group are caught, and it dies with the process that started it. Standard library only.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+CHUNK = 1 << 20
+F_SETPIPE_SZ = 1031
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Capture:
+    """The beginning and the end of a stream of any length."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.head = bytearray()
+        self.tail = bytearray()
+        self.size = 0
+
+    def take(self, data: bytes) -> None:
+        """Keep what has room."""
+        self.size += len(data)
+        room = self.limit // 4 - len(self.head)
+        if room > 0:
+            self.head += data[:room]
+            data = data[room:]
+        self.tail += data
+        if len(self.tail) > 2 * self.limit:
+            del self.tail[: len(self.tail) - self.limit]
+
+    def text(self) -> bytes:
+        """What was kept, with a line that says what is missing."""
+        tail = self.tail[-self.limit :]
+        left_out = self.size - len(self.head) - len(tail)
+        gap = f"\n... {left_out} bytes left out ...\n".encode() if left_out else b""
+        return bytes(self.head) + gap + bytes(tail)
+
+
+class Program:
+    """One program and all that it starts."""
+
+    def __init__(self, command: "list[str]", output_limit: int, told: "list[int]") -> None:
+        self.deaths: dict[int, int] = {}
+        self.killed: set[int] = set()
+        self.captures: dict[int, Capture] = {}
+        self.told = told  # the signals that asked to give up
+        self.poll = select.poll()
+        ends = [os.pipe(), os.pipe()]
+        self.began = time.monotonic()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become(command, [write for _, write in ends])
+        for read, write in ends:
+            os.close(write)
+            os.set_blocking(read, False)
+            with contextlib.suppress(OSError):  # a larger pipe only saves time
+                fcntl.fcntl(read, F_SETPIPE_SZ, CHUNK)
+            self.poll.register(read, select.POLLIN | select.POLLHUP)
+            self.captures[read] = Capture(output_limit)
+        self.streams = list(self.captures.values())
+
+    def read(self, seconds: float) -> None:
+        """Wait for output at most so long, and take what there is."""
+        if not self.captures:
+            time.sleep(seconds)
+            return
+        for descriptor, _ in self.poll.poll(seconds * 1000):
+            try:
+                data = os.read(descriptor, CHUNK)
+            except OSError:
+                data = b""
+            if data:
+                self.captures[descriptor].take(data)
+            else:
+                self.poll.unregister(descriptor)
+                os.close(descriptor)
+                del self.captures[descriptor]
+
+    def reap(self) -> bool:
+        """Collect the dead; False when nobody is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            self.deaths[pid] = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+    def run(self, seconds: float, memory: "int | None") -> str:
+        """Let it run to its end or a limit, and say which: ended, time, memory or cancelled."""
+        until, look = self.began + seconds, self.began + 1.0
+        while True:
+            self.read(0.01)
+            self.reap()
+            now = time.monotonic()
+            if self.pid in self.deaths:
+                return "ended"
+            if self.told:
+                return "cancelled"
+            if now > until:
+                return "time"
+            if memory is not None and now > look:
+                look = now + 1.0
+                if sum(map(resident, descendants())) > memory:
+                    return "memory"
+
+    def linger(self, seconds: float) -> "list[int]":
+        """Give children that outlive their main process a moment, then say who is still there."""
+        until = time.monotonic() + seconds
+        while self.reap() and time.monotonic() < until and not self.told:
+            self.read(0.01)
+        return descendants()
+
+    def sweep(self, seconds: float) -> "list[int]":
+        """Kill and reap everything that is left; gives who could not be killed in time."""
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            living = descendants()
+            if not living:
+                return []
+            if time.monotonic() - began > 0.5:
+                for pid in living:  # nobody can start another while all are stopped
+                    send(pid, signal.SIGSTOP)
+            for pid in living:
+                if time.monotonic() - began < 0.5 and is_tracker(pid):
+                    continue
+                if send(pid, signal.SIGKILL):
+                    self.killed.add(pid)
+            self.read(0.01)
+            self.reap()
+        return descendants()
+
+    def drain(self) -> None:
+        """Take the rest of the output."""
+        until = time.monotonic() + 1.0
+        while self.captures and time.monotonic() < until:
+            self.read(0.01)
+
+
+def _become(command: "list[str]", outputs: "list[int]") -> NoReturn:
+    """In the child: lead a session of its own and be the program."""
+    try:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(outputs[0], 1)
+        os.dup2(outputs[1], 2)
+        os.closerange(3, 256)
+        os.execvp(command[0], command)
+    finally:
+        os._exit(127)
+
+
+def descendants() -> "list[int]":
+    """Every living process below this one."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as stat:
+                    parent = int(stat.read().rpartition(b")")[2].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    queue = [os.getpid()]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def resident(pid: int) -> int:
+    """Memory of a process in bytes, without what it shares."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as statm:
+            fields = statm.read().split()
+        return (int(fields[1]) - int(fields[2])) * PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def is_tracker(pid: int) -> bool:
+    """A resource tracker ends by itself once its users are dead, and removes what they left in /dev/shm."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as command:
+            text = command.read()
+    except OSError:
+        return False
+    return b"resource_tracker" in text or b"torch_shm_manager" in text
+
+
+def send(pid: int, number: int) -> bool:
+    """Send a signal to a process that may have gone."""
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True
+
+
+def prepare(give_up: "Callable[..., None]") -> None:
+    """Be the one to whom orphans come, and end with the process that started this one."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    signal.signal(signal.SIGTERM, give_up)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def main() -> None:
+    """Run one program to its end or its limits."""
+    folder, *command = sys.argv[1:]
+    with open(f"{folder}/limits.json") as stream:
+        limits = json.load(stream)
+    told: list[int] = []
+    prepare(lambda number, _: told.append(number))
+    program = Program(command, limits["output"], told)
+    end = program.run(limits["seconds"], limits["memory"])
+    seconds = time.monotonic() - program.began
+    left_behind = program.linger(limits["linger"]) if end == "ended" else []
+    survivors = program.sweep(20.0)
+    program.drain()
+    for name, capture in zip(("stdout", "stderr"), program.streams, strict=True):
+        with open(f"{folder}/{name}", "wb") as output:
+            output.write(capture.text())
+    report = {
+        "pid": program.pid,
+        "end": end,
+        "code": program.deaths[program.pid] if end == "ended" else None,
+        "seconds": seconds,
+        "deaths": {pid: code for pid, code in program.deaths.items() if pid not in program.killed},
+        "left_behind": len(left_behind),
+        "survivors": survivors,
+        "bytes": [capture.size for capture in program.streams],
+    }
+    with open(f"{folder}/report.part", "w") as stream:
+        json.dump(report, stream)
+    os.replace(f"{folder}/report.part", f"{folder}/report.json")
+
+
+if __name__ == "__main__":
+    main()

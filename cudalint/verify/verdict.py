@@ -1,0 +1,153 @@
+"""A fixture's run against its header and against what cudalint predicted."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from cudalint.finding import Severity
+from cudalint.verify.headers import Fixture, Header, Outcome
+from cudalint.verify.observe import Observation
+from cudalint.verify.predict import Prediction
+
+_COMPARISON = re.compile(r"\s*(\w+)\s*(==|!=|>=|<=|>|<)\s*(.+?)\s*")
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+class Status(Enum):
+    """What hardware says about a fixture and its findings."""
+
+    CONFIRMED = "confirmed"
+    LATENT = "latent"
+    REFUTED = "refuted"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The status of one fixture.
+
+    ``reasons`` say why it was refuted or not run; ``notes`` say what differs and refutes nothing.
+    """
+
+    fixture: Fixture
+    status: Status
+    observed: Outcome | None = None
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+    run: Observation | None = None
+    triggered: Observation | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the fixture is there to show something that goes wrong."""
+        return self.fixture.header.outcome is not Outcome.OK
+
+
+def not_run(fixture: Fixture, reason: str) -> Verdict:
+    """The verdict on a fixture that could not run here."""
+    return Verdict(fixture, Status.NOT_RUN, reasons=(reason,))
+
+
+def judge(
+    fixture: Fixture,
+    predictions: Sequence[Prediction],
+    run: Observation,
+    triggered: Observation | None = None,
+) -> Verdict:
+    """What a run says; ``triggered`` is the run of a latent fixture's failing variant."""
+    header = fixture.header
+    observed = _named(header, run, triggered)
+    reasons = [*_against_header(header, run, triggered), *_against_predictions(fixture, predictions, run, observed)]
+    verdict = Verdict(
+        fixture=fixture,
+        status=Status.LATENT if header.outcome is Outcome.LATENT else Status.CONFIRMED,
+        observed=observed,
+        notes=tuple(_notes(fixture, predictions, run, observed)),
+        predictions=tuple(predictions),
+        run=run,
+        triggered=triggered,
+    )
+    return replace(verdict, status=Status.REFUTED, reasons=tuple(reasons)) if reasons else verdict
+
+
+def _named(header: Header, run: Observation, triggered: Observation | None) -> Outcome:
+    """The observed outcome, in words that a single run cannot say: those that a measure or a trigger shows."""
+    if run.outcome is not Outcome.OK:
+        return run.outcome
+    if header.outcome in (Outcome.WRONG_DEVICE, Outcome.COST):
+        return header.outcome if header.measure and not _unmet(header.measure, run.measured) else Outcome.OK
+    if header.outcome is Outcome.LATENT and triggered is not None and triggered.outcome.fails:
+        return Outcome.LATENT
+    return Outcome.OK
+
+
+def _against_header(header: Header, run: Observation, triggered: Observation | None) -> Iterator[str]:
+    wanted = header.outcome if header.outcome.fails else Outcome.OK
+    if run.outcome is not wanted:
+        yield f"the header says {header.outcome.value}, observed {run.summary}: {run.said}".rstrip(": ")
+    if header.message is not None:
+        text = run.text + (triggered.text if triggered is not None else "")
+        if not re.search(header.message, text):
+            yield f"no {header.message!r} in the output; it said {run.said!r}"
+    if header.measure is not None and run.outcome is Outcome.OK:
+        unmet = _unmet(header.measure, run.measured)
+        if unmet:
+            yield unmet
+    if header.outcome is Outcome.LATENT and (triggered is None or not triggered.outcome.fails):
+        yield "the variant in trigger did not fail"
+    for observation in (run, triggered):
+        if observation is not None and observation.survivors:
+            yield f"processes that cannot be killed: {', '.join(map(str, observation.survivors))}"
+
+
+def _unmet(measure: str, measured: Mapping[str, str]) -> str | None:
+    parts = _COMPARISON.fullmatch(measure)
+    if parts is None:
+        return f"measure {measure!r} is not a comparison"
+    name, sign, right = parts.groups()
+    if name not in measured:
+        return f"the program printed no 'measured: {name} = ...'"
+    if _compares(measured[name], sign, right.strip("\"'")):
+        return None
+    return f"measured {name} = {measured[name]}, which is not {sign} {right}"
+
+
+def _compares(left: str, sign: str, right: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return _COMPARE[sign](float(left), float(right))
+    return (left == right) is (sign == "==") if sign in ("==", "!=") else False
+
+
+def _against_predictions(
+    fixture: Fixture, predictions: Sequence[Prediction], run: Observation, observed: Outcome
+) -> Iterator[str]:
+    harmful = observed.fails or observed is Outcome.WRONG_DEVICE
+    errors = [prediction for prediction in predictions if prediction.severity is Severity.ERROR]
+    if errors and not harmful:
+        named = ", ".join(map(str, errors))
+        yield f"an error was predicted ({named}), and the program ends well"
+    if harmful and not predictions and not fixture.known_misses:
+        yield f"nothing was predicted, and the program ends with {run.summary}"
+
+
+def _notes(fixture: Fixture, predictions: Sequence[Prediction], run: Observation, observed: Outcome) -> Iterator[str]:
+    if fixture.known_misses and not predictions:
+        yield f"a known miss: {', '.join(sorted(fixture.known_misses))}"
+    said = {prediction.outcome for prediction in predictions if prediction.severity is Severity.ERROR}
+    if said and (observed.fails or observed is Outcome.WRONG_DEVICE) and observed.value not in said:
+        yield f"predicted {', '.join(sorted(str(outcome) for outcome in said))}, observed {observed.value}"
+    if run.left_behind:
+        yield f"left {run.left_behind} processes behind"

@@ -1,0 +1,84 @@
+"""Every fixture has exactly the findings that its markers name; so have the seeds as their documents print them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fixture_markers import ROOT, Expected, expected, header, known_misses, programs
+
+from cudalint.project.analysis import Options, analyse
+from cudalint.text.source import SourceFile
+
+try:
+    import tomllib
+except ModuleNotFoundError:
+    import tomli as tomllib
+
+_OUTCOMES = {"crash", "hang", "child-death", "wrong-device", "cost", "latent", "ok"}
+
+
+def found(path: Path, *, alone: bool = False) -> set[Expected]:
+    text = path.read_text(encoding="utf-8")
+    source = SourceFile(str(path), text, text.encode())
+    findings = analyse([source], Options(), alone=alone).findings
+    return {Expected(f.code, f.span.start.row, f.span.start.column) for f in findings}
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", programs(), ids=name)
+def test_findings_match_the_markers(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert found(path) == expected(text)
+
+
+@pytest.mark.parametrize("path", programs(), ids=name)
+def test_known_misses_are_still_missed_and_say_why(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    rows = {(e.row, e.code) for e in found(path)}
+    for row, code, reason in known_misses(text):
+        assert reason, f"{name(path)}:{row}: expect-missing needs a reason in parentheses"
+        assert (row, code) not in rows, f"{name(path)}:{row}: {code} is found now: make it an expect marker"
+
+
+@pytest.mark.parametrize("path", programs(), ids=name)
+def test_the_header_says_how_the_program_ends(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    table = header(text)
+    assert table.get("outcome") in _OUTCOMES
+    assert isinstance(table.get("gpus"), int)
+    if path.name.startswith("broken_"):
+        folder = path.parent.name
+        marked = {e.code for e in expected(text)} | {code for _, code, _ in known_misses(text)}
+        assert folder in marked, f"a broken program of {folder} must be marked with it"
+    if path.name.startswith("ok_"):
+        assert table["outcome"] in {"ok", "cost"}
+
+
+def test_every_rule_has_enough_programs() -> None:
+    from cudalint.rules import codes
+
+    for code in codes():
+        if code.startswith("CUD9"):
+            continue
+        assert len(list((ROOT / code).glob("broken_*.py"))) >= 3, code
+        assert len(list((ROOT / code).glob("ok_*.py"))) >= 3, code
+
+
+def test_blocks_as_printed_get_the_codes_of_the_seeds() -> None:
+    folder = ROOT / "seeds" / "as_printed"
+    wanted = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
+    assert sorted(wanted) == sorted(p.name for p in folder.glob("*.py"))
+    for file, marks in wanted.items():
+        marked = {f"{e.code}@{e.row}:{e.column}" for e in found(folder / file)}
+        assert marked == set(marks), file
+
+
+def test_one_file_alone_finds_what_its_own_main_shows() -> None:
+    for path in programs():
+        whole, alone = found(path), found(path, alone=True)
+        assert alone <= whole, name(path)
+        assert whole - alone <= {e for e in whole if e.code == "CUD102"}, name(path)
