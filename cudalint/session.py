@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
 from cudalint.config import Config
+from cudalint.context import connected
 from cudalint.discovery import discover
 from cudalint.finding import Finding
 from cudalint.intake import INTERNAL_ERROR, SYNTAX_ERROR, Intake, about_file, read_files, take_bytes, take_text
@@ -21,6 +22,10 @@ from cudalint.text.source import SourceFile
 
 if TYPE_CHECKING:
     from cudalint.project.analysis import Analysis, Options
+
+# Parsing costs ten times as much as all else that is done to a file which does not matter. A tree of up to this
+# many bytes is read in full all the same, so that a broken file in it is never passed over.
+SMALL_TREE = 2_000_000
 
 _Comments: TypeAlias = Callable[[str], Suppressions]
 
@@ -70,13 +75,15 @@ class Session:
 
     def check(self, paths: Iterable[str]) -> Report:
         """Check files and directories; raises ``NotFound`` for a path that does not exist."""
+        paths = tuple(paths)
         selected = discover(paths, self._config.exclude, self._config.root)
         intake = read_files(selected)
         if intake.mattering:
             # Otherwise nothing here speaks of CUDA or processes, and the rest of the project cannot matter either.
-            intake += self._context(selected)
+            intake += self._context(selected, intake)
         outcome = self._analyse(intake, alone=False)
-        raw = (*intake.findings, *_touching(outcome.findings, frozenset(selected)))
+        raw = [*intake.findings, *_touching(outcome.findings, frozenset(selected))]
+        raw.extend(_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
         comments = _comments_of(intake)
         verdict = suppression.apply(raw, comments)
         unused = () if outcome.failures else self._unused(selected, raw, verdict, comments)
@@ -88,6 +95,7 @@ class Session:
         intake = take_text(path, content) if isinstance(content, str) else take_bytes(path, content)
         outcome = self._analyse(intake, alone=True)
         findings = (*intake.findings, *outcome.findings)
+        findings = (*findings, *_syntax_errors(intake.sources, findings))
         if honour_noqa:
             findings = suppression.apply(findings, _comments_of(intake)).kept
         return self._report(intake, outcome, findings)
@@ -100,16 +108,19 @@ class Session:
             return []
         from cudalint.project.analysis import explain
 
-        return explain((intake + self._context(selected)).sources, self._options(), selected[0], row)
+        whole = intake + self._context(selected, intake)
+        return explain(whole.sources, self._options(), selected[0], row)
 
-    def _context(self, selected: Sequence[str]) -> Intake:
-        """The rest of the project. What cannot be read there is not this run's concern."""
+    def _context(self, selected: Sequence[str], intake: Intake) -> Intake:
+        """What of the rest of the project can bear on the run. What cannot be read there is not its concern."""
         root = self._config.root
         if root is None:
             return Intake()
         known = frozenset(selected)
-        context = read_files(path for path in discover((root,), self._config.exclude, root) if path not in known)
-        return Intake(context.sources, context.mattering, files=context.files, size=context.size)
+        rest = read_files(path for path in discover((root,), self._config.exclude, root) if path not in known)
+        sources = connected(intake.sources, rest.sources)
+        mattering = rest.mattering & {source.path for source in sources}
+        return Intake(sources, mattering, files=rest.files, size=rest.size)
 
     def _options(self) -> Options:
         from cudalint.project.analysis import Options
@@ -164,6 +175,32 @@ class Session:
             matches(ignored, finding.code) and Globs((pattern,), root).covers(filename, root)
             for pattern, ignored in self._config.per_file_ignores
         )
+
+
+def _worth_reading(
+    sources: Iterable[SourceFile], selected: Iterable[str], paths: Iterable[str]
+) -> Iterator[SourceFile]:
+    """The files whose syntax is checked although nothing in them may matter: named ones, and all of a small tree."""
+    files = frozenset(selected)
+    chosen = [source for source in sources if source.path in files]
+    if sum(len(source.data) for source in chosen) <= SMALL_TREE:
+        yield from chosen
+        return
+    named = {os.path.abspath(path) for path in paths}
+    yield from (source for source in chosen if source.path in named)
+
+
+def _syntax_errors(sources: Iterable[SourceFile], known: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings about files that are not Python, beside those already known."""
+    reported = {finding.span.filename for finding in known if finding.code in {INTERNAL_ERROR, SYNTAX_ERROR}}
+    for source in sources:
+        if source.path in reported:
+            continue
+        from cudalint.project.syntax import broken
+
+        reason = broken(source.text)
+        if reason is not None:
+            yield about_file(SYNTAX_ERROR, source.path, f"cannot analyse this file: {reason}")
 
 
 def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:

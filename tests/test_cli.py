@@ -68,9 +68,11 @@ def test_select_ignore_and_exit_zero(run: Run, program: Path) -> None:
 
 
 def test_noqa_on_any_line_of_the_call(run: Run, tmp_path: Path, forked: str) -> None:
-    call = '.map(work, [1, 2, 3])'
+    call = ".map(work, [1, 2, 3])"
     for comment in ("# noqa", "# noqa: CUD101", "# noqa: CUD102", "# noqa: CUD1,E501"):
-        write(tmp_path / "train.py", forked.replace(f"{call})", f".map(\n        work,  {comment}\n        [1, 2, 3]))"))
+        write(
+            tmp_path / "train.py", forked.replace(f"{call})", f".map(\n        work,  {comment}\n        [1, 2, 3]))")
+        )
         assert run("check").stdout == "All checks passed!\n", comment
     write(tmp_path / "train.py", forked.replace(f"{call})", f"{call})  # noqa: E501"))
     assert run("check").returncode == 1
@@ -108,8 +110,9 @@ def test_standard_input(run: Run, forked: str) -> None:
         (["explain", "x.py"], "expected FILE:LINE"),
         (["explain", "x.py:3"], "no such file or directory: x.py"),
         (["config", "nothing"], "no such file or directory: nothing"),
-        (["--verify"], "--verify is not in this version"),
-        (["--verify", "train.py", "--", "--epochs", "1"], "--verify is not in this version"),
+        (["--verify", "missing.py"], "no such file or directory: missing.py"),
+        (["--verify", "--output-format", "tabel"], "unknown output format 'tabel'"),
+        (["check", "--verify"], "unknown option --verify"),
         ([], "missing command"),
     ],
 )

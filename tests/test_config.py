@@ -180,7 +180,17 @@ def names(tmp_path: Path, *paths: str, exclude: tuple[str, ...] = config.DEFAULT
 
 
 def test_directories_are_walked_without_what_is_excluded_or_ignored(tmp_path: Path) -> None:
-    for name in ("a.py", "b.pyi", "c.txt", "pkg/d.py", "build/e.py", ".venv/f.py", "out/g.py", "pkg/h.py", "pkg/keep.py"):
+    for name in (
+        "a.py",
+        "b.pyi",
+        "c.txt",
+        "pkg/d.py",
+        "build/e.py",
+        ".venv/f.py",
+        "out/g.py",
+        "pkg/h.py",
+        "pkg/keep.py",
+    ):
         write(tmp_path / name)
     write(tmp_path / ".gitignore", "out/\n*keep.py\n")
     write(tmp_path / "pkg/.gitignore", "h.py\n!keep.py\n")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,13 @@ def test_documents_name_no_rule_that_does_not_exist(name: str) -> None:
 
 def test_the_changelog_knows_the_version() -> None:
     assert __version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_what_cudalint_prints(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (program, *_) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    (shown, *_) = re.findall(r"```console\n\$ cudalint check train.py\n(.*?)```", readme, re.DOTALL)
+    (tmp_path / "train.py").write_text(program, encoding="utf-8")
+    command = [sys.executable, "-m", "cudalint", "check", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == shown

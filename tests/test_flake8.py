@@ -50,9 +50,7 @@ TRAIN, TEST = "train.py:12:11: CUD101", "tests/test_train.py:12:11: CUD101"
 
 
 def test_the_entry_point_is_registered() -> None:
-    (entry,) = (
-        point for point in importlib.metadata.entry_points(group="flake8.extension") if point.name == "CUD"
-    )
+    (entry,) = (point for point in importlib.metadata.entry_points(group="flake8.extension") if point.name == "CUD")
     assert entry.load() is Plugin
     assert Plugin.version == __version__
 
@@ -69,7 +67,9 @@ def test_select_and_ignore(repository: Path) -> None:
 
 
 def test_configuration_and_per_file_ignores(repository: Path) -> None:
-    (repository / ".flake8").write_text("[flake8]\nselect = CUD\nper-file-ignores =\n    tests/*: CUD1\n", encoding="utf-8")
+    (repository / ".flake8").write_text(
+        "[flake8]\nselect = CUD\nper-file-ignores =\n    tests/*: CUD1\n", encoding="utf-8"
+    )
     assert places(flake8(repository)) == [TRAIN]
 
 

@@ -25,15 +25,15 @@ LAYERS = (
     "policy",
     "config",
     "discovery",
+    "context",
     "intake",
     "session",
     "report",
-    "hosts",
     "verify",
+    "hosts",
 )
-# Reached by a late import only: a run with nothing to analyse must not load the analysis.
 THIRD_PARTY = {
-    "libcst": ("ir",),
+    "libcst": ("ir", "project"),
     "click": ("hosts",),
     "rich": ("report", "verify"),
     "pathspec": ("discovery",),
@@ -61,9 +61,7 @@ def imports(tree: ast.Module) -> Iterator[str]:
 def layer(name: str) -> int | None:
     """Where a module stands; the root package itself (the version) is everybody's."""
     places = [
-        (len(prefix), index)
-        for index, prefix in enumerate(LAYERS)
-        if name == prefix or name.startswith(f"{prefix}.")
+        (len(prefix), index) for index, prefix in enumerate(LAYERS) if name == prefix or name.startswith(f"{prefix}.")
     ]
     return max(places)[1] if places else None
 

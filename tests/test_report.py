@@ -138,7 +138,9 @@ def test_json_of_nothing_is_an_empty_list() -> None:
 
 
 def test_github_escapes_what_would_end_a_command(finding: Finding) -> None:
-    odd = dataclasses.replace(finding, message="50% of\nit", span=dataclasses.replace(finding.span, filename="/project/a,b:c.py"))
+    odd = dataclasses.replace(
+        finding, message="50% of\nit", span=dataclasses.replace(finding.span, filename="/project/a,b:c.py")
+    )
     assert text(Report(findings=(odd,)), OutputFormat.GITHUB) == (
         "::error title=cudalint (CUD101),file=a%2Cb%3Ac.py,line=12,col=10,endLine=12,endColumn=17"
         "::a,b:c.py:12:10: CUD101 50%25 of%0Ait\n"

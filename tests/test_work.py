@@ -10,7 +10,14 @@ from cudalint import config
 from cudalint.session import Session
 
 PLAIN = "import os\n\n\ndef process(rows):\n    return [row.strip() for row in rows]\n"
-HEAVY = ("libcst", "rich", "cudalint.project.analysis", "cudalint.machine", "cudalint.rules.cud101", "pathspec")
+HEAVY = (
+    "libcst",
+    "rich",
+    "cudalint.project.analysis",
+    "cudalint.machine.interpret",
+    "cudalint.rules.cud101",
+    "pathspec",
+)
 
 
 def tree(top: Path, count: int) -> Path:

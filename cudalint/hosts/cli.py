@@ -64,7 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
     try:
-        result: object = cli.main(given, prog_name="cudalint", standalone_mode=False)
+        result: object = (
+            verify.main(given[1:], prog_name="cudalint --verify", standalone_mode=False)
+            if given[:1] == ["--verify"]
+            else cli.main(given, prog_name="cudalint", standalone_mode=False)
+        )
         sys.stdout.flush()
     except (ConfigError, click.ClickException) as error:
         return _fail(_describe(error))
@@ -85,14 +89,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result if isinstance(result, int) else Exit.CLEAN
 
 
-def _verify(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+def _misplaced(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        raise click.UsageError("--verify is not in this version")
+        raise click.UsageError("--verify comes first: cudalint --verify [OPTIONS] [PATHS]")
 
 
 @click.group(cls=_Group, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cudalint", message="%(prog)s %(version)s")
-@click.option("--verify", is_flag=True, is_eager=True, expose_value=False, callback=_verify, hidden=True)
+@click.option(
+    "--verify",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_misplaced,
+    help="Run programs on this machine's GPUs and confirm or refute what is predicted: cudalint --verify --help.",
+)
 def cli() -> None:
     """Find where CUDA and processes collide in Python programs, before anything runs."""
 
@@ -175,6 +186,47 @@ def explain(place: str) -> int:
     lines = Session(config.load((filename,))).explain(filename, int(row))
     click.echo("\n".join(lines or [f"{place}: nothing is known to happen to CUDA or processes here"]))
     return Exit.CLEAN
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1)
+@click.option("--output-format", metavar="FORMAT", default="table", help="table, json or markdown.")
+@click.option("--evidence", metavar="DIR", help="Keep the results there, in one file per machine and versions.")
+@click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="Use at most so many GPUs.")
+@click.option("--limit-scale", metavar="X", type=float, default=1.0, help="Multiply the time limits of all programs.")
+@click.option("--select", multiple=True, metavar="CODES", help="Rules whose programs to run, comma-separated.")
+def verify(
+    paths: tuple[str, ...],
+    output_format: str,
+    evidence: str | None,
+    gpus: int | None,
+    limit_scale: float,
+    select: tuple[str, ...],
+) -> int:
+    """Run programs with a header (default: those that come with cudalint) on the GPUs of this machine.
+
+    Exits with 0 if everything that could run was confirmed, 1 after a refutation, 2 if nothing could run.
+    """
+    from cudalint import verify as verification
+
+    if limit_scale <= 0:
+        raise click.BadParameter("must be greater than 0", param_hint="--limit-scale")
+    _require(paths)
+    known = [known_format.value for known_format in verification.Format]
+    if output_format not in known:
+        hint = config.nearest(output_format, known)
+        raise ConfigError(f"unknown output format {output_format!r}: expected one of {', '.join(known)}{hint}")
+    try:
+        return verification.verify(
+            paths,
+            output_format=verification.Format(output_format),
+            evidence_folder=evidence,
+            gpu_count=gpus,
+            limit_scale=limit_scale,
+            select=config.parse_selectors("--select", _split(select)),
+        )
+    except verification.HeaderError as error:
+        raise ConfigError(str(error)) from None
 
 
 @cli.command(name="config")

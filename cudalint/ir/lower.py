@@ -81,7 +81,7 @@ class Lowering:
 
     def __init__(self, filename: str, name: str, record: bool = False) -> None:
         self._filename = filename
-        self._name = name
+        self._module = name
         self._next = 0
         self._units: list[_Unit] = []
         self._qualname: list[str] = []
@@ -92,7 +92,7 @@ class Lowering:
         unit = self._push()
         body = self._block(tree.body)
         self._units.pop()
-        return ir.Module(self._filename, self._name, body, frozenset(unit.words), unit.size)
+        return ir.Module(self._filename, self._module, body, frozenset(unit.words), unit.size)
 
     # -- bookkeeping ---------------------------------------------------------------------------
 

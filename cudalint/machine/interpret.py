@@ -28,6 +28,7 @@ from cudalint.machine.values import (
     Atom,
     Bound,
     Const,
+    Deferred,
     Dev,
     Lib,
     Partial,
@@ -46,11 +47,13 @@ from cudalint.machine.values import (
 )
 from cudalint.models.library import Library
 
-MOST_STEPS = 60_000
+MOST_STEPS = 20_000
+MOST_ASSUMED_STEPS = 3_000
 MOST_DEPTH = 40
 ROUNDS = 2
 RECURSION = 3
 SMALL = 40
+REEXPORTS = 10
 
 
 class Program(Protocol):
@@ -64,6 +67,9 @@ class Program(Protocol):
 
     def has_child(self, package: str, name: str) -> bool:
         """Whether a package of the project has a submodule of this name."""
+
+    def acting(self, name: str) -> tuple[str, ...]:
+        """The modules whose top level may do something to the process when ``name`` is imported."""
 
     def relevant(self, words: frozenset[str]) -> bool:
         """Whether code with these words can matter to any rule."""
@@ -179,8 +185,9 @@ class Machine:
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
         self._steps += 1
-        if self._steps > MOST_STEPS:
-            self.cut = self.cut or f"more than {MOST_STEPS} steps"
+        most = MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
+        if self._steps > most:
+            self.cut = self.cut or f"more than {most} steps"
             return [state]
         watched = self.watched.get(Site(frame.module, node.ordinal))
         if watched is not None and state.process not in watched:
@@ -345,8 +352,8 @@ class Machine:
             case ir.Bool(values=values):
                 return self._branch_any(values, state, frame)
         yes, no = [], []
-        for current, value in self.eval(test, state, frame):
-            truth, sym = self.truth(value, current)
+        for current, outcome in self.eval(test, state, frame):
+            truth, sym = self.truth(outcome, current)
             if truth is None:
                 other = current.clone()
                 if sym is not None:
@@ -713,6 +720,11 @@ class Machine:
             for current in states:
                 self.bind(alias or dotted.split(".")[0], value, current, frame)
             return states
+        if alias is not None or "." not in dotted:
+            states = self._act(home, state, frame, ordinal)
+            for current in states:
+                self.bind(alias or dotted, (Deferred(home, None, ordinal),), current, frame)
+            return states
         result: list[State] = []
         for current, module in self.load(home, state, frame, ordinal):
             if alias is None and "." in dotted:
@@ -747,19 +759,71 @@ class Machine:
         home = self.program.resolve(frame.module, node.module, node.level)
         if home is None:
             return self._library_import_from(node, state, frame)
+        if node.names is not None:
+            return self._defer(node, node.names, home, state, frame)
         result: list[State] = []
         for current, module in self.load(home, state, frame, node.ordinal):
-            if node.names is None:
-                self._star(module, current, frame)
-                result.append(current)
-                continue
-            states = [current]
-            for name, alias in node.names:
-                states = [
-                    s for c in states for s in self._from_module(home, module, name, alias, c, frame, node.ordinal)
-                ]
-            result.extend(states)
+            self._star(module, current, frame)
+            result.append(current)
         return result
+
+    def _defer(
+        self,
+        node: ir.ImportFrom,
+        names: tuple[tuple[str, str | None], ...],
+        home: str,
+        state: State,
+        frame: Frame,
+    ) -> list[State]:
+        """Names of a module whose import does nothing by itself: it runs when one of them is used."""
+        states = self._act(home, state, frame, node.ordinal)
+        for name, alias in names:
+            if self.program.has_child(home, name):
+                states = [s for c in states for s in self._act(f"{home}.{name}", c, frame, node.ordinal)]
+            for current in states:
+                self.bind(alias or name, (Deferred(home, name, node.ordinal),), current, frame)
+        return states
+
+    def _act(self, home: str, state: State, frame: Frame, ordinal: int) -> list[State]:
+        """Run the modules that an import reaches and whose top level matters; the others wait."""
+        states = [state]
+        for name in self.program.acting(home):
+            states = [s for c in states for s, _ in self._load_one(name, c, frame, ordinal)]
+        return states
+
+    def force(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
+        """What a deferred import stands for: its module runs now, in this process."""
+        atom = only(value)
+        if not isinstance(atom, Deferred):
+            return [(state, value)]
+        if depth > REEXPORTS:
+            return [(state, unknown("import", atom.module, atom.name))]
+        if atom.name is not None and self.program.has_child(atom.module, atom.name):
+            loaded = self._load_one(atom.module, state, frame, atom.ordinal)
+            result: Results = []
+            for current, module in loaded:
+                found = self._member(module, atom.name, current)
+                if found is not None:
+                    result.extend(self.force(found, current, frame, depth + 1))
+                else:
+                    result.extend(self.load(f"{atom.module}.{atom.name}", current, frame, atom.ordinal))
+            return result
+        result = []
+        for current, module in self.load(atom.module, state, frame, atom.ordinal):
+            if atom.name is None:
+                result.append((current, module))
+                continue
+            found = self._member(module, atom.name, current)
+            if found is None:
+                result.append((current, unknown("import", atom.module, atom.name)))
+            else:
+                result.extend(self.force(found, current, frame, depth + 1))
+        return result
+
+    def _member(self, module: Value, name: str, state: State) -> Value | None:
+        atom = only(module)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        return found.variables.get(name) if isinstance(found, Scope) else None
 
     def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
         if node.level:
@@ -786,23 +850,6 @@ class Machine:
             for name, value in found.variables.items():
                 if not name.startswith("_"):
                     self.bind(name, value, state, frame)
-
-    def _from_module(
-        self, home: str, module: Value, name: str, alias: str | None, state: State, frame: Frame, ordinal: int
-    ) -> list[State]:
-        atom = only(module)
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Scope) and name in found.variables:
-            self.bind(alias or name, found.variables[name], state, frame)
-            return [state]
-        if self.program.has_child(home, name):
-            result = []
-            for current, child in self.load(f"{home}.{name}", state, frame, ordinal):
-                self.bind(alias or name, child, current, frame)
-                result.append(current)
-            return result
-        self.bind(alias or name, unknown("import", home, name), state, frame)
-        return [state]
 
     def load(self, name: str, state: State, frame: Frame, ordinal: int) -> Results:
         """Import a module of the project: its packages first, its top level once per process."""
@@ -844,6 +891,8 @@ class Machine:
         self._active.append(-1)
         states = self.block(module.body, [state], inner)
         self._active.pop()
+        if len(states) == 1:
+            states[0].settle()
         if frame is None:
             self.uncaught = inner.raises
         return states
@@ -1225,7 +1274,8 @@ class Machine:
                 variables[param.name] = (state.new(("args", site, param.name), made),)
                 rest = []
             elif param.kind is ir.ParamKind.VAR_KEYWORD:
-                made_map = Mapping_(dict(named), exact=not is_open)
+                given: dict[Hashable, Value] = dict(named)
+                made_map = Mapping_(given, exact=not is_open)
                 variables[param.name] = (state.new(("kwargs", site, param.name), made_map),)
             elif param.kind is ir.ParamKind.POSITIONAL and rest:
                 variables[param.name] = rest.pop(0)
@@ -1411,7 +1461,9 @@ class Machine:
                 return self._thing_attribute(ref, found, name, state, frame, site)
             case Scope():
                 if name in found.variables:
-                    return [(state, found.variables[name])]
+                    return self.force(found.variables[name], state, frame)
+                if self.program.has_child(found.module, name):
+                    return self.load(f"{found.module}.{name}", state, frame, site.ordinal)
                 return [(state, unknown("module", found.module, name))]
             case Sequence(kind=kind):
                 return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]
@@ -1636,7 +1688,7 @@ class Machine:
     def _name(self, node: ir.Name, state: State, frame: Frame) -> Results:
         value = self.lookup(node.id, state, frame.scope)
         if value is not None:
-            return [(state, value)]
+            return self.force(value, state, frame) if _deferred(value) else [(state, value)]
         if self.library.is_builtin(node.id):
             return [(state, (Lib(f"builtins.{node.id}"),))]
         return self.behaviours.missing_name(self, node.id, state, frame, Site(frame.module, node.ordinal))
@@ -1976,6 +2028,10 @@ _METHOD_KINDS = {
     "functools.cached_property": "property",
 }
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
+
+
+def _deferred(value: Value) -> bool:
+    return len(value) == 1 and isinstance(value[0], Deferred)
 
 
 def _last_name(node: ir.Expr) -> str:

@@ -25,6 +25,7 @@ from cudalint.machine.values import (
 
 MOST_STATES = 8
 MOST_FACTS = 3
+LARGE_LAYER = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +170,15 @@ class Process:
 
 @dataclass(slots=True)
 class State:
-    """One path: a process, a heap, what was assumed to get here, and the calls that led here."""
+    """One path: a process, a heap, what was assumed to get here, and the calls that led here.
+
+    Objects lie in two layers: ``heap`` is this path's own, ``base`` is shared by all paths that split
+    after the last ``settle`` and never changes, so that copying and comparing paths costs what they differ in.
+    """
 
     process: Process
     heap: dict[Hashable, Object]
+    base: dict[Hashable, Object] = field(default_factory=dict)
     facts: tuple[tuple[Hashable, bool], ...] = ()
     placed: dict[Hashable, Tensor] = field(default_factory=dict)
     counts: dict[Hashable, int] = field(default_factory=dict)
@@ -187,6 +193,7 @@ class State:
         return State(
             self.process,
             dict(self.heap),
+            self.base,
             self.facts,
             dict(self.placed),
             dict(self.counts),
@@ -197,7 +204,15 @@ class State:
 
     def get(self, ref: Ref) -> Object | None:
         """The object a reference leads to."""
-        return self.heap.get(ref.address)
+        found = self.heap.get(ref.address)
+        return self.base.get(ref.address) if found is None else found
+
+    def settle(self) -> None:
+        """Make what is on the heap now the shared layer of all paths to come."""
+        if len(self.heap) > LARGE_LAYER:
+            self.base = {**self.base, **self.heap}
+            self.heap = {}
+            self.owned = set()
 
     def put(self, ref: Ref, value: Object) -> None:
         """Change the object at a reference."""
@@ -226,7 +241,7 @@ class State:
 
     def set_variable(self, scope: Ref, name: str, value: Value) -> None:
         """Bind a name in a scope."""
-        found = self.heap.get(scope.address)
+        found = self.get(scope)
         if not isinstance(found, Scope):
             return
         if scope.address not in self.owned:
@@ -325,9 +340,10 @@ def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
 
 def join(a: State, b: State) -> State:
     """One state that stands for both."""
-    heap = dict(a.heap)
-    for address, theirs in b.heap.items():
-        mine = heap.get(address)
+    mine_all, theirs_all = _layers(a, b)
+    heap = dict(mine_all)
+    for address, theirs in theirs_all.items():
+        mine = heap.get(address) or a.base.get(address)
         if mine is None:
             heap[address] = theirs
         elif mine is not theirs:
@@ -337,15 +353,30 @@ def join(a: State, b: State) -> State:
     stack = a.stack if a.stack is not None else b.stack
     placed = {**b.placed, **a.placed}
     process = join_process(a.process, b.process)
-    return State(process, heap, facts, placed, counts, stack, a.second_round, a.caught and b.caught)
+    for address, mine in mine_all.items():
+        if address not in theirs_all and (before := b.base.get(address)) is not None and before is not mine:
+            heap[address] = _join_objects(mine, before)
+    base = a.base if a.base is b.base else {}
+    return State(process, heap, base, facts, placed, counts, stack, a.second_round, a.caught and b.caught)
+
+
+def _layers(a: State, b: State) -> tuple[dict[Hashable, Object], dict[Hashable, Object]]:
+    """The objects in which two paths can differ."""
+    if a.base is b.base:
+        return a.heap, b.heap
+    return {**a.base, **a.heap}, {**b.base, **b.heap}
 
 
 def alike(a: State, b: State) -> bool:
     """Whether two paths differ in nothing that a rule could look at."""
     if a.process != b.process or a.placed.keys() != b.placed.keys():
         return False
-    for address in a.heap.keys() & b.heap.keys():
-        mine, theirs = a.heap[address], b.heap[address]
+    mine_all, theirs_all = _layers(a, b)
+    for address in mine_all.keys() | theirs_all.keys():
+        mine = mine_all.get(address) or a.base.get(address)
+        theirs = theirs_all.get(address) or b.base.get(address)
+        if mine is None or theirs is None:
+            continue
         if mine is not theirs and mine != theirs and _tell_apart(mine, theirs):
             return False
     return True

@@ -117,6 +117,15 @@ class Task:
     kwargs: tuple[tuple[str, Value], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A module of the project, or a name in it, that is not run before somebody looks at it."""
+
+    module: str
+    name: str | None
+    ordinal: int = field(compare=False, default=0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """The state a worker forked from, kept with the object that started it."""
@@ -124,7 +133,7 @@ class Snapshot:
     state: object
 
 
-Atom = Snapshot | Unknown | Const | Lib | Rank | Dev | Tensor | Ref | Bound | Partial | Super | Task
+Atom = Deferred | Snapshot | Unknown | Const | Lib | Rank | Dev | Tensor | Ref | Bound | Partial | Super | Task
 Value = tuple[Atom, ...]
 
 NONE: Value = (Const(None),)

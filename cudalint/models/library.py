@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import sys
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,10 +13,10 @@ from pathlib import Path
 
 from cudalint.models.schema import ModelError, validate
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef,unused-ignore]
+else:
+    import tomli as tomllib
 
 Spec = Mapping[str, object]
 
@@ -37,6 +38,7 @@ class Library:
     frameworks: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
+    owned: set[str] = field(default_factory=set)
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
 
@@ -120,6 +122,10 @@ class Library:
         prefix = module + "."
         return sorted({p[len(prefix) :] for p in self.functions if p.startswith(prefix) and "." not in p[len(prefix) :]})
 
+    def owns(self, name: str) -> bool:
+        """Whether a top-level name is a library whose own functions are modelled, even in its own source."""
+        return name in self.owned
+
     def is_framework(self, root: str) -> bool:
         """Whether importing this makes a program one that may use a GPU."""
         return root in self.frameworks
@@ -152,6 +158,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
             if entry.get("marks", True):
                 library.words.update(_WORD.findall(name.rpartition(".")[2]))
     library.words.update(str(w) for w in _list(head.get("words")))
+    library.owned.update(_list(head.get("owns")))
 
 
 def _table(document: Mapping[str, object], key: str) -> dict[str, object]:

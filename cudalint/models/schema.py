@@ -8,7 +8,7 @@ from collections.abc import Mapping
 EFFECTS = frozenset({"none", "query", "driver", "init", "use", "touch"})
 
 _TOP = frozenset({"library", "alias", "constant", "arrays", "metadata", "type", "function"})
-_HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "words"})
+_HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "words", "owns"})
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
     "does": str,

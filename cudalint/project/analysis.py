@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,7 +18,7 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Hop, Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.models.library import Library, load
-from cudalint.project.entries import Entry, EntryKind, candidates, is_test_module, tests, unreached
+from cudalint.project.entries import candidates, is_test_module, runs_as_main, tests, unreached
 from cudalint.project.program import FileProgram, program
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
@@ -77,6 +78,19 @@ def analyse(
 ) -> Analysis:
     """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers."""
     del root
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        return _analyse(sources, options, alone)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+# Forty nested calls of the program are a few thousand of the machine.
+_DEEPEST = 8_000
+
+
+def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool) -> Analysis:
     library = load(options.models)
     files = program(sources, library)
     found: list[Outcome] = []
@@ -117,11 +131,13 @@ def _run_module(
     if module is None:
         return
     path = files.sources[name].path
-    main = _machine(files, library, options, name)
-    main.in_test = is_test_module(path)
-    _run_main(main, module)
-    yield main
-    entered = set(main.entered)
+    entered: set[Site] = set()
+    if alone or runs_as_main(files, name):
+        main = _machine(files, library, options, name)
+        main.in_test = is_test_module(path)
+        _run_main(main, module)
+        yield main
+        entered |= main.entered
     if is_test_module(path):
         for function in tests(module):
             machine = _machine(files, library, options, name)
@@ -131,13 +147,16 @@ def _run_module(
             yield machine
     if alone:
         return
-    for function in unreached(module):
+    imported: State | None = None
+    for function in unreached(module, files.sources[name].data):
         if Site(name, function.ordinal) in entered:
             continue
         machine = _machine(files, library, options, name)
         machine.assumed = True
         machine.in_test = is_test_module(path)
-        _run_function(machine, module, function, assumed=True)
+        if imported is None:
+            imported = _imported(machine, module, assumed=True)
+        _call(machine, module, function, imported.clone())
         entered |= machine.entered
         yield machine
 
@@ -154,18 +173,27 @@ def _run_main(machine: Machine, module: ir.Module) -> list[State]:
 
 def _run_function(machine: Machine, module: ir.Module, function: ir.Function, assumed: bool) -> None:
     """Call a function after its module was imported, with parameters nobody knows."""
+    _call(machine, module, function, _imported(machine, module, assumed))
+
+
+def _imported(machine: Machine, module: ir.Module, assumed: bool) -> State:
+    """The state after importing a module."""
     state = State(Process(unseen=assumed), {})
-    for current in machine.run_module(module, module.name, state)[:1]:
-        target, current = _find(machine, module, function, current)
-        if target is None:
-            continue
-        frame = Frame(Ref(("module", module.name)), module.name)
-        site = Site(module.name, function.ordinal)
-        results = machine.drained(machine.call_value(target, [], {}, current, frame, site), frame)
-        for _, raised in frame.raises:
-            if raised.outcome is not None:
-                machine.emit(raised.outcome)
-        machine.end([s for s, _ in results])
+    states = machine.run_module(module, module.name, state)
+    return states[0] if states else state
+
+
+def _call(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
+    target, current = _find(machine, module, function, state)
+    if target is None:
+        return
+    frame = Frame(Ref(("module", module.name)), module.name)
+    site = Site(module.name, function.ordinal)
+    results = machine.drained(machine.call_value(target, [], {}, current, frame, site), frame)
+    for _, raised in frame.raises:
+        if raised.outcome is not None:
+            machine.emit(raised.outcome)
+    machine.end([s for s, _ in results])
 
 
 def _find(
@@ -358,7 +386,7 @@ def _watching(
     _run_main(machine, module)
     yield machine
     entered = set(machine.entered)
-    for function in unreached(module):
+    for function in unreached(module, files.sources[entry].data):
         if Site(entry, function.ordinal) not in entered:
             again = _machine(files, library, options, entry)
             again.assumed = True
@@ -393,4 +421,3 @@ def _described(process: Process) -> Iterable[str]:
         yield f"  {name} is set by the program"
 
 
-__all__ = ["Analysis", "Entry", "EntryKind", "Options", "Work", "analyse", "explain"]

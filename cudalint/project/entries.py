@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import Enum
 
 from cudalint.ir import nodes as ir
-from cudalint.project.markers import may_launch
+from cudalint.project.markers import device_statement, may_launch
 from cudalint.project.program import FileProgram, functions
 
 _LAUNCHERS = frozenset(
     {
-        "Pool", "Process", "ProcessPoolExecutor", "Parallel", "DataLoader", "spawn", "start_processes", "fork",
-        "set_start_method", "init_process_group", "num_proc", "notebook_launcher", "map", "submit", "start",
-        "CUDA_VISIBLE_DEVICES", "set_memory_growth", "set_visible_devices", "set_default_device", "starmap",
-        "apply_async", "imap", "imap_unordered", "fit", "device", "set_device", "Thread", "put", "send", "barrier",
-        "all_reduce", "broadcast", "all_gather_object", "broadcast_object_list", "DistributedDataParallel",
+        "Pool", "Process", "ProcessPool", "ProcessPoolExecutor", "Parallel", "DataLoader", "spawn", "start_processes",
+        "fork", "set_start_method", "init_process_group", "num_proc", "notebook_launcher", "CUDA_VISIBLE_DEVICES",
+        "set_memory_growth", "set_visible_devices", "set_default_device", "set_default_tensor_type", "init_device_mesh",
     }
 )  # fmt: skip
-
-
-class EntryKind(Enum):
-    """How an entry is run."""
-
-    MAIN = "main"
-    TEST = "test"
-    ASSUMED = "assumed"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One start: a module as ``__main__``, and for tests and assumed starts the function called after it."""
-
-    kind: EntryKind
-    module: str
-    function: ir.Function | None = None
+_DEVICE_WORDS = (frozenset({"device"}), frozenset({"Device"}))
 
 
 def candidates(program: FileProgram) -> list[str]:
@@ -60,11 +40,38 @@ def tests(module: ir.Module) -> Iterable[ir.Function]:
             yield function
 
 
-def unreached(module: ir.Module) -> Iterable[ir.Function]:
-    """The functions that hold a launcher of their own."""
+def unreached(module: ir.Module, data: bytes) -> Iterable[ir.Function]:
+    """The functions that hold a launcher of their own, or a device object as a statement."""
+    statement = device_statement(data)
+    launchers = _LAUNCHERS | _process_classes(module)
     for function in functions(module.body):
-        if not function.name.startswith("test") and function.words & _LAUNCHERS:
+        if function.name.startswith("test"):
+            continue
+        if function.words & launchers or (statement and any(w <= function.words for w in _DEVICE_WORDS)):
             yield function
+
+
+def _process_classes(module: ir.Module) -> frozenset[str]:
+    """The classes of a module that derive from a process: making one is how they are launched."""
+    names: set[str] = set()
+    for statement in module.body:
+        if isinstance(statement, ir.ClassDef) and any(_last_name(a.value) in _LAUNCHERS | names for a in statement.bases):
+            names.add(statement.name)
+    return frozenset(names)
+
+
+def _last_name(node: ir.Expr) -> str:
+    match node:
+        case ir.Attr(attr=attr):
+            return attr
+        case ir.Name(id=name):
+            return name
+    return ""
+
+
+def runs_as_main(program: FileProgram, name: str) -> bool:
+    """Whether somebody may start a module: it has a main guard, or lies outside packages."""
+    return _is_main(program, name) or "." not in name.rpartition(":")[2]
 
 
 def is_test_module(path: str) -> bool:

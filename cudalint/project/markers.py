@@ -15,8 +15,17 @@ _LAUNCH_WORDS = (
     rb"init_device_mesh|multiprocessing|multiprocess|billiard|celery|gunicorn|preload_app"
 )
 _GPU = re.compile(rb"\b(?:" + _GPU_WORDS + rb")\b")
-_LAUNCH = re.compile(rb"\b(?:" + _LAUNCH_WORDS + rb")\b|\bdevice\(|Device\(")
 _PROCESS = re.compile(rb"\b(?:" + _LAUNCH_WORDS + rb")\b")
+_LAUNCH = re.compile(
+    rb"\b(?:ProcessPool|ProcessPoolExecutor|DataLoader|start_processes|forkpty|set_start_method|init_process_group|"
+    rb"num_proc|notebook_launcher|CUDA_VISIBLE_DEVICES|set_default_device|set_default_tensor_type|set_memory_growth|"
+    rb"set_visible_devices|init_device_mesh)\b|\b(?:Pool|Process|Parallel|spawn|fork)\(|\.(?:Pool|Process|Parallel)\b|"
+    rb"\bimport\b.*\b(?:Pool|Process|Parallel)\b|\b(?:ddp_fork|ddp_notebook|preload_app|celery)\b"
+)
+_THREAD = re.compile(rb"\bThread(?:Pool|PoolExecutor)?\b")
+_SELECTS = re.compile(rb"\bset_device\b|\bselect_device\b|\.use\(\)")
+_DEVICE = re.compile(rb"^[ \t]*(?:[\w.]+\.)?[dD]evice\(", re.MULTILINE)
+_CUDA_DEVICE = re.compile(rb"cuda\.[dD]evice\(|\bimport\b.*\bdevice\b")
 
 
 def may_matter(data: bytes) -> bool:
@@ -26,7 +35,29 @@ def may_matter(data: bytes) -> bool:
 
 def may_launch(data: bytes) -> bool:
     """Whether something that a rule speaks about may start in the file."""
-    return _LAUNCH.search(data) is not None
+    if _LAUNCH.search(data) is not None or device_statement(data):
+        return True
+    return _THREAD.search(data) is not None and _SELECTS.search(data) is not None
+
+
+def device_statement(data: bytes) -> bool:
+    """Whether a line may be a device object as a statement."""
+    return _DEVICE.search(data) is not None and _CUDA_DEVICE.search(data) is not None
+
+
+_ACTS = re.compile(
+    rb"^(?![ \t#@'\")\]}]).*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b|\b(?:cupy|cp)\.\w+\(|\bcuda\.gpus\b|\bjax\.devices|"
+    rb"\.is_available\(|\bjnp\.\w+\(|\btf\.(?:config|constant|Variable|random|keras\.(?:Sequential|Model))\b|"
+    rb"\bset_start_method\(|\benviron.*(?:CUDA|NVML|XLA|MASTER)|\bAccelerator\(|\bimport torch_geometric\b|"
+    rb"\bcpp_extension\b|\bautoinit\b|\bset_default_(?:device|tensor_type)\()"
+    rb"|^(?:    |\t)\w+ *(?::[^=\n]*)?=.*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b)",
+    re.MULTILINE,
+)
+
+
+def acts_at_top(data: bytes) -> bool:
+    """Whether a line at the top level, or of a class body, may do something to the process."""
+    return _ACTS.search(data) is not None
 
 
 def mentions_gpu(data: bytes) -> bool:

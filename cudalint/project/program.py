@@ -12,10 +12,11 @@ import libcst
 from cudalint.ir import nodes as ir
 from cudalint.ir.lower import lower
 from cudalint.models.library import Library
-from cudalint.project.markers import may_matter, mentions_gpu
+from cudalint.project.markers import acts_at_top, may_matter, mentions_gpu
 from cudalint.text.source import SourceFile
 
 MOST_BYTES = 3_000_000
+MOST_ACTING = 8
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
 
 
@@ -44,6 +45,9 @@ class FileProgram:
     notes: set[str] = field(default_factory=set)
     _tops: dict[str, frozenset[str]] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
+    _tops_act: dict[str, bool] = field(default_factory=dict)
+    _imported: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def module(self, name: str) -> ir.Module | None:
         """A lowered module; None where there is none, or none that can be parsed."""
@@ -75,6 +79,8 @@ class FileProgram:
         """The project's module that an import in ``importer`` means."""
         if level:
             return self._relative(importer, name, level)
+        if self.library.owns(name.partition(".")[0]):
+            return None
         folder = importer.rpartition(":")[0]
         for candidate in (f"{folder}:{name}" if folder else name, name):
             if candidate in self.sources:
@@ -106,9 +112,28 @@ class FileProgram:
             self._tops[module] = frozenset() if lowered is None else frozenset(_bound(lowered.body))
         return self._tops[module]
 
+    def acting(self, name: str) -> tuple[str, ...]:
+        """The modules whose top level may do something to the process when ``name`` is imported."""
+        if name not in self._acting:
+            parts = name.split(".")
+            packages = [".".join(parts[:i]) for i in range(1, len(parts))]
+            reached = [n for p in (*packages, name) for n in sorted(self.reach(p))]
+            acting = [n for n in dict.fromkeys(reached) if self._acts(n)]
+            if len(acting) > MOST_ACTING:
+                self.notes.add(f"importing {name} runs more modules than are followed")
+            self._acting[name] = tuple(acting[:MOST_ACTING])
+        return self._acting[name]
+
+    def _acts(self, name: str) -> bool:
+        if name not in self._tops_act:
+            self._tops_act[name] = acts_at_top(self.sources[name].data)
+        return self._tops_act[name]
+
     def reaches_gpu(self, name: str) -> bool:
         """Whether a file, or what it imports of the project, mentions a GPU framework."""
-        return any(mentions_gpu(self.sources[n].data) for n in self.reach(name))
+        return mentions_gpu(self.sources[name].data) or any(
+            mentions_gpu(self.sources[n].data) for n in self.reach(name)
+        )
 
     def reach(self, name: str) -> frozenset[str]:
         """The modules that importing a file reads, told from its bytes."""
@@ -125,7 +150,12 @@ class FileProgram:
         self._reach[name] = frozenset(seen)
         return self._reach[name]
 
-    def _imports(self, name: str) -> Iterable[str]:
+    def _imports(self, name: str) -> tuple[str, ...]:
+        if name not in self._imported:
+            self._imported[name] = tuple(dict.fromkeys(self._read_imports(name)))
+        return self._imported[name]
+
+    def _read_imports(self, name: str) -> Iterable[str]:
         for found in _IMPORT.finditer(self.sources[name].data):
             if found.group(1):
                 text = found.group(1).decode("ascii", "replace")

@@ -7,6 +7,7 @@ lambdas, so a file is measured before it is parsed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from cudalint.text.decode import Refusal
 from cudalint.text.scan import Kind, lexemes
@@ -19,8 +20,11 @@ MAX_CHAIN = 2_000
 _INDENT = re.compile(r"^([ \t\f]+)(?=[^\s#])", re.MULTILINE)
 _ELIF = re.compile(r"^[ \t]*elif\b", re.MULTILINE)
 _BRACKET = re.compile(r"[(\[{]|([)\]}])")
-_CHAIN_CHARACTERS = ".+-*/%@&|^~<>!=\"'(["
-_CHAIN_WORD = re.compile(r"\b(?:and|or|not|if|in|is|lambda|await)\b")
+# A line that begins with one of these begins a statement, so no expression goes on across it.
+_STATEMENT = re.compile(
+    r"^[ \t]*(?:assert|class|def|del|except|finally|from|global|import|pass|raise|return|try|while|with)\b",
+    re.MULTILINE,
+)
 
 
 def refuse(text: str, size: int) -> Refusal | None:
@@ -31,9 +35,17 @@ def refuse(text: str, size: int) -> Refusal | None:
         return Refusal(f"its blocks are nested more than {MAX_INDENTS} deep")
     if len(_ELIF.findall(text)) > MAX_CHAIN:
         return Refusal(f"it has more than {MAX_CHAIN:,} elif branches")
-    if _is_plain(text):
-        return None
-    return _refuse_expressions(text)
+    for start, end in _statements(text):
+        if _could_exceed(text, start, end) and (refusal := _refuse_expressions(text[start:end])) is not None:
+            return refusal
+    return None
+
+
+def _could_exceed(text: str, start: int, end: int) -> bool:
+    """Whether a stretch is long enough, or has the brackets, to exceed a limit; most are told apart by length alone."""
+    if end - start > MAX_CHAIN:
+        return True
+    return end - start > MAX_BRACKETS and sum(text.count(opener, start, end) for opener in "([{") > MAX_BRACKETS
 
 
 def _indents_exceed(text: str) -> bool:
@@ -49,12 +61,19 @@ def _indents_exceed(text: str) -> bool:
     return False
 
 
-def _is_plain(text: str) -> bool:
-    """Whether the file as a whole has too few brackets and operators for any expression to exceed a limit."""
-    if sum(text.count(opener) for opener in "([{") > MAX_BRACKETS:
-        return False
-    characters = sum(text.count(character) for character in _CHAIN_CHARACTERS)
-    return characters + len(_CHAIN_WORD.findall(text)) <= MAX_CHAIN
+def _statements(text: str) -> Iterator[tuple[int, int]]:
+    """Stretches of the text that no expression crosses."""
+    start = seen = 0
+    within_string = False
+    for match in _STATEMENT.finditer(text):
+        end = match.start()
+        quotes = text.count('"""', seen, end) + text.count("'''", seen, end)
+        within_string ^= quotes % 2 == 1
+        seen = end
+        if not within_string:
+            yield start, end
+            start = end
+    yield start, len(text)
 
 
 def _refuse_expressions(text: str) -> Refusal | None:

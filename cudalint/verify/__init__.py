@@ -11,9 +11,12 @@ from typing import TextIO
 from cudalint.policy.selection import matches
 from cudalint.verify import evidence, gpus, headers, report
 from cudalint.verify.campaign import Campaign
+from cudalint.verify.headers import HeaderError
 from cudalint.verify.report import Format
 from cudalint.verify.runner import Limits
 from cudalint.verify.verdict import Status, Verdict
+
+__all__ = ["Format", "HeaderError", "verify"]
 
 CONFIRMED, REFUTED, NOTHING_RAN = 0, 1, 2
 # Memory that a driver may keep after the programs have ended.
@@ -37,7 +40,7 @@ def verify(
 
     Gives 0 when everything that could run was confirmed, 1 after a refutation, 2 when nothing could run
     or somebody interrupted. ``gpus_available`` takes the place of the GPUs of the machine. Raises
-    ``FileNotFoundError`` and ``headers.HeaderError`` for paths that hold no fixtures.
+    ``FileNotFoundError`` and ``HeaderError`` for paths that hold no fixtures.
     """
     out, err = out or sys.stdout, err or sys.stderr
     found = gpus.discover() if gpus_available is None else gpus.Gpus(tuple(gpus_available))
@@ -48,7 +51,7 @@ def verify(
     if not fixtures:
         return _nothing(err, "no fixtures were found: nothing was verified")
     began, before = time.monotonic(), gpus.used_mib(found.devices)
-    result = Campaign(fixtures, found.devices, limits or Limits(), limit_scale).run(_progress(err, len(fixtures)))
+    result = Campaign(fixtures, found, limits or Limits(), limit_scale).run(_progress(err, len(fixtures)))
     place = evidence.this_place(found)
     out.write(report.render(result.verdicts, place, output_format, time.monotonic() - began))
     out.flush()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from cudalint.verify.gpus import Gpu, Lease, Pool
+from cudalint.verify.gpus import Gpus, Lease, Pool
 from cudalint.verify.headers import Fixture, Outcome
 from cudalint.verify.needs import need, obstacle
 from cudalint.verify.observe import Observation, observe
@@ -19,6 +20,8 @@ from cudalint.verify.verdict import Verdict, judge, not_run
 Progress = Callable[[Verdict], None]
 # A program is a few processes that mostly wait for the GPU or for each other.
 _CORES_PER_PROGRAM = 2.5
+# Seconds to wait for what ended programs have to say.
+_PATIENCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,14 @@ def places(gpus: int, cores: int | None = None) -> int:
 class Campaign:
     """One verification of a set of fixtures on a set of GPUs."""
 
-    def __init__(self, fixtures: Iterable[Fixture], gpus: Sequence[Gpu], limits: Limits, scale: float = 1.0) -> None:
+    def __init__(self, fixtures: Iterable[Fixture], gpus: Gpus, limits: Limits, scale: float = 1.0) -> None:
         self._fixtures = tuple(fixtures)
-        self._gpus = tuple(gpus)
+        self._gpus = gpus.devices
         self._limits = limits
         self._scale = scale
         self._runner = Runner()
         self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
-        self._pool = Pool(self._gpus, places(len(self._gpus)))
+        self._pool = Pool(self._gpus, places(len(self._gpus)), gpus.hidden)
 
     def run(self, progress: Progress) -> Result:
         """Run everything that can run here. Ctrl-C ends all programs and gives what is known."""
@@ -134,9 +137,10 @@ class Campaign:
 
     def _collect(self, running: int, found: dict[Fixture, Verdict]) -> None:
         """After an interruption: wait a moment for the threads of the programs that were ended."""
+        until = time.monotonic() + _PATIENCE
         for _ in range(running):
             try:
-                done = self._done.get(timeout=1.0)
+                done = self._done.get(timeout=max(0.0, until - time.monotonic()))
             except queue.Empty:
                 return
             if done.verdict is not None:

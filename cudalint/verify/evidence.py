@@ -6,6 +6,7 @@ import datetime
 import json
 import platform
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -112,10 +113,11 @@ def entry(verdict: Verdict, date: str) -> Document:
             {"finding": str(item), "severity": item.severity.value, "outcome": item.outcome}
             for item in verdict.predictions
         ]
+    message = verdict.fixture.header.message
     if verdict.run is not None:
-        kept["run"] = _run(verdict.run)
+        kept["run"] = _run(verdict.run, message)
     if verdict.triggered is not None:
-        kept["triggered"] = _run(verdict.triggered)
+        kept["triggered"] = _run(verdict.triggered, message)
     return kept
 
 
@@ -137,8 +139,16 @@ def save(folder: Path, place: Place, verdicts: Iterable[Verdict]) -> Path:
     if path.exists():
         made = merge(json.loads(path.read_text("utf-8")), made)
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(dump(made), encoding="utf-8")
     return path
+
+
+def dump(made: Mapping[str, Json]) -> str:
+    """The text of a document: one line per fixture, so that a change of one is a change of one line."""
+    fixtures = cast(Mapping[str, Json], made["fixtures"])
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(fixtures[name], ensure_ascii=False)}" for name in fixtures)
+    head = json.dumps({key: value for key, value in made.items() if key != "fixtures"}, indent=1, ensure_ascii=False)
+    return f'{head.removesuffix("}").rstrip()},\n "fixtures": {{\n{lines}\n }}\n}}\n'
 
 
 def _adds_nothing(known: Json, result: Json) -> bool:
@@ -147,12 +157,12 @@ def _adds_nothing(known: Json, result: Json) -> bool:
     return ran and new.get("verdict") == Status.NOT_RUN.value and old.get("sha256") == new.get("sha256")
 
 
-def _run(run: Observation) -> Document:
+def _run(run: Observation, message: str | None) -> Document:
     kept: Document = {"end": run.summary, "seconds": round(run.seconds, 1)}
     if run.outcome.fails:
-        kept["said"] = run.said
+        kept["said"] = (run.quote(message) if message else None) or run.said
     if run.deaths:
-        kept["deaths"] = list(run.deaths)
+        kept["deaths"] = {str(code): count for code, count in sorted(Counter(run.deaths).items())}
     if run.measured:
         kept["measured"] = dict(run.measured)
     return kept

@@ -25,14 +25,17 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """All GPUs of the machine and the version of their driver."""
+    """The GPUs to use, the version of their driver, and how many more the machine has."""
 
     devices: tuple[Gpu, ...] = ()
     driver: str = ""
+    hidden: int = 0
 
     def first(self, count: int | None) -> Gpus:
-        """At most ``count`` of them."""
-        return self if count is None else Gpus(self.devices[:count], self.driver)
+        """At most ``count`` of them; the others are to be hidden from programs."""
+        if count is None or count >= len(self.devices):
+            return self
+        return Gpus(self.devices[:count], self.driver, self.hidden + len(self.devices) - count)
 
 
 def discover() -> Gpus:
@@ -115,8 +118,9 @@ class Lease:
 class Pool:
     """Hands out GPUs and places to run in. Not thread-safe: one thread asks."""
 
-    def __init__(self, gpus: Sequence[Gpu], places: int) -> None:
+    def __init__(self, gpus: Sequence[Gpu], places: int, hidden: int = 0) -> None:
         self._free = places
+        self._visible = len(gpus) + hidden
         self._capacity = {gpu.index: max(1, gpu.memory_mib // _SHARE_MIB) for gpu in gpus}
         self._users = dict.fromkeys(self._capacity, 0)
         self._alone: set[int] = set()
@@ -146,7 +150,7 @@ class Pool:
 
     def environment(self, lease: Lease) -> Mapping[str, str]:
         """Variables that show a program its GPUs alone; none where it has all of them."""
-        if not lease.gpus or len(lease.gpus) == len(self._users):
+        if not lease.gpus or len(lease.gpus) == self._visible:
             return {}
         return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, lease.gpus))}
 

@@ -16,6 +16,10 @@ _EXCEPTION = re.compile(
     r"(?:: (?P<message>.*))?$",
     re.MULTILINE,
 )
+# One frame of a stack that a C++ library prints.
+_FRAME = re.compile(r"\s*@\s+0x")
+# A line of a traceback and the source that it shows, which may spell the message of an exception that was not raised.
+_SOURCE = re.compile(r"^(?P<margin>.*?)File \"[^\"\n]+\", line \d+.*\n(?P=margin)  .*\n?", re.MULTILINE)
 _LONGEST_MESSAGE = 240
 
 
@@ -40,8 +44,17 @@ class Observation:
         """The exception on one line, else the last line of what it printed."""
         if self.exception:
             return f"{self.exception}: {self.message}".rstrip(": ")
-        lines = self.text.strip().splitlines()
-        return lines[-1].strip()[:_LONGEST_MESSAGE] if lines else ""
+        lines = [line.strip() for line in self.text.splitlines() if line.strip() and not _FRAME.match(line)]
+        return lines[-1][:_LONGEST_MESSAGE] if lines else ""
+
+    def quote(self, pattern: str) -> str | None:
+        """The line of its output in which the pattern is found, the source lines of tracebacks left out."""
+        words = _SOURCE.sub("", self.text)
+        match = re.search(pattern, words)
+        if match is None:
+            return None
+        begin = words.rfind("\n", 0, match.start()) + 1
+        return words[begin:].lstrip().partition("\n")[0].strip()[:_LONGEST_MESSAGE]
 
     @property
     def summary(self) -> str:

@@ -7,7 +7,11 @@ from pathlib import Path
 
 from cudalint.config import Config
 from cudalint.finding import Severity
+from cudalint.intake import INTERNAL_ERROR, SYNTAX_ERROR
 from cudalint.session import Session
+
+# Codes that say that there is no prediction.
+UNREADABLE = frozenset({INTERNAL_ERROR, SYNTAX_ERROR})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,17 +92,17 @@ class Runner:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def stop(self, seconds: float = 4.0) -> None:
+    def stop(self, seconds: float = 3.5) -> None:
         """End all programs within so many seconds; those started later end at once."""
         with self._lock:
             self._stopped = True
             running = list(self._running)
         for supervisor in running:
             supervisor.send_signal(signal.SIGTERM)
-        share = seconds / max(1, len(running))
+        until = time.monotonic() + seconds
         for supervisor in running:
             try:
-                supervisor.wait(max(share, 1.0))
+                supervisor.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 supervisor.kill()
 

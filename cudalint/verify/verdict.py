@@ -12,7 +12,7 @@ from enum import Enum
 from cudalint.finding import Severity
 from cudalint.verify.headers import Fixture, Header, Outcome
 from cudalint.verify.observe import Observation
-from cudalint.verify.predict import Prediction
+from cudalint.verify.predict import UNREADABLE, Prediction
 
 _COMPARISON = re.compile(r"\s*(\w+)\s*(==|!=|>=|<=|>|<)\s*(.+?)\s*")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
@@ -99,8 +99,8 @@ def _against_header(header: Header, run: Observation, triggered: Observation | N
     if run.outcome is not wanted:
         yield f"the header says {header.outcome.value}, observed {run.summary}: {run.said}".rstrip(": ")
     if header.message is not None:
-        text = run.text + (triggered.text if triggered is not None else "")
-        if not re.search(header.message, text):
+        runs = [one for one in (run, triggered) if one is not None]
+        if all(one.quote(header.message) is None for one in runs):
             yield f"no {header.message!r} in the output; it said {run.said!r}"
     if header.measure is not None and run.outcome is Outcome.OK:
         unmet = _unmet(header.measure, run.measured)
@@ -135,6 +135,9 @@ def _against_predictions(
     fixture: Fixture, predictions: Sequence[Prediction], run: Observation, observed: Outcome
 ) -> Iterator[str]:
     harmful = observed.fails or observed is Outcome.WRONG_DEVICE
+    if any(prediction.code in UNREADABLE for prediction in predictions):
+        yield "cudalint could not analyse it"
+        return
     errors = [prediction for prediction in predictions if prediction.severity is Severity.ERROR]
     if errors and not harmful:
         named = ", ".join(map(str, errors))

@@ -60,46 +60,71 @@ class Choice:
 
 
 def draw(seed: int) -> Choice:
-    """The program of a seed: a launcher, and choices on the other axes until they fit together."""
+    """The program of a seed: a launcher, a channel, and choices on the other axes until they fit together."""
     rng = random.Random(seed)
-    launcher = rng.choice(_WEIGHTED)
     while True:
-        choice = _attempt(rng, launcher)
-        if legal(choice):
-            return choice
+        launcher = rng.choice(_WEIGHTED)
+        channel = "none" if rng.random() < 0.3 else rng.choice(_channels(launcher))
+        for _ in range(_PATIENCE):
+            choice = _attempt(rng, launcher, channel)
+            if legal(choice):
+                return choice
 
 
-def _attempt(rng: random.Random, launcher: str) -> Choice:
-    channel = "none" if rng.random() < 0.4 else rng.choice(values.CHANNELS)
-    form = rng.choice(tuple(values.FORMS))
+_EVERYWHERE = ("argument", "argument", "partial", "bound", "closure", "global")
+
+
+def _channels(launcher: str) -> tuple[str, ...]:
+    """What can cross to the workers of a launcher."""
+    if launcher == "loader":
+        return ("partial", "bound", "closure", "global", "result", "dataset", "dataset", "dataset")
+    if launcher in launch.PROCESSES:
+        return (*_EVERYWHERE, "queue", "queue", "queue_result")
+    if launcher not in launch.RETURNS:
+        return _EVERYWHERE
+    channels = (*_EVERYWHERE, "generator", "result")
+    return channels if launcher in launch.JOBLIB else (*channels, "initargs")
+
+
+_PATIENCE = 1000  # a subclass of Process calls its code by name, and so has no partial of its own
+
+
+def _attempt(rng: random.Random, launcher: str, channel: str) -> Choice:
+    loads = launcher == "loader"
+    returned = channel in ("none", "result", "queue_result")
+    form = "number" if returned else rng.choice(tuple(values.FORMS))
     method = "default" if rng.random() < 0.4 else rng.choice(methods.METHODS)
     touch = rng.choice(tuple(parent.TOUCHES))
+    silent = not parent.TOUCHES[touch].lines
+    rounds = rng.choice((1, 1, 2))
+    home = rng.choice(loader.HOMES if loads else homes.HOMES)
+    idle = home == "default_collate" or rng.random() < 0.15
     return Choice(
         touch=touch,
-        place=rng.choice(parent.PLACES),
-        when=rng.choice(("before", "before", "between", "after")),
-        rounds=rng.choice((1, 1, 2)),
-        remade=rng.random() < 0.5,
+        place="inline" if silent else rng.choice(parent.PLACES),
+        when="before" if silent else rng.choice(("before", "before", "between", "after")),
+        rounds=rounds,
+        remade=rounds == 1 or launcher in launch.PROCESSES or rng.random() < 0.5,
         launcher=launcher,
         library=rng.choice(tuple(methods.LIBRARIES)),
         method=method,
         chosen="default" if method == "default" else rng.choice(methods.CHOSEN[1:]),
-        home=rng.choice(loader.HOMES if launcher == "loader" else homes.HOMES),
-        work=rng.choice(tuple(work.WORKS)),
+        home=home,
+        work="nothing" if idle else rng.choice(tuple(work.WORKS)),
         channel=channel,
-        form="number" if channel in ("none", "result", "queue_result") else form,
-        handling="ignore" if channel == "none" else rng.choice(values.handlings(form)),
-        made=rng.choice(("before", "between")),
-        table_at=rng.choice(("module", "module", "guard", "main")),
+        form=form,
+        handling="ignore" if channel == "none" else rng.choice(values.handlings("tensor" if returned else form)),
+        made="before" if loads else rng.choice(("before", "between")),
+        table_at=rng.choice(("module", "module", "guard", "main")) if channel == "global" else "module",
         framed=rng.random() < 0.75,
-        size=rng.choice((1, 2)),
-        with_block=rng.random() < 0.5,
-        respawn=rng.random() < 0.15,
-        consume=rng.choice(("count", "sum", "cuda")),
-        workers=rng.choice((0, 1, 2)),
-        pin=rng.random() < 0.4,
-        persistent=rng.random() < 0.3,
-        shuffle=rng.random() < 0.2,
+        size=1 if loads else rng.choice((1, 2)),
+        with_block=launcher in launch.OPENED and rng.random() < 0.5,
+        respawn=launcher in launch.POOLS and rng.random() < 0.15,
+        consume=rng.choice(("count", "sum", "cuda")) if loads else "count",
+        workers=rng.choice((0, 1, 2)) if loads else 0,
+        pin=loads and rng.random() < 0.4,
+        persistent=loads and rng.random() < 0.3,
+        shuffle=loads and rng.random() < 0.2,
     )
 
 
@@ -179,6 +204,8 @@ def _task_channel(c: Choice) -> bool:
 
 def _task_home(c: Choice) -> bool:
     """Initializers belong to pools; functions without a name cannot be pickled, whatever CUDA does."""
+    if c.home not in homes.HOMES:
+        return False
     if c.home == "initializer":
         return c.launcher in (*launch.POOLS, *launch.EXECUTORS, *launch.THREADS) and not c.respawn
     if c.home == "nested" and not c.framed:
@@ -246,6 +273,8 @@ _TASK_LAWS: tuple[Law, ...] = (
 
 
 def _loader_channel(c: Choice) -> bool:
+    if c.home not in loader.HOMES:
+        return False
     by_channel = {
         "partial": c.home == "collate_partial",
         "bound": c.home in ("collate_bound", "collate_callable", "transform"),

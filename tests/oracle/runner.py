@@ -12,10 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from paper.run import Observed, run
+
 from oracle.grammar import Choice, draw
 from oracle.render import render
 from oracle.verdict import Said, disagreement, outcome_of, predict
-from paper.run import Observed, run
 
 LIMIT = 8.0
 QUIET = 1.0  # this long without work in any process is a hang: no program of the grammar waits for time
@@ -151,5 +152,3 @@ def _read(path: str) -> str:
         return Path(path).read_text(errors="replace")
     except OSError:
         return ""
-
-

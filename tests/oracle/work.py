@@ -63,8 +63,15 @@ WORKS: dict[str, Work] = {
         ("try:", "    x = torch.ones(2).cuda()", "except RuntimeError:", "    x = torch.ones(2)", SAY, SUM), tensor=True
     ),
     "fallback_exception": Work(
-        ("try:", '    x = torch.ones(2, device="cuda")', "except Exception as error:", "    print(error)")
-        + ("    x = torch.ones(2)", SAY, SUM),
+        (
+            "try:",
+            '    x = torch.ones(2, device="cuda")',
+            "except Exception as error:",
+            "    print(error)",
+            "    x = torch.ones(2)",
+            SAY,
+            SUM,
+        ),
         tensor=True,
     ),
     "wrong_handler": Work(

@@ -636,11 +636,11 @@ def module(machine: Machine, call: Call) -> Results:
     kind = call.text("type") or call.path
     origin = machine.chain(state, call.site, f"{label(call)} makes it")
     ref = state.new(("module", call.site), Thing(kind, fields, call.site, origin))
-    value = call.kwargs.get("device")
-    devices = [] if value is None else operators.device_of(value)
+    wanted = call.kwargs.get("device")
+    devices = [] if wanted is None else operators.device_of(wanted)
     default = state.process.default_device
     gpu = next((d for d in devices if d.is_gpu), None)
-    if value is None and default is not None and default.is_gpu:
+    if wanted is None and default is not None and default.is_gpu:
         gpu = default
     if gpu is None or not call.flag("parameters", True):
         return [(state, (ref,))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 
 from cudalint.machine import operators
@@ -120,7 +120,7 @@ def _to_float(value: object) -> Hashable:
     return float(value) if isinstance(value, str | int | float) else 0.0
 
 
-_CASTS = {"int": _to_int, "str": str, "float": _to_float, "bool": bool}
+_CASTS: dict[str, Callable[[object], Hashable]] = {"int": _to_int, "str": str, "float": _to_float, "bool": bool}
 
 
 def container(machine: Machine, call: Call) -> Results:
@@ -140,7 +140,7 @@ def container(machine: Machine, call: Call) -> Results:
 
 def mapping(machine: Machine, call: Call) -> Results:
     """``dict(a=1)``."""
-    items: dict[Hashable, Value] = dict(call.kwargs)
+    items: dict[Hashable, Value] = {**call.kwargs}
     exact = not call.open
     for value in call.args:
         atom = only(value)
@@ -535,7 +535,7 @@ def environ_contains(machine: Machine, call: Call) -> Results:
 
 def environ_update(machine: Machine, call: Call) -> Results:
     """``os.environ.update({...}, NAME=value)``."""
-    given: dict[Hashable, Value] = dict(call.kwargs)
+    given: dict[Hashable, Value] = {**call.kwargs}
     for value in call.args:
         atom = only(value)
         found = call.state.get(atom) if isinstance(atom, Ref) else None

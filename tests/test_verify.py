@@ -1,0 +1,446 @@
+"""The runner and the verdicts of ``cudalint --verify``, on programs of the CPU that end in every bad way."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cudalint.finding import Severity
+from cudalint.verify import Format, HeaderError, evidence, headers, verify
+from cudalint.verify.gpus import Gpu, Gpus, Need, Pool
+from cudalint.verify.headers import Outcome
+from cudalint.verify.observe import Observation, observe
+from cudalint.verify.predict import Prediction
+from cudalint.verify.runner import Limits, Run, Runner
+from cudalint.verify.verdict import Status, judge
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="programs are run on Linux")
+
+GPUS = (Gpu(0, "none", 80000), Gpu(1, "none", 80000))
+EVIDENCE = Path(__file__).resolve().parent.parent / "docs" / "evidence"
+
+Start = Callable[..., Run]
+
+
+def alive(mark: str) -> list[str]:
+    """The processes that carry a mark in their environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mark.encode() in Path(f"/proc/{pid}/environ").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Run a program under the runner; nobody may be left afterwards."""
+
+    def run(text: str, seconds: float = 5.0, **limits: int) -> Run:
+        program = tmp_path / "program.py"
+        program.write_text(textwrap.dedent(text))
+        mark = f"MARK={tmp_path}"
+        done = Runner().run(program, Limits(seconds=seconds, **limits), {"MARK": str(tmp_path)})
+        assert alive(mark) == []
+        assert done.survivors == ()
+        return done
+
+    return run
+
+
+def fixture(folder: Path, name: str, header: str, body: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    lines = ["# /// script", "# dependencies = []", "# [tool.cudalint]", *(f"# {line}" for line in header.split("; "))]
+    path = folder / f"{name}.py"
+    path.write_text("\n".join([*lines, "# ///", textwrap.dedent(body)]))
+    return path
+
+
+# ---------------------------------------------------------------- programs that end badly
+
+
+def test_a_crash_has_its_exception_and_message(start: Start) -> None:
+    seen = observe(start("print('so far')\nraise ValueError('the reason')"))
+    assert (seen.outcome, seen.code, seen.exception, seen.message) == (Outcome.CRASH, 1, "ValueError", "the reason")
+    assert seen.text.startswith("so far\n")
+
+
+def test_a_message_in_the_source_of_a_traceback_is_none(start: Start) -> None:
+    seen = observe(start("def work():\n    {}['the key']  # says boom\nwork()"))
+    assert seen.quote("boom") is None
+    assert seen.quote("the k.y") == "KeyError: 'the key'"
+
+
+def test_a_signal_is_a_crash(start: Start) -> None:
+    assert observe(start("import os; os.abort()")).code == -signal.SIGABRT
+
+
+def test_a_hang_ends_at_its_limit(start: Start) -> None:
+    began = time.monotonic()
+    seen = observe(start("import time; print('waits'); time.sleep(60)", seconds=0.5))
+    assert (seen.outcome, seen.text) == (Outcome.HANG, "waits\n")
+    assert time.monotonic() - began < 3
+
+
+def test_who_ignores_sigterm_is_killed(start: Start) -> None:
+    text = """
+        import signal, time
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        while True:
+            time.sleep(1)
+        """
+    assert observe(start(text, seconds=0.5)).outcome is Outcome.HANG
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_the_death_of_a_child_alone_is_seen(start: Start, method: str) -> None:
+    text = f"""
+        import multiprocessing
+        def work():
+            raise KeyError("child")
+        if __name__ == "__main__":
+            process = multiprocessing.get_context("{method}").Process(target=work)
+            process.start()
+            process.join()
+        """
+    seen = observe(start(text))
+    assert (seen.outcome, seen.code, seen.deaths) == (Outcome.CHILD_DEATH, 0, (1,))
+    assert (seen.exception, seen.message) == ("KeyError", "'child'")
+
+
+def test_children_that_nobody_waits_for_and_signals_are_seen(start: Start) -> None:
+    text = """
+        import os, signal, sys
+        if os.fork() == 0:
+            sys.exit(3)
+        if os.fork() == 0:
+            os.kill(os.getppid(), 0)
+            os.abort()
+        import time
+        time.sleep(0.3)
+        """
+    assert observe(start(text)).deaths == (-signal.SIGABRT, 3)
+
+
+def test_children_that_are_told_to_end_are_no_deaths(start: Start) -> None:
+    text = """
+        import multiprocessing, subprocess, sys, time
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("spawn")
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                print(pool.map(abs, [-1]))
+            process = context.Process(target=time.sleep, args=(60,))
+            process.start()
+            process.terminate()
+            process.join()
+            sleeper = subprocess.Popen(["sleep", "60"])
+            sleeper.kill()
+            sleeper.wait()
+            subprocess.run(["false"])  # what is no Python process is not ours
+        """
+    seen = observe(start(text))
+    assert (seen.outcome, seen.deaths, seen.text) == (Outcome.OK, (), "[1]\n")
+
+
+def test_a_gigabyte_of_output_is_read_and_not_kept(start: Start) -> None:
+    text = """
+        import os
+        os.write(1, b"first\\n")
+        block = b"x" * (1 << 20)
+        for _ in range(1024):
+            left = block
+            while left:
+                left = left[os.write(1, left):]
+        os.write(1, b"\\nmeasured: devices = 2\\n")
+        """
+    run = start(text, seconds=9.0, output=1 << 16)
+    seen = observe(run)
+    assert (seen.outcome, seen.measured) == (Outcome.OK, {"devices": "2"})
+    assert run.stdout.startswith("first\n")
+    assert "bytes left out" in run.stdout
+    assert len(run.stdout) < 1 << 18
+
+
+def test_closed_outputs_do_not_end_the_run(start: Start) -> None:
+    run = start("import os, sys, time\nos.close(1); os.close(2)\ntime.sleep(0.4)\nos._exit(7)")
+    assert run.code == 7
+    assert run.seconds >= 0.4
+
+
+def test_daemons_that_leave_the_group_are_caught(start: Start) -> None:
+    text = """
+        import os, time
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(300)
+            os._exit(0)
+        os.wait()
+        print("gone")
+        """
+    run = start(text)
+    assert (run.end, run.code, run.left_behind) == ("ended", 0, 1)
+    assert run.seconds < 3
+
+
+def test_a_fork_bomb_is_ended(start: Start) -> None:
+    text = """
+        import os, time
+        for _ in range(7):
+            os.fork()
+        until = time.monotonic() + 8
+        while time.monotonic() < until:
+            if os.fork() == 0:
+                time.sleep(0.5)
+                os._exit(0)
+            time.sleep(0.1)
+        """
+    assert observe(start(text, seconds=1.0)).outcome is Outcome.HANG
+
+
+def test_memory_can_be_limited(start: Start) -> None:
+    run = start("import time\nkept = bytearray(300 << 20)\ntime.sleep(30)", memory=200 << 20)
+    assert run.end == "memory"
+    assert observe(run).outcome is Outcome.CRASH
+
+
+def test_each_run_has_its_folder_and_a_plain_environment(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    run = start("import os, tempfile\nprint(os.listdir('.'), os.environ.get('LOCAL_RANK'), tempfile.gettempdir())")
+    listing, rank, temporary = run.stdout.split()
+    assert (listing, rank) == ("[]", "None")
+    assert not os.path.exists(temporary)
+
+
+def test_the_probe_runs_the_sitecustomize_that_it_hides(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import os; os.environ['CHAINED'] = 'yes'; print(__file__)")
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    run = start("import os, sys; print(os.environ['CHAINED'], 'multiprocessing' in sys.modules)")
+    assert run.stdout.splitlines() == [str(site / "sitecustomize.py"), "yes False"]
+
+
+# ---------------------------------------------------------------- who runs where
+
+
+def test_gpus_are_shared_until_somebody_must_be_alone() -> None:
+    pool = Pool(GPUS, places=4)
+    both = pool.lease(Need(2))
+    assert both is not None
+    assert (both.gpus, dict(pool.environment(both))) == ((0, 1), {})
+    assert pool.lease(Need(1, alone=True)) is None
+    pool.give_back(both)
+    alone, shared = pool.lease(Need(1, alone=True)), pool.lease(Need(1))
+    assert alone is not None
+    assert shared is not None
+    assert (alone.gpus, shared.gpus) == ((0,), (1,))
+    assert pool.environment(shared)["CUDA_VISIBLE_DEVICES"] == "1"
+    assert pool.lease(Need(2)) is None
+    assert pool.lease(Need(3)) is None
+
+
+def test_gpus_that_are_not_to_be_used_are_hidden() -> None:
+    some = Gpus(GPUS).first(1)
+    pool = Pool(some.devices, places=2, hidden=some.hidden)
+    lease = pool.lease(Need(1))
+    assert lease is not None
+    assert pool.environment(lease)["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def seen(outcome: Outcome, **more: object) -> Observation:
+    values: dict[str, object] = {
+        "code": 0,
+        "exception": "",
+        "message": "",
+        "deaths": (),
+        "seconds": 1.0,
+        "end": "ended",
+    }
+    return Observation(outcome, **{**values, **more})  # type: ignore[arg-type]
+
+
+ERROR = Prediction("CUD101", 3, 1, Severity.ERROR, "crash")
+WARNING = Prediction("CUD201", 3, 1, Severity.WARNING, "cost")
+
+
+@pytest.mark.parametrize(
+    ("header", "predictions", "run", "status", "reason"),
+    [
+        ('outcome = "crash"; message = "bo+m"', [ERROR], seen(Outcome.CRASH, text="boom"), Status.CONFIRMED, ""),
+        ('outcome = "crash"; message = "bo+m"', [ERROR], seen(Outcome.CRASH, text="bang"), Status.REFUTED, "no 'bo+m'"),
+        ('outcome = "crash"', [ERROR], seen(Outcome.OK), Status.REFUTED, "the header says crash, observed ok"),
+        ('outcome = "crash"', [], seen(Outcome.CRASH), Status.REFUTED, "nothing was predicted"),
+        ('outcome = "hang"', [ERROR], seen(Outcome.HANG), Status.CONFIRMED, ""),
+        ('outcome = "hang"', [ERROR], seen(Outcome.CRASH), Status.REFUTED, "the header says hang"),
+        ('outcome = "ok"', [], seen(Outcome.OK), Status.CONFIRMED, ""),
+        ('outcome = "ok"', [WARNING], seen(Outcome.OK), Status.CONFIRMED, ""),
+        ('outcome = "ok"', [ERROR], seen(Outcome.OK), Status.REFUTED, "an error was predicted (CUD101@3:1)"),
+        (
+            'outcome = "cost"; measure = "n >= 2"',
+            [WARNING],
+            seen(Outcome.OK, measured={"n": "3"}),
+            Status.CONFIRMED,
+            "",
+        ),
+        (
+            'outcome = "cost"; measure = "n >= 2"',
+            [WARNING],
+            seen(Outcome.OK, measured={"n": "1"}),
+            Status.REFUTED,
+            "n = 1",
+        ),
+        ('outcome = "cost"; measure = "n >= 2"', [WARNING], seen(Outcome.OK), Status.REFUTED, "printed no"),
+    ],
+)
+def test_verdicts(
+    tmp_path: Path, header: str, predictions: list[Prediction], run: Observation, status: Status, reason: str
+) -> None:
+    loaded = headers.load(fixture(tmp_path / "programs", "broken", header, ""))
+    assert loaded is not None
+    verdict = judge(loaded, predictions, run)
+    assert verdict.status is status
+    assert reason in "".join(verdict.reasons)
+
+
+def test_a_latent_program_works_and_its_trigger_fails(tmp_path: Path) -> None:
+    loaded = headers.load(fixture(tmp_path / "programs", "broken", 'outcome = "latent"; trigger = { A = "1" }', ""))
+    assert loaded is not None
+    assert judge(loaded, [WARNING], seen(Outcome.OK), seen(Outcome.CRASH)).status is Status.LATENT
+    assert judge(loaded, [WARNING], seen(Outcome.OK), seen(Outcome.OK)).status is Status.REFUTED
+    assert judge(loaded, [WARNING], seen(Outcome.CRASH), seen(Outcome.CRASH)).status is Status.REFUTED
+
+
+# ---------------------------------------------------------------- the whole
+
+
+KNOWN = "# expect-missing: CUD101 (no CUDA here)\n"
+
+
+def programs(folder: Path) -> Path:
+    shelf = folder / "programs"
+    fixture(shelf, "crash", 'outcome = "crash"; message = "boom"', KNOWN + "raise ValueError('boom')")
+    fixture(shelf, "fine", 'outcome = "ok"', "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])")
+    body = KNOWN + "import os; os.environ.get('BAD') and print(1 / 0)"
+    fixture(shelf, "latent", 'outcome = "latent"; message = "ZeroDivision"; trigger = { BAD = "1" }', body)
+    fixture(shelf, "many", 'outcome = "ok"; gpus = 4', "")
+    (shelf / "helper.py").write_text("raise SystemExit(1)")
+    return shelf
+
+
+def test_everything_confirmed_is_zero_and_leaves_evidence(tmp_path: Path) -> None:
+    shelf, out = programs(tmp_path), io.StringIO()
+    folder = tmp_path / "evidence"
+    arguments = {"gpus_available": GPUS, "out": out, "err": io.StringIO()}
+    done = verify([str(shelf)], evidence_folder=str(folder), output_format=Format.JSON, **arguments)  # type: ignore[arg-type]
+    assert done == 0
+    printed = json.loads(out.getvalue())["fixtures"]
+    assert {name: entry["verdict"] for name, entry in printed.items()} == {
+        "programs/crash.py": "confirmed",
+        "programs/fine.py": "confirmed",
+        "programs/latent.py": "latent",
+        "programs/many.py": "not run",
+    }
+    (written,) = folder.iterdir()
+    kept = json.loads(written.read_text())["fixtures"]
+    assert kept["programs/crash.py"]["run"]["said"] == "ValueError: boom"
+    assert kept["programs/many.py"]["reasons"] == ["needs 4 GPUs, there are 2"]
+
+
+def test_a_refutation_is_one(tmp_path: Path) -> None:
+    shelf, out = tmp_path / "programs", io.StringIO()
+    fixture(shelf, "fine", 'outcome = "ok"', "raise ValueError('not at all')")
+    err = io.StringIO()
+    assert verify([str(shelf)], gpus_available=GPUS, out=out, err=err) == 1
+    assert "the header says ok, observed crash (exit 1): ValueError: not at all" in out.getvalue()
+    assert out.getvalue().splitlines()[-1].startswith("1 fixtures: 0 confirmed broken, 0 confirmed ok, 1 refuted")
+
+
+@pytest.mark.parametrize(
+    ("header", "gpus", "why"),
+    [
+        ('outcome = "ok"', (), "no GPU was found"),
+        ('outcome = "ok"; gpus = 4', GPUS, "nothing could run here"),
+        ('outcome = "ok"; start-method = "sideways"', GPUS, "nothing could run here"),
+    ],
+)
+def test_nothing_run_is_two_and_one_line(tmp_path: Path, header: str, gpus: tuple[Gpu, ...], why: str) -> None:
+    fixture(tmp_path / "programs", "fine", header, "raise SystemExit(1)")
+    err = io.StringIO()
+    assert verify([str(tmp_path)], gpus_available=gpus, out=io.StringIO(), err=err) == 2
+    assert why in err.getvalue().splitlines()[-1]
+
+
+def test_a_file_without_a_header_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "plain.py"
+    program.write_text("print()")
+    with pytest.raises(HeaderError, match="header says how this program ends"):
+        verify([str(program)], gpus_available=GPUS)
+
+
+def test_an_interruption_ends_everything_and_shows_what_is_known(tmp_path: Path) -> None:
+    shelf = tmp_path / "programs"
+    fixture(shelf, "fine", 'outcome = "ok"', "")
+    stubborn = (
+        "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nos.fork(); os.fork()\ntime.sleep(99)"
+    )
+    for index in range(3):
+        fixture(shelf, f"hang{index}", 'outcome = "hang"; limit = 90', KNOWN + stubborn)
+    text = f"""
+        from cudalint.verify import verify
+        from cudalint.verify.gpus import Gpu
+        raise SystemExit(verify([{str(shelf)!r}], gpus_available=[Gpu(i, "none", 80000) for i in range(2)]))
+        """
+    environment = {**os.environ, "MARK": str(tmp_path)}
+    command = [sys.executable, "-c", textwrap.dedent(text)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
+    until = time.monotonic() + 10
+    while len(alive(f"MARK={tmp_path}")) < 10 and time.monotonic() < until:  # two programs of four processes each
+        time.sleep(0.05)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=8)
+    assert time.monotonic() - began < 5
+    assert alive(f"MARK={tmp_path}") == []
+    assert process.returncode == 2
+    assert "3 not run" in out or "4 not run" in out
+    assert err.splitlines()[-1] == "cudalint: error: interrupted: what had run is shown"
+
+
+def test_evidence_merges_and_what_ran_stays() -> None:
+    ran = {"sha256": "a", "verdict": "confirmed"}
+    older = {"fixtures": {"one": ran, "two": ran}}
+    newer = {"fixtures": {"one": {"sha256": "a", "verdict": "not run"}, "two": {"sha256": "b", "verdict": "not run"}}}
+    merged = evidence.merge(older, newer)["fixtures"]
+    assert merged == {"one": ran, "two": newer["fixtures"]["two"]}
+
+
+def test_the_name_of_a_place_says_gpus_and_versions() -> None:
+    place = evidence.this_place(Gpus((Gpu(0, "NVIDIA H200", 1), Gpu(1, "NVIDIA H200", 1)), "580"))
+    assert place.file_name.startswith("2x-nvidia-h200-py3.")
+
+
+@pytest.mark.skipif(not EVIDENCE.is_dir(), reason="no evidence has been collected")
+def test_no_fixture_changed_since_it_was_measured() -> None:
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(EVIDENCE.glob("*.json"))]
+    measured = {(name, entry["sha256"]) for document in documents for name, entry in document["fixtures"].items()}
+    stale = [one.name for one in headers.find([headers.default_folder()]) if (one.name, one.digest) not in measured]
+    assert stale == []
