@@ -184,7 +184,8 @@ class Machine:
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
-        self._steps += 1
+        # A step costs what copying and comparing the path's own objects costs.
+        self._steps += 1 + len(state.heap) // 100
         most = MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
         if self._steps > most:
             self.cut = self.cut or f"more than {most} steps"
@@ -1274,7 +1275,8 @@ class Machine:
                 variables[param.name] = (state.new(("args", site, param.name), made),)
                 rest = []
             elif param.kind is ir.ParamKind.VAR_KEYWORD:
-                given: dict[Hashable, Value] = dict(named)
+                given: dict[Hashable, Value] = {}
+                given.update(named)
                 made_map = Mapping_(given, exact=not is_open)
                 variables[param.name] = (state.new(("kwargs", site, param.name), made_map),)
             elif param.kind is ir.ParamKind.POSITIONAL and rest:

@@ -179,6 +179,7 @@ class State:
     process: Process
     heap: dict[Hashable, Object]
     base: dict[Hashable, Object] = field(default_factory=dict)
+    base_counts: dict[Hashable, int] = field(default_factory=dict)
     facts: tuple[tuple[Hashable, bool], ...] = ()
     placed: dict[Hashable, Tensor] = field(default_factory=dict)
     counts: dict[Hashable, int] = field(default_factory=dict)
@@ -194,6 +195,7 @@ class State:
             self.process,
             dict(self.heap),
             self.base,
+            self.base_counts,
             self.facts,
             dict(self.placed),
             dict(self.counts),
@@ -211,7 +213,9 @@ class State:
         """Make what is on the heap now the shared layer of all paths to come."""
         if len(self.heap) > LARGE_LAYER:
             self.base = {**self.base, **self.heap}
+            self.base_counts = {**self.base_counts, **self.counts}
             self.heap = {}
+            self.counts = {}
             self.owned = set()
 
     def put(self, ref: Ref, value: Object) -> None:
@@ -220,7 +224,7 @@ class State:
 
     def new(self, site: Hashable, value: Object) -> Ref:
         """A fresh address for an object allocated at a site; after eight, the last is used again."""
-        count = min(self.counts.get(site, 0), 7)
+        count = min(self.counts.get(site, self.base_counts.get(site, 0)), 7)
         self.counts[site] = count + 1
         ref = Ref((site, count, self.process.identity))
         self.heap[ref.address] = value
@@ -348,7 +352,10 @@ def join(a: State, b: State) -> State:
             heap[address] = theirs
         elif mine is not theirs:
             heap[address] = _join_objects(mine, theirs)
-    counts = {k: max(a.counts.get(k, 0), b.counts.get(k, 0)) for k in {**a.counts, **b.counts}}
+    counts = dict(a.counts)
+    for site, count in b.counts.items():
+        if count > counts.get(site, 0):
+            counts[site] = count
     facts = tuple(f for f in a.facts if f in b.facts)
     stack = a.stack if a.stack is not None else b.stack
     placed = {**b.placed, **a.placed}
@@ -357,7 +364,8 @@ def join(a: State, b: State) -> State:
         if address not in theirs_all and (before := b.base.get(address)) is not None and before is not mine:
             heap[address] = _join_objects(mine, before)
     base = a.base if a.base is b.base else {}
-    return State(process, heap, base, facts, placed, counts, stack, a.second_round, a.caught and b.caught)
+    base_counts = a.base_counts if a.base is b.base else {**b.base_counts, **a.base_counts}
+    return State(process, heap, base, base_counts, facts, placed, counts, stack, a.second_round, a.caught and b.caught)
 
 
 def _layers(a: State, b: State) -> tuple[dict[Hashable, Object], dict[Hashable, Object]]:

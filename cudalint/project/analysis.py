@@ -19,7 +19,7 @@ from cudalint.machine.trace import Hop, Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.models.library import Library, load
 from cudalint.project.entries import candidates, is_test_module, runs_as_main, tests, unreached
-from cudalint.project.program import FileProgram, program
+from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, program
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.text.source import SourceFile
@@ -96,7 +96,7 @@ def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool) -> An
     found: list[Outcome] = []
     notes: set[str] = set()
     for name in candidates(files):
-        files.budget = max(files.budget, 3_000_000)
+        files.budget = MOST_BYTES if runs_as_main(files, name) else MOST_ASSUMED_BYTES
         for machine in _run_module(files, library, options, name, alone):
             found.extend(machine.softened())
             if machine.cut is not None:

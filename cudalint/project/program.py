@@ -15,7 +15,8 @@ from cudalint.models.library import Library
 from cudalint.project.markers import acts_at_top, may_matter, mentions_gpu
 from cudalint.text.source import SourceFile
 
-MOST_BYTES = 3_000_000
+MOST_BYTES = 2_000_000
+MOST_ASSUMED_BYTES = 400_000
 MOST_ACTING = 8
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
 

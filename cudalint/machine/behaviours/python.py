@@ -140,7 +140,8 @@ def container(machine: Machine, call: Call) -> Results:
 
 def mapping(machine: Machine, call: Call) -> Results:
     """``dict(a=1)``."""
-    items: dict[Hashable, Value] = {**call.kwargs}
+    items: dict[Hashable, Value] = {}
+    items.update(call.kwargs)
     exact = not call.open
     for value in call.args:
         atom = only(value)
@@ -535,7 +536,8 @@ def environ_contains(machine: Machine, call: Call) -> Results:
 
 def environ_update(machine: Machine, call: Call) -> Results:
     """``os.environ.update({...}, NAME=value)``."""
-    given: dict[Hashable, Value] = {**call.kwargs}
+    given: dict[Hashable, Value] = {}
+    given.update(call.kwargs)
     for value in call.args:
         atom = only(value)
         found = call.state.get(atom) if isinstance(atom, Ref) else None
