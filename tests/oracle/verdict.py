@@ -19,7 +19,7 @@ _SPAWN = frozenset({"CUD105", "CUD106", "CUD108"})
 FITTING: tuple[tuple[str, frozenset[str]], ...] = (
     (r"context has already been set", frozenset({"CUD105", "CUD106"})),
     (r"SemLock created in a \w+ context", frozenset({"CUD108"})),
-    (r"Can't get local object|Can't pickle (local object|<function)|attribute lookup .* failed", frozenset({"CUD108"})),
+    (r"Can't get local object|Can't pickle (local object|<function)|attribute lookup .* failed", frozenset({"CUD108", "CUD305"})),
     (r"[Cc]annot pickle|no default __reduce__|PicklingError", frozenset({"CUD305", "CUD108"})),
     (r"NameError: name '\w+' is not defined|Can't get attribute", frozenset({"CUD108"})),
     (r"daemonic processes are not allowed", frozenset({"CUD107"})),
