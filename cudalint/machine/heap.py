@@ -23,7 +23,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """A user function with what it sees; ``owner`` is the class it is a method of."""
+    """A user function with what it sees; ``owner`` is the class it is a method of.
+
+    ``alias`` is the module and qualified name that ``functools.wraps`` gave it: pickling goes by these.
+    """
 
     function: ir.Function
     scope: Ref
@@ -31,6 +34,12 @@ class Closure:
     defaults: tuple[tuple[str, Value], ...]
     kind: str = "function"
     owner: Ref | None = None
+    alias: tuple[str, str] | None = None
+
+    @property
+    def address(self) -> tuple[str, str]:
+        """The module and qualified name by which pickle finds the function."""
+        return self.alias or (self.module, self.function.qualname)
 
 
 @dataclass(frozen=True, slots=True)

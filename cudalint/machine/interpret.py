@@ -645,7 +645,7 @@ class Machine:
                 site = Site(frame.module, decorator.ordinal)
                 made = self.call_value(function, [value], {}, current, frame, site)
                 result.extend((s, v if not all(isinstance(a, Unknown) for a in v) else value) for s, v in made)
-            elif isinstance(atom, Lib) and self.library.decorates(atom.path):
+            elif isinstance(atom, Partial) or (isinstance(atom, Lib) and self.library.decorates(atom.path)):
                 site = Site(frame.module, decorator.ordinal)
                 result.extend(self.call_value(function, [value], {}, current, frame, site))
             else:

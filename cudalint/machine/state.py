@@ -429,34 +429,32 @@ _TELLING = frozenset({"cuda", "gpu", "cpu", "fork", "spawn", "forkserver", "loky
 
 
 def merge(states: Iterable[State]) -> list[State]:
-    """Join what need not stay apart: at most eight states, each with at most three assumptions."""
+    """Join what need not stay apart: at most eight states of a process, each with at most three assumptions.
+
+    Parent and child of a fork run the same code: they are never joined.
+    """
     result: list[State] = []
     for state in states:
         _merge_into(result, state)
     while len(result) > MOST_STATES or any(len(s.facts) > MOST_FACTS for s in result):
+        longest = max(len(s.facts) for s in result)
+        if longest == 0:
+            break
         for state in result:
-            longest = max(len(s.facts) for s in result)
             if len(state.facts) == longest:
                 state.facts = state.facts[1:]
         again: list[State] = []
         for state in result:
             _merge_into(again, state)
-        if len(again) == len(result) and len(result) > MOST_STATES and not any(s.facts for s in result):
-            return [_join_all(again)]
         result = again
     return result
 
 
 def _merge_into(result: list[State], state: State) -> None:
     for i, other in enumerate(result):
+        if other.process.identity != state.process.identity:
+            continue
         if set(other.facts) == set(state.facts) or alike(other, state):
             result[i] = join(other, state)
             return
     result.append(state)
-
-
-def _join_all(states: list[State]) -> State:
-    result = states[0]
-    for state in states[1:]:
-        result = join(result, state)
-    return result

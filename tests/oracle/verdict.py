@@ -13,13 +13,16 @@ from cudalint.text.source import SourceFile
 BAD = ("crash", "hang", "child-death", "wrong-device")
 
 _FORK = frozenset({"CUD101", "CUD103", "CUD104", "CUD301", "CUD401", "CUD402", "CUD404"})
-_SPAWN = frozenset({"CUD105", "CUD106", "CUD108"})
+_PICKLE = frozenset({"CUD108", "CUD305"})  # which of two such values is met first, Python decides
 
 # What a run prints, and the codes of which at least one then fits. The first pattern found decides.
 FITTING: tuple[tuple[str, frozenset[str]], ...] = (
     (r"context has already been set", frozenset({"CUD105", "CUD106"})),
     (r"SemLock created in a \w+ context", frozenset({"CUD108"})),
-    (r"Can't get local object|Can't pickle (local object|<function)|attribute lookup .* failed", frozenset({"CUD108", "CUD305"})),
+    (
+        r"Can't get local object|Can't pickle (local object|<function)|attribute lookup .* failed",
+        frozenset({"CUD108", "CUD305"}),
+    ),
     (r"[Cc]annot pickle|no default __reduce__|PicklingError", frozenset({"CUD305", "CUD108"})),
     (r"NameError: name '\w+' is not defined|Can't get attribute", frozenset({"CUD108"})),
     (r"daemonic processes are not allowed", frozenset({"CUD107"})),

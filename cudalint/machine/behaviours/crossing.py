@@ -47,7 +47,9 @@ def carried(value: Value, state: State, by_value: bool) -> Iterator[Carried]:
         current, certain, depth = stack.pop()
         if depth > _DEEPEST:
             continue
-        sure = certain and len(current) == 1
+        notes = {found.what for atom in current if (found := _noteworthy(atom, state, certain)) is not None}
+        alike = len(notes) == 1 and all(_noteworthy(atom, state, certain) is not None for atom in current)
+        sure = certain and (len(current) == 1 or alike)
         for atom in current:
             found = _noteworthy(atom, state, sure)
             if found is not None:
@@ -244,11 +246,11 @@ class Transfer:
 
     def _function(self, ref: Ref, closure: Closure) -> Atom:
         if not self.by_value or closure.module != self.machine.main:
-            found = self._by_name(closure.module, closure.function.qualname)
+            found = self._by_name(*closure.address)
             if found is not None:
                 return found
             if not self.by_value:
-                self.lost.append(closure.function.qualname)
+                self.lost.append(closure.address[1])
                 return unknown("lost", ref.address)[0]
         made = self._reserve(ref)
         scope = self._scope(closure.scope, closure)

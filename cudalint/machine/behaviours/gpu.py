@@ -670,6 +670,12 @@ def module_data(machine: Machine, call: Call) -> Results:
     return [(state, (state.new(("parameters", call.site), Sequence("list", None, element)),))]
 
 
+def module_tensor(machine: Machine, call: Call) -> Results:
+    """``layer.weight``: a tensor where the module is."""
+    memory = placed_tensor(call.receiver, call.state) if isinstance(call.receiver, Ref) else None
+    return [(call.state, (memory or Tensor("torch", CPU, call.state.process.identity),))]
+
+
 def module_child(machine: Machine, call: Call) -> Results:
     """``model[0]``, ``model.layer``: a part of a module is where the module is."""
     receiver = call.receiver

@@ -632,8 +632,6 @@ def fork(machine: Machine, call: Call) -> Results:
     machine.launched.add(call.site)
     launch = workers._launch(start, Way("fork", True, explicit=True), "body", call.site)
     child = workers.fork(machine, state, start, launch)
-    child.assume(("fork", call.site), True)
-    state.assume(("fork", call.site), False)
     if call.path == "pty.fork":
         pairs = []
         for current, pid in ((child, 0), (state, 4242)):

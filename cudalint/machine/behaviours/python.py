@@ -71,6 +71,25 @@ def decorator_factory(machine: Machine, call: Call) -> Results:
     return [(call.state, (Lib("cudalint.identity"),))]
 
 
+def wraps(machine: Machine, call: Call) -> Results:
+    """``functools.wraps(f)``: what it decorates goes by the name of f."""
+    if not call.args:
+        return [(call.state, unknown("wraps", call.site))]
+    return [(call.state, (Partial((Lib("cudalint.wrapped"),), (call.args[0],), ()),))]
+
+
+def wrapped(machine: Machine, call: Call) -> Results:
+    """The wrapper takes the name of what it wraps."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("wrapped", call.site))]
+    inner, outer = only(call.args[0]), only(call.args[1])
+    named = call.state.get(inner) if isinstance(inner, Ref) else None
+    wrapper = call.state.get(outer) if isinstance(outer, Ref) else None
+    if isinstance(named, Closure) and isinstance(wrapper, Closure) and isinstance(outer, Ref):
+        call.state.put(outer, replace(wrapper, alias=named.address))
+    return [(call.state, call.args[1])]
+
+
 def call_argument(machine: Machine, call: Call) -> Results:
     """A function that calls the function it is given, in this process."""
     function = call.get(call.text("function", "function")) or (call.args[0] if call.args else None)

@@ -523,8 +523,8 @@ def unpicklable_task(state: State, function: Value) -> str | None:
         if isinstance(target, Bound):
             target = target.function
         found = state.get(target) if isinstance(target, Ref) else None
-        if isinstance(found, Closure) and "<" in found.function.qualname:
-            return found.function.qualname
+        if isinstance(found, Closure) and "<" in found.address[1]:
+            return found.address[1]
     return None
 
 
