@@ -66,7 +66,7 @@ _CONSTANTS: dict[str, object] = {"True": True, "False": False, "None": None}
 class _Unit:
     """What is gathered about one function, class or module while its body is lowered."""
 
-    __slots__ = ("words", "size", "is_generator", "bound", "outside")
+    __slots__ = ("bound", "is_generator", "outside", "size", "words")
 
     def __init__(self) -> None:
         self.words: set[str] = set()
@@ -643,5 +643,3 @@ def origins(text: str, filename: str, name: str) -> tuple[cst.Module, dict[int, 
     lowering = Lowering(filename, name, record=True)
     lowering.module(tree)
     return tree, lowering.origin or {}
-
-

@@ -315,9 +315,7 @@ class Machine:
             case Scope():
                 state.set_variable(ref, attr, value)
 
-    def set_item(
-        self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site
-    ) -> list[State]:
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``owner[key] = value``."""
         states = [state]
         for atom in owner:
@@ -366,9 +364,7 @@ class Machine:
                 (yes if truth else no).append(current)
         return yes, no
 
-    def _branch_all(
-        self, values: tuple[ir.Expr, ...], state: State, frame: Frame
-    ) -> tuple[list[State], list[State]]:
+    def _branch_all(self, values: tuple[ir.Expr, ...], state: State, frame: Frame) -> tuple[list[State], list[State]]:
         yes, no = [state], []
         for value in values:
             following: list[State] = []
@@ -379,9 +375,7 @@ class Machine:
             yes = following
         return yes, no
 
-    def _branch_any(
-        self, values: tuple[ir.Expr, ...], state: State, frame: Frame
-    ) -> tuple[list[State], list[State]]:
+    def _branch_any(self, values: tuple[ir.Expr, ...], state: State, frame: Frame) -> tuple[list[State], list[State]]:
         yes, no = [], [state]
         for value in values:
             following: list[State] = []
@@ -429,9 +423,7 @@ class Machine:
                 done.extend(self._rounds(node, rounds, after, iterable, frame))
         return merge(done)
 
-    def _rounds(
-        self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame
-    ) -> list[State]:
+    def _rounds(self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame) -> list[State]:
         outer_breaks, outer_continues = frame.breaks, frame.continues
         frame.breaks, frame.continues = [], []
         left: list[State] = []
@@ -505,9 +497,7 @@ class Machine:
             return after
         return self._finally(node.final, after, frame)
 
-    def _handle(
-        self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, frame: Frame
-    ) -> list[State]:
+    def _handle(self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, frame: Frame) -> list[State]:
         for handler in handlers:
             if not self._catches(handler, raised, state, frame):
                 continue
@@ -576,9 +566,7 @@ class Machine:
         """``manager.__exit__(None, None, None)``."""
         return [s for s, _ in self._manage(manager, "__exit__", state, frame, site, NONE)]
 
-    def _manage(
-        self, manager: Value, method: str, state: State, frame: Frame, site: Site, default: Value
-    ) -> Results:
+    def _manage(self, manager: Value, method: str, state: State, frame: Frame, site: Site, default: Value) -> Results:
         result: Results = []
         for i, atom in enumerate(manager):
             current = state if i == len(manager) - 1 else state.clone()
@@ -645,12 +633,19 @@ class Machine:
                 site = Site(frame.module, decorator.ordinal)
                 made = self.call_value(function, [value], {}, current, frame, site)
                 result.extend((s, v if not all(isinstance(a, Unknown) for a in v) else value) for s, v in made)
-            elif isinstance(atom, Partial) or (isinstance(atom, Lib) and self.library.decorates(atom.path)):
+            elif isinstance(atom, Partial) or self._decorates(atom):
                 site = Site(frame.module, decorator.ordinal)
                 result.extend(self.call_value(function, [value], {}, current, frame, site))
             else:
                 result.append((current, value))
         return result
+
+    def _decorates(self, atom: Atom | None) -> bool:
+        """Whether a library function means something as a decorator."""
+        match atom:
+            case Lib(path=path) | Bound(function=Lib(path=path)):
+                return self.library.decorates(path)
+        return False
 
     def _class_def(self, node: ir.ClassDef, state: State, frame: Frame) -> list[State]:
         site = Site(frame.module, node.ordinal)
@@ -711,9 +706,7 @@ class Machine:
             states = following
         return states
 
-    def _import_one(
-        self, dotted: str, alias: str | None, state: State, frame: Frame, ordinal: int
-    ) -> list[State]:
+    def _import_one(self, dotted: str, alias: str | None, state: State, frame: Frame, ordinal: int) -> list[State]:
         home = self.program.resolve(frame.module, dotted, 0)
         if home is None:
             states = self._library_import(dotted, state, frame, ordinal)
@@ -952,9 +945,7 @@ class Machine:
             result.extend(self._cases(node.cases, subject, current, frame))
         return result
 
-    def _cases(
-        self, cases: tuple[ir.Case, ...], subject: Value, state: State, frame: Frame
-    ) -> list[State]:
+    def _cases(self, cases: tuple[ir.Case, ...], subject: Value, state: State, frame: Frame) -> list[State]:
         result: list[State] = []
         remaining: list[State] = [state]
         for case in cases:
@@ -1032,9 +1023,9 @@ class Machine:
         result: Results = []
         site = Site(frame.module, node.ordinal)
         atom = only(function)
-        if isinstance(atom, Lib) and atom.path == "builtins.super" and not node.args:
-            if frame.owner is not None and frame.receiver is not None:
-                return [(state, (Super(frame.owner, frame.receiver),))]
+        is_super = isinstance(atom, Lib) and atom.path == "builtins.super" and not node.args
+        if is_super and frame.owner is not None and frame.receiver is not None:
+            return [(state, (Super(frame.owner, frame.receiver),))]
         for current, values in self.eval_all([a.value for a in node.args], state, frame):
             args, kwargs, is_open = self._arguments(node, values, current)
             result.extend(self.call_value(function, args, kwargs, current, frame, site, is_open, statement))
@@ -1106,9 +1097,7 @@ class Machine:
                 call.receiver = receiver
                 return self.library_call(call)
             case Bound(function=function, receiver=receiver):
-                return self._call_atom(
-                    function, [(receiver,), *args], kwargs, state, frame, site, is_open, statement
-                )
+                return self._call_atom(function, [(receiver,), *args], kwargs, state, frame, site, is_open, statement)
             case Partial(function=function, args=first, kwargs=given):
                 merged = {**dict(given), **kwargs}
                 return self.call_value(function, [*first, *args], merged, state, frame, site, is_open, statement)
@@ -1190,7 +1179,9 @@ class Machine:
             self.cut = self.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, args, kwargs, state, site, is_open)
-        scope = state.new(("frame", closure.module, function.ordinal), Scope(variables, closure.scope, closure.module, "function"))
+        scope = state.new(
+            ("frame", closure.module, function.ordinal), Scope(variables, closure.scope, closure.module, "function")
+        )
         if function.is_generator and not function.is_async:
             made = Generator(ref, scope, site)
             return [(state, (state.new(("generator", site), made),))]
@@ -1315,7 +1306,9 @@ class Machine:
             results = self._call_atom(init, [(instance,), *args], kwargs, state, frame, site, is_open, False)
             return [(s, (instance,)) for s, _ in results]
         base = self.library_base(ref, state)
-        call = None if base is None else self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, is_open)
+        call = (
+            None if base is None else self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, is_open)
+        )
         if call is None:
             return [(state, (instance,))]
         call.receiver = instance
@@ -1379,9 +1372,9 @@ class Machine:
                 if entry is skip or (isinstance(entry, Class) and isinstance(skip, Class) and entry.site == skip.site):
                     skip = None
                 continue
-            if isinstance(entry, Class) and isinstance(scope := state.get(entry.scope), Scope):
-                if name in scope.variables:
-                    return scope.variables[name]
+            scope = state.get(entry.scope) if isinstance(entry, Class) else None
+            if isinstance(scope, Scope) and name in scope.variables:
+                return scope.variables[name]
         return None
 
     def attribute(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results:
@@ -1516,9 +1509,7 @@ class Machine:
             return self._call_atom(getter, [(ref,), const(name)], {}, state, frame, site, False, False)
         return [(state, unknown("attribute", ref.address, name))]
 
-    def _thing_attribute(
-        self, ref: Ref, thing: Thing, name: str, state: State, frame: Frame, site: Site
-    ) -> Results:
+    def _thing_attribute(self, ref: Ref, thing: Thing, name: str, state: State, frame: Frame, site: Site) -> Results:
         if name in thing.fields:
             return [(state, thing.fields[name])]
         path = f"{thing.type}.{name}"
@@ -1630,9 +1621,7 @@ class Machine:
                 keys: list[Value] = [const(k) for k in found.items]
                 return [(state, _two_rounds(keys) if found.exact else [*keys[:1], unknown("key", site)])]
             if isinstance(found, Generator):
-                return [
-                    (s, [v or unknown("each", site)] * 2) for s, v in self.consume(atom, found, state, frame)
-                ]
+                return [(s, [v or unknown("each", site)] * 2) for s, v in self.consume(atom, found, state, frame)]
             if isinstance(found, Instance):
                 return self._iterate_instance(atom, found, state, frame, site)
         path = self._method_path(atom, "__iter__", state)

@@ -36,9 +36,9 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
         verdict = _compare_constants(op, one, two)
         if verdict is not None:
             return const(verdict)
-    if op in ("is", "is not") and isinstance(two, Const) and two.value is None:
-        if one is not None and not isinstance(one, Unknown | Const):
-            return FALSE if op == "is" else TRUE
+    against_none = op in ("is", "is not") and isinstance(two, Const) and two.value is None
+    if against_none and one is not None and not isinstance(one, Unknown | Const):
+        return FALSE if op == "is" else TRUE
     if op in ("!=", "is not", "not in"):
         return negate(compare(_POSITIVE[op], left, right, sym))
     if one is not None and two is not None and not isinstance(one, Ref) and not isinstance(two, Ref):

@@ -28,7 +28,7 @@ class Chain:
     Two chains are always equal: provenance must not keep states apart that behave alike.
     """
 
-    __slots__ = ("hop", "before", "length")
+    __slots__ = ("before", "hop", "length")
 
     def __init__(self, hop: Hop, before: Chain | None) -> None:
         self.hop = hop

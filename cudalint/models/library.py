@@ -120,7 +120,9 @@ class Library:
     def exports(self, module: str) -> list[str]:
         """The modelled names of a module, for ``from module import *``."""
         prefix = module + "."
-        return sorted({p[len(prefix) :] for p in self.functions if p.startswith(prefix) and "." not in p[len(prefix) :]})
+        return sorted(
+            {p[len(prefix) :] for p in self.functions if p.startswith(prefix) and "." not in p[len(prefix) :]}
+        )
 
     def owns(self, name: str) -> bool:
         """Whether a top-level name is a library whose own functions are modelled, even in its own source."""

@@ -124,9 +124,7 @@ def _machine(files: FileProgram, library: Library, options: Options, main: str) 
     return machine
 
 
-def _run_module(
-    files: FileProgram, library: Library, options: Options, name: str, alone: bool
-) -> Iterable[Machine]:
+def _run_module(files: FileProgram, library: Library, options: Options, name: str, alone: bool) -> Iterable[Machine]:
     module = files.module(name)
     if module is None:
         return
@@ -196,9 +194,7 @@ def _call(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
     machine.end([s for s, _ in results])
 
 
-def _find(
-    machine: Machine, module: ir.Module, function: ir.Function, state: State
-) -> tuple[Value | None, State]:
+def _find(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> tuple[Value | None, State]:
     frame = Frame(Ref(("module", module.name)), module.name)
     site = Site(module.name, function.ordinal)
     parts = function.qualname.split(".")
@@ -419,5 +415,3 @@ def _described(process: Process) -> Iterable[str]:
         yield f"  process group: {process.group.backend}"
     for name, _ in process.environment:
         yield f"  {name} is set by the program"
-
-

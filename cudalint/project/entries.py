@@ -23,9 +23,9 @@ def candidates(program: FileProgram) -> list[str]:
     launching = {n for n, s in program.sources.items() if may_launch(s.data)}
     result: list[str] = []
     for name in sorted(program.sources):
-        if name in launching or (_is_main(program, name) and program.reach(name) & launching):
-            if program.reaches_gpu(name):
-                result.append(name)
+        leads = name in launching or (_is_main(program, name) and program.reach(name) & launching)
+        if leads and program.reaches_gpu(name):
+            result.append(name)
     return result
 
 
@@ -55,7 +55,9 @@ def _process_classes(module: ir.Module) -> frozenset[str]:
     """The classes of a module that derive from a process: making one is how they are launched."""
     names: set[str] = set()
     for statement in module.body:
-        if isinstance(statement, ir.ClassDef) and any(_last_name(a.value) in _LAUNCHERS | names for a in statement.bases):
+        if isinstance(statement, ir.ClassDef) and any(
+            _last_name(a.value) in _LAUNCHERS | names for a in statement.bases
+        ):
             names.add(statement.name)
     return frozenset(names)
 

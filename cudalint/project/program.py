@@ -207,7 +207,7 @@ def _bound(body: Iterable[ir.Stmt]) -> set[str]:
                     names.add(function.name)
                 stack.extend((s, False) for s in function.body)
                 continue
-            case ir.ClassDef(name=name, body=inner):
+            case ir.ClassDef(name=name):
                 if top:
                     names.add(name)
                 continue

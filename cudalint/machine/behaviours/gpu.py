@@ -26,7 +26,6 @@ from cudalint.machine.values import (
     Value,
     const,
     only,
-    union,
     unknown,
 )
 
@@ -772,9 +771,9 @@ def set_device(machine: Machine, call: Call) -> Results:
         return []
     process = state.process
     early = process.allocated
-    if process.rank is not None and early is not None and process.device() is None and not process.in_thread:
-        if index != 0:
-            _early_allocation(machine, call, state, early)
+    first = process.device() is None and not process.in_thread
+    if process.rank is not None and early is not None and first and index != 0:
+        _early_allocation(machine, call, state, early)
     if isinstance(index, Rank) and index.kind == "global" and process.local_rank_at_hand:
         machine.emit(_rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device"))
     where = machine.chain(state, call.site, f"{label(call)} selects the device")
@@ -840,7 +839,9 @@ def device_enter(machine: Machine, call: Call) -> Results:
         return []
     if isinstance(found, Thing) and isinstance(call.receiver, Ref):
         before = after.process.device()
-        memo: Value = NONE if before is None else ((before.index,) if isinstance(before.index, Rank) else const(before.index))
+        memo: Value = (
+            NONE if before is None else ((before.index,) if isinstance(before.index, Rank) else const(before.index))
+        )
         after.put(call.receiver, replace(found, fields={**found.fields, "<before>": memo}))
     where = machine.chain(after, call.site, f"{label(call)} selects the device")
     after.process = after.process.with_device(Selected(index, False, where))
@@ -949,9 +950,7 @@ def visible(machine: Machine, call: Call) -> Results:
     return [(after, NONE)]
 
 
-def tensor_attribute(
-    machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site
-) -> Results:
+def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:
     """``tensor.name``: metadata is free, the rest are methods that read data."""
     if name == "device":
         return [(state, (tensor.device,))]
@@ -966,9 +965,7 @@ def tensor_attribute(
     return [(state, (Bound(Lib(f"{tensor.type}.{name}"), tensor),))]
 
 
-def tensor_data(
-    machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site
-) -> Results:
+def tensor_data(machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site) -> Results:
     """An operation that reads a tensor's data and gives one beside it."""
     after = read(machine, tensor, state, frame, site, what)
     return [] if after is None else [(after, (tensor,))]
@@ -987,5 +984,3 @@ def tensors_in(machine: Machine, values: list[Value], state: State) -> list[Atom
 def hop(machine: Machine, state: State, site: Site, message: str) -> tuple[Hop, ...]:
     """One step, with the calls that lead to it."""
     return machine.chain(state, site, message).hops()
-
-

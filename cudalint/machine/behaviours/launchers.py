@@ -12,7 +12,7 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Generator, Instance, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import Method, State, merge
+from cudalint.machine.state import Launch, Method, State, merge
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     EACH,
@@ -111,7 +111,9 @@ def _by_spawn(state: State) -> bool:
     return launch is not None and launch.method in ("spawn", "forkserver")
 
 
-def _imported_again(machine: Machine, call: Call, state: State, what: str, how: str, anchor: Site | None = None) -> None:
+def _imported_again(
+    machine: Machine, call: Call, state: State, what: str, how: str, anchor: Site | None = None
+) -> None:
     if not machine.uses_gpu:
         return
     launch = state.process.launch
@@ -119,7 +121,7 @@ def _imported_again(machine: Machine, call: Call, state: State, what: str, how: 
         Outcome(
             kind=Kind.IMPORTED_AGAIN,
             anchor=anchor or call.site,
-            how="hang" if launch is not None and launch.family == "pool" else how,
+            how=_again(launch, how),
             certain=launch is None or launch.certain,
             assumed=machine.assumed,
             launch=() if launch is None else launch.chain.hops(),
@@ -130,6 +132,13 @@ def _imported_again(machine: Machine, call: Call, state: State, what: str, how: 
             in_test=machine.in_test,
         )
     )
+
+
+def _again(launch: Launch | None, how: str) -> str:
+    """How a child that dies while importing main shows: a pool restarts it for ever, a spawn reports it."""
+    if launch is None:
+        return how
+    return {"pool": "hang", "spawn": "crash", "process": "child-death"}.get(launch.family, how)
 
 
 def _bootstrapping(machine: Machine, call: Call, what: str, anchor: Site | None = None) -> bool:
@@ -367,7 +376,12 @@ def _pool_run(
         many=thing.fields.get("<many>") == TRUE and not _single_task(call, machine, state),
         reused=reused,
         daemon=family == "pool",
-        failures={"body": "crash", "unpickle": "hang" if family == "pool" else "crash", "initializer": "hang" if family == "pool" else "crash", **failures(call)},
+        failures={
+            "body": "crash",
+            "unpickle": "hang" if family == "pool" else "crash",
+            "initializer": "hang" if family == "pool" else "crash",
+            **failures(call),
+        },
         library=library,
         initializer=_initializer_of(machine, thing, parent or state),
         initializer_anchor=thing.site,
@@ -431,9 +445,7 @@ def _parent_of_pool(machine: Machine, call: Call, thing: Thing, family: str) -> 
     return None
 
 
-def _pool_results(
-    machine: Machine, call: Call, state: State, family: str, name: str, ended: list[Ended]
-) -> Results:
+def _pool_results(machine: Machine, call: Call, state: State, family: str, name: str, ended: list[Ended]) -> Results:
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     values = [v for e in ended for _, v in e.children]
@@ -446,7 +458,9 @@ def _pool_results(
         return [(state, (state.new(("future", call.site), Thing("cudalint.future", fields, call.site)),))]
     made = state.new(("results", call.site), Sequence("list", None, element))
     if name.endswith("_async"):
-        return [(state, (state.new(("future", call.site), Thing("cudalint.future", {"<result>": (made,)}, call.site)),))]
+        return [
+            (state, (state.new(("future", call.site), Thing("cudalint.future", {"<result>": (made,)}, call.site)),))
+        ]
     return [(state, (made,))]
 
 
@@ -535,7 +549,9 @@ def process(machine: Machine, call: Call) -> Results:
         state.put(call.receiver, replace(found, attributes={**fields, **found.attributes}))
         return [(state, NONE)]
     origin = machine.chain(state, call.site, "makes the process")
-    ref = state.new(("process", call.site), Thing(call.text("type", "multiprocessing.Process"), fields, call.site, origin))
+    ref = state.new(
+        ("process", call.site), Thing(call.text("type", "multiprocessing.Process"), fields, call.site, origin)
+    )
     return [(state, (ref,))]
 
 
@@ -570,8 +586,7 @@ def process_start(machine: Machine, call: Call) -> Results:
         label=_process_label(machine, state, fields),
     )
     ended = [
-        workers.start(machine, state, call.frame, start, way)
-        for way in workers.ways(machine, state, library, context)
+        workers.start(machine, state, call.frame, start, way) for way in workers.ways(machine, state, library, context)
     ]
     _queue_users(machine, state, start, inherited, ended)
     if any(e.failed is not None and e.failed.how == "crash" and e.failed.certain for e in ended):
@@ -668,7 +683,9 @@ def spawn(machine: Machine, call: Call) -> Results:
         rank="local",
         label="rank",
     )
-    ended = [workers.start(machine, state, call.frame, start, Way(m, len(methods) == 1, explicit=True)) for m in methods]
+    ended = [
+        workers.start(machine, state, call.frame, start, Way(m, len(methods) == 1, explicit=True)) for m in methods
+    ]
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     return [(state, unknown("spawned", call.site))]
@@ -759,7 +776,9 @@ def parallel_backend(machine: Machine, call: Call) -> Results:
     fields["<jobs before>"] = state.process.joblib_jobs or NONE
     jobs = call.get("n_jobs") or ()
     state.process = replace(
-        state.process, joblib_backend=backend or state.process.joblib_backend, joblib_jobs=jobs or state.process.joblib_jobs
+        state.process,
+        joblib_backend=backend or state.process.joblib_backend,
+        joblib_jobs=jobs or state.process.joblib_jobs,
     )
     return [(state, (state.new(("config", call.site), Thing("joblib.parallel_config", fields, call.site)),))]
 
@@ -918,9 +937,7 @@ def thread_start(machine: Machine, call: Call) -> Results:
     return _threaded(machine, call, found.site, function, given, named, None)
 
 
-def _in_thread(
-    machine: Machine, call: Call, function: Value, args: list[Value], kwargs: dict[str, Value]
-) -> Results:
+def _in_thread(machine: Machine, call: Call, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Results:
     thing = _thing(call)
     initializer = None if thing is None else _initializer_of(machine, thing, call.state)
     results = _threaded(machine, call, call.site, function, args, kwargs, initializer)
@@ -1009,7 +1026,9 @@ def put(machine: Machine, call: Call) -> Results:
     found = [c for c in carried(value, state, False) if c.what not in ("lock", "unpicklable")]
     bad = [c for c in carried(value, state, False) if c.what == "unpicklable"]
     for one in bad:
-        machine.emit(replace(_put_outcome(machine, call, state, Kind.UNPICKLABLE_CUDA, one.origin), how="child-death"))
+        # A pipe pickles in the caller, a queue in its feeder thread.
+        how = "crash" if call.path.endswith(".send") else "child-death"
+        machine.emit(replace(_put_outcome(machine, call, state, Kind.UNPICKLABLE_CUDA, one.origin), how=how))
     if not found:
         return [(state, NONE)]
     process = state.process
@@ -1185,3 +1204,73 @@ def fresh_process(machine: Machine, call: Call) -> Results:
     """``subprocess.run`` and its like: a fresh program, which reads the environment as it is now."""
     workers.visible_for_children(machine, call.state)
     return [(call.state, unknown("subprocess", call.site))]
+
+
+# -- servers that fork before they work -----------------------------------------------------------------------------
+
+
+def celery_app(machine: Machine, call: Call) -> Results:
+    """``Celery(...)``: gathers its tasks."""
+    return [(call.state, (call.state.new(("celery", call.site), Thing("celery.Celery", {}, call.site)),))]
+
+
+def celery_task(machine: Machine, call: Call) -> Results:
+    """``@app.task``: the function is run by workers later."""
+    thing = _thing(call)
+    function = call.args[0] if call.args else ()
+    if thing is None or not isinstance(call.receiver, Ref):
+        return [(call.state, function or unknown("task", call.site))]
+    if not function:
+        return [(call.state, (Bound(Lib("celery.Celery.task"), call.receiver),))]
+    tasks = union([thing.fields.get("<tasks>", ()), function])
+    call.state.put(call.receiver, replace(thing, fields={**thing.fields, "<tasks>": tasks}))
+    return [(call.state, function)]
+
+
+def celery_worker(machine: Machine, call: Call) -> Results:
+    """``app.worker_main(argv)``: the prefork pool forks this process, as it is, for its workers."""
+    state = call.state
+    thing = _thing(call)
+    options = [s for v in machine.elements(call.args[0], state) for s in strings(v)] if call.args else []
+    pool = next((o.partition("=")[2] for o in options if o.startswith("--pool=")), "prefork")
+    if "-P" in options and options.index("-P") + 1 < len(options):
+        pool = options[options.index("-P") + 1]
+    if thing is None or pool != "prefork":
+        return [(state, NONE)]
+    for function in thing.fields.get("<tasks>", ()):
+        _prefork(machine, call, state, task((function,), [unknown("argument", call.site)]), "Celery.worker_main")
+    return [(state, NONE)]
+
+
+def gunicorn_run(machine: Machine, call: Call) -> Results:
+    """``Application().run()``: with preload_app the application is made before the workers fork."""
+    state = call.state
+    ref = call.receiver
+    found = state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Instance):
+        return [(state, NONE)]
+    load = machine.user_method(found, "load", state)
+    module = machine.program.module(call.frame.module)
+    if load is None or module is None or "preload_app" not in module.words:
+        return [(state, NONE)]
+    for after, app in machine.call_value((Bound(load, ref),), [], {}, state, call.frame, call.site):
+        request: list[Value] = [unknown("environ", call.site), unknown("start_response", call.site)]
+        _prefork(machine, call, after, task(app, request), "gunicorn")
+    return [(state, NONE)]
+
+
+def _prefork(machine: Machine, call: Call, state: State, work: Task, name: str) -> None:
+    start = Start(
+        launcher=name,
+        family="fork-launcher",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, f"{name} forks its workers"),
+        many=True,
+        reused=True,
+        daemon=False,
+        failures={"body": "crash"},
+        tasks=(work,),
+        label="server worker",
+        shares=False,
+    )
+    workers.start(machine, state, call.frame, start, Way("fork", True, explicit=True))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import operators
 from cudalint.machine.behaviours import gpu, workers
-from cudalint.machine.behaviours.launchers import _daemon_child, library_of
-from cudalint.machine.behaviours.workers import Ended, Start, Way, constant_bool, task
+from cudalint.machine.behaviours.launchers import _daemon_child
+from cudalint.machine.behaviours.workers import Ended, Start, constant_bool
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import State, merge
-from cudalint.machine.trace import Chain, Site
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     EACH,
-    FALSE,
     NONE,
     TRUE,
     Atom,
@@ -27,11 +25,8 @@ from cudalint.machine.values import (
     Ref,
     Task,
     Tensor,
-    Unknown,
     Value,
     const,
-    constant,
-    only,
     union,
     unknown,
 )
@@ -80,14 +75,24 @@ def loader_iter(machine: Machine, call: Call) -> Results:
         if _default_device(machine, call, state, fields, found.site):
             return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
         after = gpu.touch(
-            machine, state, call.frame, call.site, "torch", "init", "the loader's seed on the default device", Dev("cuda"), True
+            machine,
+            state,
+            call.frame,
+            call.site,
+            "torch",
+            "init",
+            "the loader's seed on the default device",
+            Dev("cuda"),
+            True,
         )
         if after is None:
             return []
         state = after
     pin = constant_bool(fields.get("<pin_memory>"), False)
     if pin is True:
-        after = gpu.touch(machine, state, call.frame, call.site, "torch", "query", "iterating a DataLoader with pin_memory=True")
+        after = gpu.touch(
+            machine, state, call.frame, call.site, "torch", "query", "iterating a DataLoader with pin_memory=True"
+        )
         if after is None:
             return []
         state = after
@@ -197,6 +202,7 @@ def _with_workers(
         tasks=(Task((Lib("cudalint.loader_worker"),), ((ref,),), ()),),
         inherited=(fields.get("dataset", NONE), fields.get("<collate_fn>", NONE), fields.get("<worker_init_fn>", NONE)),
         label="loader worker",
+        count=workers.number_of(number),
     )
     ended: list[Ended] = []
     for way in workers.ways(machine, state, "multiprocessing", context):
@@ -204,9 +210,8 @@ def _with_workers(
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     batch = _arrived(machine, call, state, ended)
-    if pin is True and gpu.tensors_in(machine, [batch], state):
-        if _pins_gpu(machine, call, state, batch, anchor):
-            return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    if pin is True and gpu.tensors_in(machine, [batch], state) and _pins_gpu(machine, call, state, batch, anchor):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     if persistent is True:
         machine._set_on_object(ref, "<started>", batch, state, weak=False)
     return [(state, _batches(state, call.site, batch))]
@@ -220,7 +225,15 @@ def _arrived(machine: Machine, call: Call, state: State, ended: list[Ended]) -> 
             tensors = [a for a in gpu.tensors_in(machine, [value], child) if isinstance(a, Tensor)]
             for tensor in tensors:
                 gpu.touch(
-                    machine, state, call.frame, call.site, "torch", "init", "receiving a batch on the GPU", tensor.device, True
+                    machine,
+                    state,
+                    call.frame,
+                    call.site,
+                    "torch",
+                    "init",
+                    "receiving a batch on the GPU",
+                    tensor.device,
+                    True,
                 )
                 atoms.append((replace(tensor, owner=state.process.identity),))
     return union(atoms) or unknown("batch", call.site, state.process.identity)
@@ -267,7 +280,9 @@ def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, s
         return []
     default = after.process.default_device
     if default is not None and default.is_gpu and _has_number(machine, sample, after):
-        after = gpu.touch(machine, after, frame, site, "torch", "init", "default_collate on the default device", default, True)
+        after = gpu.touch(
+            machine, after, frame, site, "torch", "init", "default_collate on the default device", default, True
+        )
         if after is None:
             return []
     return [(after, sample)]
@@ -395,5 +410,3 @@ def compose_call(machine: Machine, call: Call) -> Results:
 def apply_transform(machine: Machine, call: Call) -> Results:
     """``transforms.Lambda(f)``: f itself."""
     return [(call.state, call.args[0] if call.args else unknown("transform", call.site))]
-
-

@@ -235,9 +235,7 @@ def map_(machine: Machine, call: Call) -> Results:
         for value in rounds:
             following: list[State] = []
             for current in states:
-                for after, made in machine.call_value(
-                    call.args[0], [value], {}, current, call.frame, call.site
-                ):
+                for after, made in machine.call_value(call.args[0], [value], {}, current, call.frame, call.site):
                     produced.append(made)
                     following.append(after)
             states = following or states

@@ -22,7 +22,6 @@ from cudalint.machine.values import (
     Ref,
     Tensor,
     Value,
-    constant,
     only,
     strings,
     unknown,
@@ -34,10 +33,7 @@ def init(machine: Machine, call: Call) -> Results:
     state = call.state
     backend = call.get("backend")
     names = strings(backend) if backend is not None and backend != NONE else []
-    if backend is not None and backend != NONE and not names:
-        name = "?"
-    else:
-        name = names[0].lower() if names else "default"
+    name = "?" if backend is not None and backend != NONE and not names else names[0].lower() if names else "default"
     if _rendezvous_missing(machine, call, state):
         _emit(machine, call, state, Kind.RENDEZVOUS_NOT_SET, call.site, "crash")
     given = call.get("device_id")
@@ -67,7 +63,14 @@ def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
 
 
 def _emit(
-    machine: Machine, call: Call, state: State, kind: Kind, anchor: Site, how: str, subject: str = "", certain: bool = True
+    machine: Machine,
+    call: Call,
+    state: State,
+    kind: Kind,
+    anchor: Site,
+    how: str,
+    subject: str = "",
+    certain: bool = True,
 ) -> None:
     process = state.process
     launch = process.launch
@@ -143,7 +146,7 @@ def object_collective(machine: Machine, call: Call) -> Results:
     group = state.process.group
     if group is None or not _uses_nccl(group):
         return [(state, unknown("collective", call.site))]
-    if group.backend == "default" and "default" == group.backend and call.get("device") is None:
+    if group.backend == "default" and group.backend == "default" and call.get("device") is None:
         pass
     index = gpu.current_index(state.process, None)
     if state.process.device() is None and group.device_id is not None:
@@ -169,7 +172,12 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
     chosen = process.device()
     if chosen is not None and chosen.maybe:
         return [(state, unknown("collective", call.site))]
-    if group.alone or not isinstance(index, int) or not _several_ranks(process.launch) or _visible_per_rank(process.environ(gpu.VISIBLE)):
+    if (
+        group.alone
+        or not isinstance(index, int)
+        or not _several_ranks(process.launch)
+        or _visible_per_rank(process.environ(gpu.VISIBLE))
+    ):
         return [(state, unknown("collective", call.site))]
     later = _selects_later(machine, call)
     if chosen is None:
@@ -238,8 +246,6 @@ def is_initialized(machine: Machine, call: Call) -> Results:
     if call.state.process.unseen:
         return [(call.state, unknown("group", call.state.process.identity))]
     return [(call.state, (Const(call.state.process.group is not None),))]
-
-
 
 
 def ends(machine: Machine, state: State) -> None:

@@ -123,9 +123,7 @@ class Ended:
     children: list[tuple[State, Value]]
 
 
-def start(
-    machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None
-) -> Ended:
+def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
     """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
     machine.launched.add(start.anchor)
     launch = _launch(start, way, "unpickle", start.anchor)
@@ -138,7 +136,11 @@ def start(
     blocked = _crossing(machine, state, start, way, launch, parent or state)
     if blocked is not None:
         return Ended(blocked, [])
-    children = boot(machine, parent or state, frame, start, way, launch) if fresh else [fork(machine, parent or state, start, launch)]
+    children = (
+        boot(machine, parent or state, frame, start, way, launch)
+        if fresh
+        else [fork(machine, parent or state, start, launch)]
+    )
     done: list[tuple[State, Value]] = []
     for child in children:
         inner = Frame(Ref(("module", machine.main)), machine.main)
@@ -169,9 +171,7 @@ def visible_for_children(machine: Machine, state: State) -> None:
     """A variable that was set too late for this process was set for the fresh ones it starts."""
     late = set(state.process.late_visible)
     if late:
-        machine.outcomes = [
-            o for o in machine.outcomes if o.kind is not Kind.VISIBLE_TOO_LATE or o.anchor not in late
-        ]
+        machine.outcomes = [o for o in machine.outcomes if o.kind is not Kind.VISIBLE_TOO_LATE or o.anchor not in late]
         state.process = replace(state.process, late_visible=())
 
 
@@ -252,7 +252,7 @@ def _producer_ends(machine: Machine, child: State, start: Start) -> None:
             Outcome(
                 kind=Kind.PRODUCER_ENDS if ends else Kind.CUDA_ACROSS,
                 anchor=site,
-                how="child-death" if ends and how == "put" else "cost",
+                how="crash" if ends and how == "put" else "cost",
                 certain=True,
                 assumed=machine.assumed,
                 launch=() if launch is None else launch.chain.hops(),
@@ -405,7 +405,11 @@ def _server_poison(machine: Machine, parent: State) -> Chain | None:
         state.stack = machine.chain(parent, site, f"the fork server imports {name}")
         frame = Frame(Ref(("module", machine.main)), machine.main)
         module = machine.program.module(name)
-        after = machine.run_module(module, name, state, frame) if module is not None else machine.imported(name, state, frame, site)
+        after = (
+            machine.run_module(module, name, state, frame)
+            if module is not None
+            else machine.imported(name, state, frame, site)
+        )
         for current in after:
             if current.process.driver is not None:
                 return current.process.driver
@@ -558,9 +562,7 @@ def _crowd(machine: Machine, state: State, start: Start, way: Way, children: lis
 def _parent_took_all(state: State, child: State) -> bool:
     """A TensorFlow parent without memory growth leaves nothing for its children."""
     parent = state.process
-    return (
-        parent.is_initialised("tensorflow") and parent.growth is None and child.process.is_initialised("tensorflow")
-    )
+    return parent.is_initialised("tensorflow") and parent.growth is None and child.process.is_initialised("tensorflow")
 
 
 def _memory(start: Start, way: Way, child: Process) -> str | None:
@@ -569,9 +571,8 @@ def _memory(start: Start, way: Way, child: Process) -> str | None:
         if start.count is not None and start.count < 4:
             return "cost"
         return "hang" if way.method == "fork" and start.family == "pool" else "crash"
-    if child.is_initialised("jax") and not _preallocation_off(child):
-        if start.count is None or start.count >= 8:
-            return "crash"
+    if child.is_initialised("jax") and not _preallocation_off(child) and (start.count is None or start.count >= 8):
+        return "crash"
     return None
 
 
@@ -593,9 +594,7 @@ def _same_for_all(visible: Value) -> bool:
     return not visible or isinstance(only(visible), Const)
 
 
-def _shared_outcome(
-    machine: Machine, state: State, start: Start, way: Way, child: State, memory: str | None
-) -> None:
+def _shared_outcome(machine: Machine, state: State, start: Start, way: Way, child: State, memory: str | None) -> None:
     witness = child.process.driver
     framework = next(iter(dict(child.process.initialised)), "torch")
     cause = dict(state.process.initialised).get("tensorflow") if memory is not None else None
