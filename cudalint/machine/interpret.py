@@ -1347,6 +1347,8 @@ class Machine:
             atom = stack.pop(0)
             if isinstance(atom, Lib):
                 result.append(atom.path)
+            elif isinstance(atom, Bound) and isinstance(atom.function, Lib):
+                result.append(self.library.canonical(atom.function.path))
             elif isinstance(atom, Ref) and isinstance(found := state.get(atom), Class):
                 result.append(found)
                 stack = [a for base in found.bases for a in base] + stack

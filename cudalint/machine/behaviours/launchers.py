@@ -9,7 +9,7 @@ from cudalint.machine.behaviours import gpu, workers
 from cudalint.machine.behaviours.crossing import carried, reachable
 from cudalint.machine.behaviours.workers import Ended, Start, Way, arguments, count_of, failures, task
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Generator, Instance, Sequence, Thing
+from cudalint.machine.heap import Class, Generator, Instance, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Launch, Method, State, merge
@@ -567,6 +567,8 @@ def process_start(machine: Machine, call: Call) -> Results:
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     library = (strings(fields.get("<library>", ())) or ["multiprocessing"])[0]
     context = fields.get("<context>", NONE)
+    if context == NONE and isinstance(found, Instance):
+        context = _class_context(found.cls, state)
     if context == NONE:
         workers.fix_default(machine, state, library, call.site, "Process.start()")
     work, inherited = _process_work(machine, state, ref, found, fields)
@@ -592,6 +594,20 @@ def process_start(machine: Machine, call: Call) -> Results:
     if any(e.failed is not None and e.failed.how == "crash" and e.failed.certain for e in ended):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "PicklingError")))
     return [(state, NONE)]
+
+
+def _class_context(cls: Ref, state: State) -> Value:
+    """The context that a class took its ``Process`` base from: ``class W(ctx.Process)``."""
+    stack = [cls]
+    while stack:
+        found = state.get(stack.pop())
+        for base in found.bases if isinstance(found, Class) else ():
+            for atom in base:
+                if isinstance(atom, Bound):
+                    return (atom.receiver,)
+                if isinstance(atom, Ref):
+                    stack.append(atom)
+    return NONE
 
 
 def _process_label(machine: Machine, state: State, fields: dict[str, Value]) -> str:

@@ -555,7 +555,7 @@ def _crowd(machine: Machine, state: State, start: Start, way: Way, children: lis
             if start.family in ("process", "fork", "spawn"):
                 state.process = replace(state.process, crowd=tuple(sorted(crowd.items(), key=repr)))
             if count > 1:
-                _shared_outcome(machine, state, start, way, child, _memory(start, way, child.process))
+                _shared_outcome(machine, state, start, way, child, _memory(start, way, child.process, count))
                 return
 
 
@@ -565,13 +565,14 @@ def _parent_took_all(state: State, child: State) -> bool:
     return parent.is_initialised("tensorflow") and parent.growth is None and child.process.is_initialised("tensorflow")
 
 
-def _memory(start: Start, way: Way, child: Process) -> str | None:
+def _memory(start: Start, way: Way, child: Process, seen: int) -> str | None:
     """How workers that each reserve GPU memory end: None where they only cost a context."""
+    known = seen if start.family in ("process", "fork") else start.count
     if child.is_initialised("tensorflow") and child.growth is None and not _grows(child, "TF_FORCE_GPU_ALLOW_GROWTH"):
-        if start.count is not None and start.count < 4:
+        if known is not None and known < 4:
             return "cost"
         return "hang" if way.method == "fork" and start.family == "pool" else "crash"
-    if child.is_initialised("jax") and not _preallocation_off(child) and (start.count is None or start.count >= 8):
+    if child.is_initialised("jax") and not _preallocation_off(child) and (known is None or known >= 8):
         return "crash"
     return None
 

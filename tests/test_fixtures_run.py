@@ -1,0 +1,14 @@
+"""Every fixture ends under paper CUDA as its header says, latent ones fail with their trigger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fixture_markers import ROOT, programs
+from paper.run import check
+
+
+@pytest.mark.parametrize("path", programs(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_program_ends_as_its_header_says(path: Path) -> None:
+    assert check(path) == []
