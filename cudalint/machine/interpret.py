@@ -186,7 +186,7 @@ class Machine:
         """Run one statement."""
         # A step costs what copying and comparing the path's own objects costs.
         self._steps += 1 + len(state.heap) // 100
-        most = MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
+        most = MOST_ASSUMED_STEPS if self.assumed or self.in_test else MOST_STEPS
         if self._steps > most:
             self.cut = self.cut or f"more than {most} steps"
             return [state]

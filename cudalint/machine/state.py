@@ -111,6 +111,7 @@ class Process:
     crowd: tuple[tuple[Hashable, int], ...] = ()
     growth: Chain | None = None
     doomed: bool = False
+    misread: bool = False
     in_thread: bool = False
     rank: str | None = None
     allocated: Chain | None = None
@@ -292,6 +293,7 @@ def join_process(a: Process, b: Process) -> Process:
         group=a.group or b.group,
         allocated=shorter(a.allocated, b.allocated),
         doomed=a.doomed and b.doomed,
+        misread=a.misread and b.misread,
         unseen=a.unseen or b.unseen,
     )
 

@@ -137,10 +137,13 @@ def _run_module(files: FileProgram, library: Library, options: Options, name: st
         yield main
         entered |= main.entered
     if is_test_module(path):
+        fresh: State | None = None
         for function in tests(module):
             machine = _machine(files, library, options, name)
             machine.in_test = True
-            _run_function(machine, module, function, assumed=False)
+            if fresh is None:
+                fresh = _imported(machine, module, assumed=False)
+            _call(machine, module, function, fresh.clone())
             entered |= machine.entered
             yield machine
     if alone:

@@ -207,7 +207,7 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
     process = state.process
     if owner is None or owner == process.identity or not process.forked or process.launch is None:
         return state
-    if process.identity[: len(owner)] != owner:
+    if process.identity[: len(owner)] != owner or process.misread:
         return state
     launch = process.launch
     kinds = {"loader": Kind.INHERITED_IN_LOADER, "fork-launcher": Kind.FORK_LAUNCHER}
@@ -231,7 +231,7 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
         frame.raises.append((state, Raised(outcome, ("RuntimeError", "AcceleratorError"))))
         return None
     machine.emit(outcome)
-    state.process = replace(process, doomed=True)
+    state.process = replace(process, doomed=True, misread=True)
     return state
 
 
