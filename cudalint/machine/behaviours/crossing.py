@@ -49,7 +49,7 @@ def carried(value: Value, state: State, by_value: bool) -> Iterator[Carried]:
             continue
         notes = {found.what for atom in current if (found := _noteworthy(atom, state, certain)) is not None}
         alike = len(notes) == 1 and all(_noteworthy(atom, state, certain) is not None for atom in current)
-        sure = certain and (len(current) == 1 or alike)
+        sure = certain and (len(current) == 1 or alike or _all_carry(current, state, by_value, depth))
         for atom in current:
             found = _noteworthy(atom, state, sure)
             if found is not None:
@@ -60,6 +60,13 @@ def carried(value: Value, state: State, by_value: bool) -> Iterator[Carried]:
                     continue
                 seen.add(key)
             stack.extend((v, sure, depth + 1) for v in _inside(atom, state, by_value))
+
+
+def _all_carry(value: Value, state: State, by_value: bool, depth: int) -> bool:
+    """Whether each alternative holds something noteworthy for certain: then so does the value."""
+    if depth > 2:
+        return False
+    return all(any(c.certain for c in carried((atom,), state, by_value)) for atom in value)
 
 
 def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:

@@ -646,7 +646,7 @@ def module(machine: Machine, call: Call) -> Results:
     after = touch(machine, state, call.frame, call.site, "torch", "init", label(call), gpu, context=True)
     if after is None:
         return []
-    place(ref, new_tensor(machine, call, after, gpu), after)
+    place(ref, new_tensor(machine, call, after, gpu, "torch.Tensor"), after)
     return [(after, (ref,))]
 
 
