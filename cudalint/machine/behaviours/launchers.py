@@ -271,7 +271,7 @@ def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Va
             initializer_anchor=call.site,
             inherited=(fields["<initializer>"], fields["<initargs>"]),
             label="pool worker",
-            shares=True,
+            count=workers.number_of(fields["<count>"]),
         )
         ended.append(workers.start(machine, state, call.frame, start, way))
     return ended

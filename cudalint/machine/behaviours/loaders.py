@@ -285,6 +285,9 @@ def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, s
         )
         if after is None:
             return []
+        device = Dev("cuda", gpu.current_index(after.process, default))
+        origin = machine.chain(after, site, "default_collate makes a batch on the default device")
+        return [(after, (Tensor("torch", device, after.process.identity, origin),))]
     return [(after, sample)]
 
 

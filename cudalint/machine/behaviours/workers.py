@@ -554,7 +554,7 @@ def _crowd(machine: Machine, state: State, start: Start, way: Way, children: lis
             crowd = dict(state.process.crowd)
             count = crowd.get(key, 0) + (2 if start.many else 1)
             crowd[key] = count
-            if start.family in ("process", "fork", "spawn"):
+            if start.family in ("process", "fork"):
                 state.process = replace(state.process, crowd=tuple(sorted(crowd.items(), key=repr)))
             if count > 1:
                 _shared_outcome(machine, state, start, way, child, _memory(start, way, child.process, count))
