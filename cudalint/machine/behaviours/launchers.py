@@ -365,6 +365,7 @@ def _pool_run(
     parent = _parent_of_pool(machine, call, thing, family)
     work = task(function, args, kwargs)
     single = name in ("submit", "apply", "apply_async")
+    several = thing.fields.get("<many>") == TRUE
     reused = thing.fields.get("<reused>", TRUE) == TRUE
     earlier = _earlier_tasks(call, state, work) if single and reused else ()
     chain = machine.chain(state, call.site, f".{name}() hands work to the workers")
@@ -373,7 +374,7 @@ def _pool_run(
         family=family,
         anchor=call.site,
         chain=chain,
-        many=thing.fields.get("<many>") == TRUE and not _single_task(call, machine, state),
+        many=several and not single and not _single_task(call, machine, state),
         reused=reused,
         daemon=family == "pool",
         failures={
@@ -391,6 +392,7 @@ def _pool_run(
         inherited=(thing.fields.get("<initargs>", NONE),),
         label="pool worker" if family == "pool" else "worker",
         shares="<crowded>" not in thing.fields,
+        adds_up=single and several,
         count=workers.number_of(thing.fields.get("<count>")),
     )
     ended: list[Ended] = []

@@ -89,7 +89,8 @@ class Start:
     """One launch: who starts what, how, and what its failures look like.
 
     ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
-    travel; ``inherited`` ones travel only where the child does not fork.
+    travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call
+    brings one more worker, as each submitted task may.
     """
 
     launcher: str
@@ -113,6 +114,7 @@ class Start:
     label: str = "worker"
     count: int | None = None
     rounds: int = 2
+    adds_up: bool = False
 
 
 @dataclass(slots=True)
@@ -289,6 +291,9 @@ def _stages(
         for j, task in enumerate(tasks):
             for current, _ in states:
                 current.second_round = i > 0 or j > 0
+                if start.adds_up and j > 0:
+                    # What the earlier task opened was counted when it was submitted.
+                    current.process = replace(current.process, contexts=frozenset())
             states = _perform(machine, states, frame, task, start, way)
     return states
 
@@ -554,7 +559,7 @@ def _crowd(machine: Machine, state: State, start: Start, way: Way, children: lis
             crowd = dict(state.process.crowd)
             count = crowd.get(key, 0) + (2 if start.many else 1)
             crowd[key] = count
-            if start.family in ("process", "fork"):
+            if start.adds_up or start.family in ("process", "fork"):
                 state.process = replace(state.process, crowd=tuple(sorted(crowd.items(), key=repr)))
             if count > 1:
                 _shared_outcome(machine, state, start, way, child, _memory(start, way, child.process, count))
