@@ -99,7 +99,6 @@ class Process:
     poison: Chain | None = None
     poisoned_by: frozenset[str] = frozenset()
     initialised: tuple[tuple[str, Chain], ...] = ()
-    nvml_check: bool = False
     environment: tuple[tuple[str, Value], ...] = ()
     default_device: Dev | None = None
     default_where: Chain | None = None

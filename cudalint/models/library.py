@@ -128,10 +128,6 @@ class Library:
         """Whether a top-level name is a library whose own functions are modelled, even in its own source."""
         return name in self.owned
 
-    def is_framework(self, root: str) -> bool:
-        """Whether importing this makes a program one that may use a GPU."""
-        return root in self.frameworks
-
 
 def _add(library: Library, document: Mapping[str, object], source: str) -> None:
     validate(document, source)

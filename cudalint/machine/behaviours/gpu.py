@@ -10,7 +10,7 @@ from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Launch, Process, Selected, State
-from cudalint.machine.trace import Chain, Hop, Site
+from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     CPU,
     NONE,
@@ -32,15 +32,6 @@ from cudalint.machine.values import (
 FAILS = frozenset({"driver", "init", "use", "touch"})
 POISONS = frozenset({"query", "driver", "init", "use"})
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-
-_NAMES = {
-    "torch": "torch",
-    "cupy": "CuPy",
-    "numba": "numba.cuda",
-    "jax": "JAX",
-    "tensorflow": "TensorFlow",
-    "pycuda": "PyCUDA",
-}
 
 
 def touch(
@@ -203,7 +194,7 @@ def _child_outcome(machine: Machine, state: State, site: Site, launch: Launch, w
 
 def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site, what: str) -> State | None:
     """Use the data of a GPU value; None where that ends the path."""
-    owner, origin = _owner(machine, tensor, state)
+    owner, origin = _owner(tensor, state)
     process = state.process
     if owner is None or owner == process.identity or not process.forked or process.launch is None:
         return state
@@ -235,7 +226,7 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
     return state
 
 
-def _owner(machine: Machine, atom: Atom, state: State) -> tuple[tuple[str, ...] | None, Chain | None]:
+def _owner(atom: Atom, state: State) -> tuple[tuple[str, ...] | None, Chain | None]:
     match atom:
         case Tensor(device=device, owner=owner, origin=origin):
             return (owner, origin) if device.is_gpu else (None, None)
@@ -296,23 +287,10 @@ def gpu_atoms(value: Value, state: State) -> list[Atom]:
     """The alternatives of a value that live on a GPU."""
     result: list[Atom] = []
     for atom in value:
-        owner, _ = _gpu_owner(atom, state)
+        owner, _ = _owner(atom, state)
         if owner is not None:
             result.append(atom)
     return result
-
-
-def _gpu_owner(atom: Atom, state: State) -> tuple[tuple[str, ...] | None, Chain | None]:
-    match atom:
-        case Tensor(device=device, owner=owner, origin=origin) if device.is_gpu:
-            return owner, origin
-        case Ref():
-            found = placed_tensor(atom, state)
-            return (None, None) if found is None else (found.owner, found.origin)
-        case Unknown(sym=sym):
-            placed = state.placed.get(sym)
-            return (None, None) if placed is None else (placed.owner, placed.origin)
-    return None, None
 
 
 # -- behaviours -----------------------------------------------------------------------------------------
@@ -979,8 +957,3 @@ def tensors_in(machine: Machine, values: list[Value], state: State) -> list[Atom
         for inner in machine.elements(value, state):
             result.extend(gpu_atoms(inner, state))
     return result
-
-
-def hop(machine: Machine, state: State, site: Site, message: str) -> tuple[Hop, ...]:
-    """One step, with the calls that lead to it."""
-    return machine.chain(state, site, message).hops()

@@ -638,13 +638,9 @@ def _process_work(
 def process_join(machine: Machine, call: Call) -> Results:
     """``p.join()``: the child has ended; the GPU has room again."""
     state = call.state
-    if state.process.crowd and not _in_loop_over_many(call, state):
+    if state.process.crowd:
         state.process = replace(state.process, crowd=())
     return [(state, NONE)]
-
-
-def _in_loop_over_many(call: Call, state: State) -> bool:
-    return False
 
 
 def fork(machine: Machine, call: Call) -> Results:

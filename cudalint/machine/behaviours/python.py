@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.machine import operators
 from cudalint.machine.behaviours import gpu
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Sequence, Thing
+from cudalint.machine.heap import Closure, Generator, Instance, Mapping_, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import State
@@ -620,14 +620,6 @@ def unmodelled(
 def identity(machine: Machine, call: Call) -> Results:
     """``f(x)`` that is ``x``."""
     return [(call.state, call.args[0] if call.args else NONE)]
-
-
-def is_function(value: Value, state: State) -> bool:
-    """Whether a value is surely something to call."""
-    atom = only(value)
-    if isinstance(atom, Bound | Partial | Lib):
-        return True
-    return isinstance(atom, Ref) and isinstance(state.get(atom), Closure | Class)
 
 
 def each(machine: Machine, call: Call) -> Results:

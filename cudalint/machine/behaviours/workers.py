@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cudalint.ir.nodes import ParamKind
 from cudalint.machine.behaviours.crossing import Carried, Transfer, carried
 from cudalint.machine.frame import Call, Frame, Raised
 from cudalint.machine.heap import Closure, Scope, Thing
@@ -684,14 +682,6 @@ def raise_in_parent(machine: Machine, state: State, frame: Frame, ended: list[En
         frame.raises.append((state, Raised(None, ("RuntimeError",))))
         return True
     return any(o.how == "hang" for o in failed)
-
-
-def parameter_names(closure: Closure) -> list[str]:
-    """The positional parameters of a function."""
-    return [p.name for p in closure.function.params if p.kind is ParamKind.POSITIONAL]
-
-
-Runner = Callable[[State], list[State]]
 
 
 def constant_bool(value: Value | None, default: bool) -> bool | None:
