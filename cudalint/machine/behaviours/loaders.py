@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import gpu, workers
-from cudalint.machine.behaviours.launchers import _daemon_child
+from cudalint.machine.behaviours.refused import daemon_child
 from cudalint.machine.behaviours.workers import Ended, Start, constant_bool
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
@@ -180,7 +180,7 @@ def _with_workers(
     number: Value | None,
     pin: bool | None,
 ) -> Results:
-    if _daemon_child(machine, replace(call, state=state), "a DataLoader with workers", anchor):
+    if daemon_child(machine, replace(call, state=state), "a DataLoader with workers", anchor):
         return machine.fail(state, call.frame, Raised(None, ("AssertionError",)))
     persistent = constant_bool(fields.get("<persistent_workers>"), False)
     if persistent is True and "<started>" in fields:

@@ -126,7 +126,7 @@ class Ended:
 def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
     """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
     machine.launched.add(start.anchor)
-    launch = _launch(start, way, "unpickle", start.anchor)
+    launch = launch_of(start, way, "unpickle", start.anchor)
     fresh = way.method in FRESH
     if fresh:
         for anchor in _anchors(start):
@@ -202,7 +202,8 @@ def _anchors(start: Start) -> set[Site]:
     return {start.anchor} | ({start.initializer_anchor} if start.initializer_anchor is not None else set())
 
 
-def _launch(start: Start, way: Way, stage: str, anchor: Site) -> Launch:
+def launch_of(start: Start, way: Way, stage: str, anchor: Site) -> Launch:
+    """What the outcomes of a worker need to know of its launch."""
     return Launch(
         launcher=start.launcher,
         family=start.family,
@@ -276,16 +277,16 @@ def _stages(
     child = states[0][0]
     if initializer is not None:
         anchor = start.initializer_anchor or start.anchor
-        child.process = replace(child.process, launch=_launch(start, way, "initializer", anchor))
+        child.process = replace(child.process, launch=launch_of(start, way, "initializer", anchor))
         states = _perform(machine, states, frame, initializer, start, way)
         for current, _ in states:
-            current.process = replace(current.process, launch=_launch(start, way, "body", start.anchor))
+            current.process = replace(current.process, launch=launch_of(start, way, "body", start.anchor))
     rounds = start.rounds if start.reused else 1
     for i in range(rounds):
         for current, _ in states:
             launch = current.process.launch
             if launch is None or launch.stage != "body":
-                current.process = replace(current.process, launch=_launch(start, way, "body", start.anchor))
+                current.process = replace(current.process, launch=launch_of(start, way, "body", start.anchor))
         for j, task in enumerate(tasks):
             for current, _ in states:
                 current.second_round = i > 0 or j > 0
@@ -539,7 +540,7 @@ def unpicklable_task(state: State, function: Value) -> str | None:
 
 def lambda_task(machine: Machine, state: State, start: Start, way: Way, name: str) -> Outcome | None:
     """A lambda handed to a pool: pickling it fails whatever the start method."""
-    return _lost(machine, state, start, _launch(start, way, "unpickle", start.anchor), name)
+    return _lost(machine, state, start, launch_of(start, way, "unpickle", start.anchor), name)
 
 
 # -- several workers on one GPU ------------------------------------------------------------------------------

@@ -1,0 +1,31 @@
+"""What launchers are called on: their library, their context, the object they are methods of."""
+
+from __future__ import annotations
+
+from cudalint.machine.frame import Call
+from cudalint.machine.heap import Thing
+from cudalint.machine.values import Ref, Value, strings
+
+
+def library_of(call: Call) -> str:
+    """The multiprocessing library that a call belongs to: each keeps a default start method of its own."""
+    thing = thing_of(call)
+    if thing is not None and "<library>" in thing.fields:
+        return strings(thing.fields["<library>"])[0]
+    given = call.text("library")
+    root = call.path.split(".")[0]
+    return given or (root if root in ("multiprocess", "billiard") else "multiprocessing")
+
+
+def thing_of(call: Call) -> Thing | None:
+    """The library object that a method is called on."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    return found if isinstance(found, Thing) else None
+
+
+def context_of(call: Call) -> Value | None:
+    """The context object a launcher was taken from or given."""
+    thing = thing_of(call)
+    if thing is not None and "<method>" in thing.fields and isinstance(call.receiver, Ref):
+        return (call.receiver,)
+    return call.get("mp_context") or call.get("context") or call.get("multiprocessing_context")

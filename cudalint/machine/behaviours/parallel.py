@@ -1,0 +1,146 @@
+"""joblib: fresh workers, forks or threads, as its backend says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.behaviours import workers
+from cudalint.machine.behaviours.callees import thing_of
+from cudalint.machine.behaviours.refused import daemon_child
+from cudalint.machine.behaviours.results import returned_values
+from cudalint.machine.behaviours.tasks import one_task
+from cudalint.machine.behaviours.threads import pool_in_thread
+from cudalint.machine.behaviours.workers import Start, Way, count_of, task
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Sequence, Thing
+from cudalint.machine.interpret import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Lib, Partial, Task, Value, const, strings, unknown
+
+
+def parallel(machine: Machine, call: Call) -> Results:
+    """``Parallel(n_jobs=, backend=)``."""
+    fields: dict[str, Value] = {
+        "<jobs>": call.get("n_jobs") or call.state.process.joblib_jobs or NONE,
+        "<backend>": call.get("backend") or call.state.process.joblib_backend or NONE,
+        "<prefer>": call.get("prefer") or NONE,
+        "<require>": call.get("require") or NONE,
+    }
+    return [(call.state, (call.state.new(("parallel", call.site), Thing("joblib.Parallel", fields, call.site)),))]
+
+
+def parallel_backend(machine: Machine, call: Call) -> Results:
+    """``with parallel_config(backend=...)``: the backend of what follows."""
+    state = call.state
+    backend = call.get("backend") or ()
+    fields: dict[str, Value] = {"<before>": state.process.joblib_backend or NONE}
+    fields["<jobs before>"] = state.process.joblib_jobs or NONE
+    jobs = call.get("n_jobs") or ()
+    state.process = replace(
+        state.process,
+        joblib_backend=backend or state.process.joblib_backend,
+        joblib_jobs=jobs or state.process.joblib_jobs,
+    )
+    return [(state, (state.new(("config", call.site), Thing("joblib.parallel_config", fields, call.site)),))]
+
+
+def parallel_backend_exit(machine: Machine, call: Call) -> Results:
+    """Leaving it restores the backend."""
+    thing = thing_of(call)
+    before = NONE if thing is None else thing.fields.get("<before>", NONE)
+    jobs = NONE if thing is None else thing.fields.get("<jobs before>", NONE)
+    call.state.process = replace(
+        call.state.process,
+        joblib_backend=() if before == NONE else before,
+        joblib_jobs=() if jobs == NONE else jobs,
+    )
+    return [(call.state, NONE)]
+
+
+def delayed(machine: Machine, call: Call) -> Results:
+    """``delayed(f)``."""
+    function = call.args[0] if call.args else ()
+    return [(call.state, (Partial((Lib("joblib.task"),), (function,), ()),))]
+
+
+def joblib_task(machine: Machine, call: Call) -> Results:
+    """``delayed(f)(x)``: a task, run by nobody yet."""
+    if not call.args:
+        return [(call.state, unknown("task", call.site))]
+    return [(call.state, (task(call.args[0], call.args[1:], call.kwargs),))]
+
+
+def parallel_call(machine: Machine, call: Call) -> Results:
+    """``Parallel(...)(tasks)``: by fresh workers, forks or threads, as the backend says."""
+    state = call.state
+    thing = thing_of(call)
+    values = machine.elements(call.args[0], state) if call.args else []
+    tasks = [a for v in values for a in v if isinstance(a, Task)]
+    if thing is None or not tasks:
+        return [(state, unknown("parallel", call.site))]
+    backend = _backend(thing, state)
+    joined = one_task(machine, state, tasks, call.site)
+    if backend is None or backend == "threading" or thing.fields["<jobs>"] in (const(1), NONE):
+        if backend == "threading":
+            return pool_in_thread(machine, call, joined.function, list(joined.args), dict(joined.kwargs))
+        return _here(machine, call, joined, backend)
+    if backend == "multiprocessing" and daemon_child(machine, call, "Parallel()"):
+        return machine.fail(state, call.frame, Raised(None, ("AssertionError",)))
+    one = len(values) == 1 and machine.exact_items(call.args[0], state) is not None
+    many = count_of(thing.fields["<jobs>"]) and not one
+    pickled: Value = (joined,)
+    start = Start(
+        launcher="joblib.Parallel",
+        family="joblib",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, f"Parallel hands work to {backend} workers"),
+        many=many,
+        reused=True,
+        daemon=backend == "multiprocessing",
+        failures={"body": "crash", "unpickle": "hang" if backend == "multiprocessing" else "crash"},
+        tasks=(joined,),
+        pickled=(pickled,),
+        by_value=backend == "loky",
+        label="joblib worker",
+        count=_jobs(thing.fields["<jobs>"]),
+    )
+    ways = [Way("loky", True)] if backend == "loky" else workers.ways(machine, state, "multiprocessing", None)
+    ended = [workers.start(machine, state, call.frame, start, way) for way in ways]
+    if workers.raise_in_parent(machine, state, call.frame, ended):
+        return []
+    returned = [v for e in ended for _, v in e.children]
+    result = returned_values(machine, call, state, returned, "joblib")
+    made = Sequence("list", None, result or unknown("result", call.site))
+    return [(state, (state.new(("results", call.site), made),))]
+
+
+def _jobs(value: Value) -> int | None:
+    """A number of jobs; -1 and its like depend on the machine."""
+    number = workers.number_of(value)
+    return number if number is not None and number > 0 else None
+
+
+def _backend(thing: Thing, state: State) -> str | None:
+    if strings(thing.fields["<require>"]) == ["sharedmem"]:
+        return "threading"
+    given = strings(thing.fields["<backend>"])
+    if len(given) == 1:
+        return given[0]
+    if thing.fields["<backend>"] != NONE:
+        return None
+    if strings(thing.fields["<prefer>"]) == ["threads"]:
+        return "threading"
+    return "loky"
+
+
+def _here(machine: Machine, call: Call, joined: Task, backend: str | None) -> Results:
+    if backend is None:
+        return [(call.state, unknown("parallel", call.site))]
+    results = machine.call_value(
+        joined.function, list(joined.args), dict(joined.kwargs), call.state, call.frame, call.site
+    )
+    made: Results = []
+    for state, value in results:
+        ref = state.new(("results", call.site), Sequence("list", None, value))
+        made.append((state, (ref,)))
+    return made

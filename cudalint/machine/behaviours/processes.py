@@ -1,0 +1,165 @@
+"""Single processes: ``Process``, its subclasses, ``os.fork``, fresh programs and managers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.behaviours import workers
+from cudalint.machine.behaviours.callees import context_of, library_of
+from cudalint.machine.behaviours.channels import queue_users
+from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
+from cudalint.machine.behaviours.workers import Start, Way, arguments, task
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Class, Instance, Sequence, Thing
+from cudalint.machine.interpret import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Bound, Ref, Task, Value, const, constant, only, strings, unknown
+
+
+def process(machine: Machine, call: Call) -> Results:
+    """``Process(target=, args=)``."""
+    state = call.state
+    fields: dict[str, Value] = {
+        "<library>": const(library_of(call)),
+        "<context>": context_of(call) or NONE,
+        "<target>": call.get("target") or NONE,
+        "<args>": call.get("args") or NONE,
+        "<kwargs>": call.get("kwargs") or NONE,
+        "daemon": call.get("daemon") or NONE,
+    }
+    if isinstance(call.receiver, Ref) and isinstance(found := state.get(call.receiver), Instance):
+        state.put(call.receiver, replace(found, attributes={**fields, **found.attributes}))
+        return [(state, NONE)]
+    origin = machine.chain(state, call.site, "makes the process")
+    ref = state.new(
+        ("process", call.site), Thing(call.text("type", "multiprocessing.Process"), fields, call.site, origin)
+    )
+    return [(state, (ref,))]
+
+
+def process_start(machine: Machine, call: Call) -> Results:
+    """``p.start()``: forks or spawns here."""
+    state = call.state
+    ref = call.receiver
+    found = state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Thing | Instance):
+        return [(state, NONE)]
+    fields = found.fields if isinstance(found, Thing) else found.attributes
+    if bootstrapping(machine, call, "Process.start()", found.site) or daemon_child(machine, call, "Process.start()"):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    library = (strings(fields.get("<library>", ())) or ["multiprocessing"])[0]
+    context = fields.get("<context>", NONE)
+    if context == NONE and isinstance(found, Instance):
+        context = _class_context(found.cls, state)
+    if context == NONE:
+        workers.fix_default(machine, state, library, call.site, "Process.start()")
+    work, inherited = _process_work(machine, state, ref, found, fields)
+    chain = machine.chain(state, call.site, ".start() starts the process")
+    start = Start(
+        launcher="Process",
+        family="process",
+        anchor=found.site,
+        chain=chain,
+        many=False,
+        reused=False,
+        daemon=constant(fields.get("daemon", NONE)) is True,
+        failures={"body": "child-death", "unpickle": "child-death", "parent": "crash"},
+        library=library,
+        tasks=() if work is None else (work,),
+        inherited=tuple(inherited),
+        label=_process_label(machine, state, fields),
+    )
+    ended = [
+        workers.start(machine, state, call.frame, start, way) for way in workers.ways(machine, state, library, context)
+    ]
+    queue_users(machine, state, start, inherited, ended)
+    if any(e.failed is not None and e.failed.how == "crash" and e.failed.certain for e in ended):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "PicklingError")))
+    return [(state, NONE)]
+
+
+def _class_context(cls: Ref, state: State) -> Value:
+    """The context that a class took its ``Process`` base from: ``class W(ctx.Process)``."""
+    stack = [cls]
+    while stack:
+        found = state.get(stack.pop())
+        for base in found.bases if isinstance(found, Class) else ():
+            for atom in base:
+                if isinstance(atom, Bound):
+                    return (atom.receiver,)
+                if isinstance(atom, Ref):
+                    stack.append(atom)
+    return NONE
+
+
+def _process_label(machine: Machine, state: State, fields: dict[str, Value]) -> str:
+    del machine
+    atom = only(fields.get("<target>", NONE))
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    name = getattr(getattr(found, "function", None), "name", None)
+    return f"child process {name}" if isinstance(name, str) else "child process"
+
+
+def _process_work(
+    machine: Machine, state: State, ref: Ref, found: Thing | Instance, fields: dict[str, Value]
+) -> tuple[Task | None, list[Value]]:
+    if isinstance(found, Instance):
+        run = machine.user_method(found, "run", state)
+        if run is not None:
+            return task((Bound(run, ref),), []), [(ref,)]
+    target = fields.get("<target>", NONE)
+    if target == NONE:
+        return None, []
+    args = arguments(machine, state, fields.get("<args>"))
+    kwargs = workers.named_arguments(state, fields.get("<kwargs>"))
+    return task(target, args, kwargs), [target, *args, *kwargs.values()]
+
+
+def process_join(machine: Machine, call: Call) -> Results:
+    """``p.join()``: the child has ended; the GPU has room again."""
+    state = call.state
+    if state.process.crowd:
+        state.process = replace(state.process, crowd=())
+    return [(state, NONE)]
+
+
+def fork(machine: Machine, call: Call) -> Results:
+    """``os.fork()``: both processes go on from here."""
+    state = call.state
+    chain = machine.chain(state, call.site, "os.fork() makes a child")
+    start = Start(
+        launcher="os.fork",
+        family="fork",
+        anchor=call.site,
+        chain=chain,
+        many=False,
+        reused=False,
+        daemon=False,
+        failures={"body": "child-death"},
+        label="forked child",
+    )
+    machine.launched.add(call.site)
+    launch = workers.launch_of(start, Way("fork", True, explicit=True), "body", call.site)
+    child = workers.fork(machine, state, start, launch)
+    if call.path == "pty.fork":
+        pairs = []
+        for current, pid in ((child, 0), (state, 4242)):
+            pair = Sequence("tuple", (const(pid), unknown("fd", call.site)))
+            pairs.append((current, (current.new(("pty", call.site), pair),)))
+        return list(pairs)
+    return [(child, const(0)), (state, const(4242))]
+
+
+def manager(machine: Machine, call: Call) -> Results:
+    """``Manager()``: a server process of its own."""
+    if daemon_child(machine, call, "Manager()"):
+        return machine.fail(call.state, call.frame, Raised(None, ("AssertionError",)))
+    if context_of(call) is None:
+        workers.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
+    return [(call.state, (call.state.new(("manager", call.site), Thing("multiprocessing.Manager", {}, call.site)),))]
+
+
+def fresh_process(machine: Machine, call: Call) -> Results:
+    """``subprocess.run`` and its like: a fresh program, which reads the environment as it is now."""
+    workers.visible_for_children(machine, call.state)
+    return [(call.state, unknown("subprocess", call.site))]
