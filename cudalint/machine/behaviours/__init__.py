@@ -22,9 +22,10 @@ from cudalint.machine.behaviours import (
     start_methods,
     threads,
 )
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.interpret import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, Value, unknown
@@ -216,18 +217,16 @@ class LibraryBehaviours:
             return [(state, unknown("name", frame.module, name))]
         if name not in machine.program.bound_at_top(frame.module):
             return [(state, unknown("name", frame.module, name))]
-        outcome = Outcome(
-            kind=Kind.MISSING_GLOBAL,
-            anchor=launch.anchor,
-            how=launch.failure,
+        outcome = outcome_of(
+            machine,
+            Kind.MISSING_GLOBAL,
+            launch.anchor,
+            launch.failure,
             certain=launch.certain,
-            assumed=machine.assumed,
-            launch=launch.chain.hops(),
-            effect=machine.chain(state, site, f"{name} is not defined in the child").hops(),
-            launcher=launch.launcher,
+            effect=machine.chain(state, site, f"{name} is not defined in the child"),
             subject=name,
             condition=launch.condition,
-            in_test=machine.in_test,
+            launch=launch,
         )
         if frame.tries > 0:
             return machine.fail(state, frame, Raised(outcome, ("NameError",)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from cudalint.machine.behaviours import gpu, workers
 from cudalint.machine.behaviours.callees import context_of, library_of, thing_of
 from cudalint.machine.behaviours.crossing import carried, reachable
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.workers import Ended, Start
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence, Thing
@@ -80,17 +81,15 @@ def _put_in_parent(machine: Machine, call: Call, state: State, ref: Ref, thing: 
 
 
 def _put_outcome(machine: Machine, call: Call, state: State, kind: Kind, origin: Chain | None) -> Outcome:
-    return Outcome(
-        kind=kind,
-        anchor=call.site,
-        how="cost",
-        certain=True,
-        assumed=machine.assumed,
-        cause=() if origin is None else origin.hops(),
-        launch=machine.chain(state, call.site, f"{gpu.label(call)} sends it").hops(),
+    return outcome_of(
+        machine,
+        kind,
+        call.site,
+        "cost",
+        cause=origin,
         launcher=gpu.label(call),
         subject="CUDA tensor",
-        in_test=machine.in_test,
+        started=machine.chain(state, call.site, f"{gpu.label(call)} sends it"),
     )
 
 
@@ -111,17 +110,15 @@ def queue_users(machine: Machine, state: State, start: Start, inherited: list[Va
                 for site, chain, origin in machine.puts.get(ref.address, []):
                     kind = Kind.CUDA_TO_FORK if poisoned else Kind.CUDA_ACROSS
                     machine.emit(
-                        Outcome(
-                            kind=kind,
-                            anchor=site,
-                            how="child-death" if poisoned else "cost",
-                            certain=True,
-                            assumed=machine.assumed,
-                            cause=() if origin is None else origin.hops(),
-                            launch=chain.hops(),
+                        outcome_of(
+                            machine,
+                            kind,
+                            site,
+                            "child-death" if poisoned else "cost",
+                            cause=origin,
                             launcher="Queue.put",
                             subject="CUDA tensor",
-                            in_test=machine.in_test,
+                            started=chain,
                         )
                     )
 
@@ -161,17 +158,14 @@ def wait(machine: Machine, call: Call) -> Results:
         launch = state.process.launch
         for site, chain, _ in pending:
             machine.emit(
-                Outcome(
-                    kind=Kind.CUDA_ACROSS,
-                    anchor=site,
-                    how="cost",
-                    certain=True,
-                    assumed=machine.assumed,
-                    launch=() if launch is None else launch.chain.hops(),
-                    effect=chain.hops(),
-                    launcher="" if launch is None else launch.launcher,
+                outcome_of(
+                    machine,
+                    Kind.CUDA_ACROSS,
+                    site,
+                    "cost",
+                    effect=chain,
                     subject="CUDA tensor",
-                    in_test=machine.in_test,
+                    launch=launch,
                 )
             )
         state.process = replace(state.process, pending=())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import operators
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
 from cudalint.machine.interpret import Machine
@@ -107,17 +108,16 @@ def _thread_outcome(machine: Machine, state: State, site: Site, what: str) -> No
     anchor, chain = started
     launch = process.launch
     machine.emit(
-        Outcome(
-            kind=Kind.THREAD_DEVICE,
-            anchor=anchor,
-            how="wrong-device",
-            certain=True,
-            assumed=machine.assumed,
-            cause=others[0].where.hops(),
-            launch=(*(() if launch is None else launch.chain.hops()), *chain.hops()),
-            effect=machine.chain(state, site, f"{what} uses GPU 0, the current device of this thread").hops(),
+        outcome_of(
+            machine,
+            Kind.THREAD_DEVICE,
+            anchor,
+            "wrong-device",
+            cause=others[0].where,
+            effect=machine.chain(state, site, f"{what} uses GPU 0, the current device of this thread"),
             subject=what,
-            in_test=machine.in_test,
+            launch=launch,
+            started=chain,
         )
     )
 
@@ -171,21 +171,19 @@ def _child_outcome(machine: Machine, state: State, site: Site, launch: Launch, w
     process = state.process
     kinds = {"loader": Kind.CUDA_IN_LOADER_FORK, "fork-launcher": Kind.FORK_LAUNCHER}
     guilty = process.poison
-    return Outcome(
-        kind=kinds.get(launch.family, Kind.CUDA_IN_FORK),
-        anchor=launch.anchor,
-        how=launch.failure,
+    return outcome_of(
+        machine,
+        kinds.get(launch.family, Kind.CUDA_IN_FORK),
+        launch.anchor,
+        launch.failure,
         certain=guilty is not None and launch.certain,
-        assumed=machine.assumed,
-        cause=guilty.hops() if guilty is not None else (),
-        launch=launch.chain.hops(),
-        effect=machine.chain(state, site, f"{what} needs CUDA here").hops(),
-        launcher=launch.launcher,
+        cause=guilty,
+        effect=machine.chain(state, site, f"{what} needs CUDA here"),
         subject=what,
         condition=launch.condition,
-        in_test=machine.in_test,
         detail="" if guilty is not None else "unseen",
         facts=state.facts,
+        launch=launch,
     )
 
 
@@ -203,20 +201,18 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
     launch = process.launch
     kinds = {"loader": Kind.INHERITED_IN_LOADER, "fork-launcher": Kind.FORK_LAUNCHER}
     kind = kinds.get(launch.family, Kind.INHERITED_CUDA)
-    outcome = Outcome(
-        kind=kind,
-        anchor=launch.anchor,
-        how=launch.failure,
+    outcome = outcome_of(
+        machine,
+        kind,
+        launch.anchor,
+        launch.failure,
         certain=launch.certain,
-        assumed=machine.assumed,
-        cause=origin.hops() if origin is not None else (),
-        launch=launch.chain.hops(),
-        effect=machine.chain(state, site, f"{what} reads GPU memory of the parent").hops(),
-        launcher=launch.launcher,
+        cause=origin,
+        effect=machine.chain(state, site, f"{what} reads GPU memory of the parent"),
         subject=what,
         condition=launch.condition,
-        in_test=machine.in_test,
         facts=state.facts,
+        launch=launch,
     )
     if frame.tries > 0 and not process.doomed:
         frame.raises.append((state, Raised(outcome, ("RuntimeError", "AcceleratorError"))))
@@ -769,17 +765,14 @@ def _rank_outcome(
     machine: Machine, call: Call, state: State, kind: Kind, anchor: Site, how: str, subject: str = ""
 ) -> Outcome:
     launch = state.process.launch
-    return Outcome(
-        kind=kind,
-        anchor=anchor,
-        how=how,
-        certain=True,
-        assumed=machine.assumed,
-        launch=() if launch is None else launch.chain.hops(),
-        effect=machine.chain(state, call.site, subject or label(call)).hops(),
-        launcher="" if launch is None else launch.launcher,
+    return outcome_of(
+        machine,
+        kind,
+        anchor,
+        how,
+        effect=machine.chain(state, call.site, subject or label(call)),
         subject=subject or label(call),
-        in_test=machine.in_test,
+        launch=launch,
     )
 
 
@@ -789,14 +782,12 @@ def device_object(machine: Machine, call: Call) -> Results:
     if call.statement:
         chain = machine.chain(state, call.site, f"{label(call)} as a statement selects nothing")
         machine.emit(
-            Outcome(
+            outcome_of(
+                machine,
                 Kind.DEVICE_STATEMENT,
                 call.site,
                 "wrong-device",
-                True,
-                machine.assumed,
-                effect=chain.hops(),
-                in_test=machine.in_test,
+                effect=chain,
             )
         )
     fields: dict[str, Value] = {"<device>": call.args[0] if call.args else unknown("device", call.site)}
@@ -876,16 +867,14 @@ def growth(machine: Machine, call: Call) -> Results:
     process = state.process
     started = dict(process.initialised).get("tensorflow")
     if started is not None and not process.doomed:
-        outcome = Outcome(
+        outcome = outcome_of(
+            machine,
             Kind.GROWTH_TOO_LATE,
             call.site,
             "crash",
-            True,
-            machine.assumed,
-            cause=started.hops(),
-            effect=machine.chain(state, call.site, f"{label(call)} after TensorFlow started the GPU").hops(),
+            cause=started,
+            effect=machine.chain(state, call.site, f"{label(call)} after TensorFlow started the GPU"),
             subject=label(call),
-            in_test=machine.in_test,
         )
         machine.emit(outcome)
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
@@ -904,17 +893,15 @@ def visible(machine: Machine, call: Call) -> Results:
         launch = process.launch
         reused = launch is not None and launch.reused and state.second_round
         machine.emit(
-            Outcome(
+            outcome_of(
+                machine,
                 Kind.VISIBLE_PER_TASK if reused else Kind.VISIBLE_TOO_LATE,
                 call.site,
                 "crash",
-                True,
-                machine.assumed,
-                cause=started.hops(),
-                launch=() if launch is None else launch.chain.hops(),
-                effect=machine.chain(state, call.site, f"{label(call)} after TensorFlow started the GPU").hops(),
+                cause=started,
+                effect=machine.chain(state, call.site, f"{label(call)} after TensorFlow started the GPU"),
                 subject=label(call),
-                in_test=machine.in_test,
+                launch=launch,
             )
         )
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))

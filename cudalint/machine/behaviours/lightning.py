@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cudalint.machine.behaviours.callees import thing_of
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
 from cudalint.machine.interpret import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Kind
 from cudalint.machine.values import NONE, Value, strings, unknown
 
 
@@ -27,17 +28,16 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
     if driver is None:
         return [(state, unknown("fit", call.site))]
     machine.emit(
-        Outcome(
-            kind=Kind.FORK_LAUNCHER,
-            anchor=call.site,
-            how="crash",
+        outcome_of(
+            machine,
+            Kind.FORK_LAUNCHER,
+            call.site,
+            "crash",
             certain=len(strategies) == 1,
-            assumed=machine.assumed,
-            cause=driver.hops(),
-            launch=machine.chain(state, call.site, f"strategy {strategies[0]} forks the ranks").hops(),
+            cause=driver,
             launcher="Trainer.fit",
             subject="training",
-            in_test=machine.in_test,
+            started=machine.chain(state, call.site, f"strategy {strategies[0]} forks the ranks"),
         )
     )
     return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import gpu, workers
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.refused import daemon_child
 from cudalint.machine.behaviours.workers import Ended, Start, constant_bool
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
 from cudalint.machine.interpret import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -116,15 +117,13 @@ def _default_device(machine: Machine, call: Call, state: State, fields: dict[str
         return False
     where = state.process.default_where
     machine.emit(
-        Outcome(
-            kind=Kind.DEFAULT_DEVICE_LOADER,
-            anchor=anchor,
-            how="crash",
-            certain=True,
-            assumed=machine.assumed,
-            cause=() if where is None else where.hops(),
-            effect=machine.chain(state, call.site, "shuffling wants a generator of the default device").hops(),
-            in_test=machine.in_test,
+        outcome_of(
+            machine,
+            Kind.DEFAULT_DEVICE_LOADER,
+            anchor,
+            "crash",
+            cause=where,
+            effect=machine.chain(state, call.site, "shuffling wants a generator of the default device"),
             detail="shuffle",
         )
     )
@@ -156,15 +155,13 @@ def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: 
         return False
     origin = tensors[0].origin
     machine.emit(
-        Outcome(
-            kind=Kind.PIN_OF_CUDA,
-            anchor=anchor,
-            how="crash",
-            certain=True,
-            assumed=machine.assumed,
-            cause=() if origin is None else origin.hops(),
-            effect=machine.chain(state, call.site, "the loader pins a batch that is on the GPU").hops(),
-            in_test=machine.in_test,
+        outcome_of(
+            machine,
+            Kind.PIN_OF_CUDA,
+            anchor,
+            "crash",
+            cause=origin,
+            effect=machine.chain(state, call.site, "the loader pins a batch that is on the GPU"),
         )
     )
     return True

@@ -8,7 +8,7 @@ from cudalint.machine.behaviours import workers
 from cudalint.machine.behaviours.callees import context_of, library_of, thing_of
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.behaviours.results import returned_values
-from cudalint.machine.behaviours.tasks import items_of, element_of, vary
+from cudalint.machine.behaviours.tasks import element_of, items_of, vary
 from cudalint.machine.behaviours.threads import initializer_of, pool_in_thread
 from cudalint.machine.behaviours.workers import Ended, Start, arguments, count_of, failures, task
 from cudalint.machine.frame import Call, Raised, Results

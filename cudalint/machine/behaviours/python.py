@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.behaviours import gpu
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Closure, Generator, Instance, Mapping_, Sequence, Thing
 from cudalint.machine.interpret import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -589,18 +590,15 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
     if per_task and any(o.anchor == site for o in machine.outcomes):
         return
     machine.emit(
-        Outcome(
-            kind=Kind.VISIBLE_PER_TASK if per_task else Kind.VISIBLE_TOO_LATE,
-            anchor=site,
-            how="wrong-device",
-            certain=True,
-            assumed=machine.assumed,
-            cause=() if driver is None else driver.hops(),
-            launch=() if launch is None else launch.chain.hops(),
-            effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more").hops(),
-            launcher="" if launch is None else launch.launcher,
-            in_test=machine.in_test,
+        outcome_of(
+            machine,
+            Kind.VISIBLE_PER_TASK if per_task else Kind.VISIBLE_TOO_LATE,
+            site,
+            "wrong-device",
+            cause=driver,
+            effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more"),
             facts=state.facts,
+            launch=launch,
         )
     )
     state.process = replace(state.process, late_visible=(*state.process.late_visible, site))

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.behaviours import gpu
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.python import RENDEZVOUS
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
 from cudalint.machine.interpret import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Group, Selected, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -76,19 +77,17 @@ def _emit(
     launch = process.launch
     group = process.group
     machine.emit(
-        Outcome(
-            kind=kind,
-            anchor=anchor,
-            how=how,
+        outcome_of(
+            machine,
+            kind,
+            anchor,
+            how,
             certain=certain,
-            assumed=machine.assumed,
-            cause=group.made.hops() if group is not None and kind not in _OWN_CAUSE else (),
-            launch=() if launch is None else launch.chain.hops(),
-            effect=machine.chain(state, call.site, subject or gpu.label(call)).hops(),
-            launcher="" if launch is None else launch.launcher,
+            cause=group.made if group is not None and kind not in _OWN_CAUSE else None,
+            effect=machine.chain(state, call.site, subject or gpu.label(call)),
             subject=subject or gpu.label(call),
-            in_test=machine.in_test,
             within=None if machine.running or group is None else group.made.hop.site,
+            launch=launch,
         )
     )
 
@@ -258,16 +257,13 @@ def ends(machine: Machine, state: State) -> None:
         return
     launch = process.launch
     machine.emit(
-        Outcome(
-            kind=Kind.INIT_BEFORE_DEVICE,
-            anchor=group.made.hop.site,
-            how="latent",
-            certain=True,
-            assumed=machine.assumed,
-            launch=() if launch is None else launch.chain.hops(),
-            effect=group.made.hops(),
-            launcher="" if launch is None else launch.launcher,
-            in_test=machine.in_test,
+        outcome_of(
+            machine,
+            Kind.INIT_BEFORE_DEVICE,
+            group.made.hop.site,
+            "latent",
+            effect=group.made,
+            launch=launch,
         )
     )
 

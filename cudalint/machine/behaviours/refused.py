@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call
 from cudalint.machine.interpret import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
 
@@ -22,18 +23,16 @@ def imported_again(machine: Machine, call: Call, state: State, what: str, how: s
         return
     launch = state.process.launch
     machine.emit(
-        Outcome(
-            kind=Kind.IMPORTED_AGAIN,
-            anchor=anchor or call.site,
-            how=_again(launch, how),
+        outcome_of(
+            machine,
+            Kind.IMPORTED_AGAIN,
+            anchor or call.site,
+            _again(launch, how),
             certain=launch is None or launch.certain,
-            assumed=machine.assumed,
-            launch=() if launch is None else launch.chain.hops(),
-            effect=machine.chain(state, call.site, f"{what} runs again while the child imports main").hops(),
-            launcher="" if launch is None else launch.launcher,
+            effect=machine.chain(state, call.site, f"{what} runs again while the child imports main"),
             subject=what,
             condition=None if launch is None else launch.condition,
-            in_test=machine.in_test,
+            launch=launch,
         )
     )
 
@@ -62,17 +61,14 @@ def daemon_child(machine: Machine, call: Call, what: str, anchor: Site | None = 
         return False
     launch = process.launch
     machine.emit(
-        Outcome(
-            kind=Kind.DAEMON_CHILD,
-            anchor=anchor or call.site,
-            how="crash" if launch is None else launch.failure,
-            certain=True,
-            assumed=machine.assumed,
-            launch=() if launch is None else launch.chain.hops(),
-            effect=machine.chain(state, call.site, f"{what} in a daemonic process").hops(),
-            launcher="" if launch is None else launch.launcher,
+        outcome_of(
+            machine,
+            Kind.DAEMON_CHILD,
+            anchor or call.site,
+            "crash" if launch is None else launch.failure,
+            effect=machine.chain(state, call.site, f"{what} in a daemonic process"),
             subject=what,
-            in_test=machine.in_test,
+            launch=launch,
         )
     )
     state.process = replace(process, doomed=True)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.callees import thing_of
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpret import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.values import Bound, Partial, Ref, Snapshot, Tensor, Value, union, unknown
 
@@ -37,17 +38,15 @@ def returned_values(machine: Machine, call: Call, state: State, values: list[Val
 
 def _result_outcome(machine: Machine, call: Call, state: State, tensor: Tensor, kind: Kind) -> None:
     machine.emit(
-        Outcome(
-            kind=kind,
-            anchor=call.site,
-            how="cost",
-            certain=True,
-            assumed=machine.assumed,
-            cause=() if tensor.origin is None else tensor.origin.hops(),
-            launch=machine.chain(state, call.site, "the worker returns it").hops(),
+        outcome_of(
+            machine,
+            kind,
+            call.site,
+            "cost",
+            cause=tensor.origin,
             launcher=gpu.label(call),
             subject="result",
-            in_test=machine.in_test,
+            started=machine.chain(state, call.site, "the worker returns it"),
         )
     )
 

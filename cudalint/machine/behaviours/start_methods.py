@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.behaviours import workers
 from cudalint.machine.behaviours.callees import library_of
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.refused import _by_spawn, imported_again
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
@@ -45,15 +46,13 @@ def set_start_method(machine: Machine, call: Call) -> Results:
 
 
 def _method_outcome(machine: Machine, call: Call, state: State, cause: Chain, kind: Kind) -> Outcome:
-    return Outcome(
-        kind=kind,
-        anchor=call.site,
-        how="crash",
-        certain=True,
-        assumed=machine.assumed,
-        cause=cause.hops(),
-        effect=machine.chain(state, call.site, "the context has already been set").hops(),
-        in_test=machine.in_test,
+    return outcome_of(
+        machine,
+        kind,
+        call.site,
+        "crash",
+        cause=cause,
+        effect=machine.chain(state, call.site, "the context has already been set"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cudalint.machine.behaviours.crossing import Carried, Transfer, carried
+from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Frame, Raised
 from cudalint.machine.heap import Closure, Scope, Thing
 from cudalint.machine.interpret import Machine
@@ -250,17 +251,15 @@ def _producer_ends(machine: Machine, child: State, start: Start) -> None:
     launch = child.process.launch
     for site, chain, how in child.process.pending:
         machine.emit(
-            Outcome(
-                kind=Kind.PRODUCER_ENDS if ends else Kind.CUDA_ACROSS,
-                anchor=site,
-                how="crash" if ends and how == "put" else "cost",
-                certain=True,
-                assumed=machine.assumed,
-                launch=() if launch is None else launch.chain.hops(),
-                effect=chain.hops(),
+            outcome_of(
+                machine,
+                Kind.PRODUCER_ENDS if ends else Kind.CUDA_ACROSS,
+                site,
+                "crash" if ends and how == "put" else "cost",
+                effect=chain,
                 launcher=start.launcher,
                 subject="CUDA tensor",
-                in_test=machine.in_test,
+                launch=launch,
             )
         )
 
@@ -459,18 +458,17 @@ def _crossing_outcome(
     found: Carried,
     fresh: bool,
 ) -> Outcome | None:
-    base = Outcome(
-        kind=Kind.CUDA_ACROSS,
-        anchor=start.anchor,
-        how="cost",
+    base = outcome_of(
+        machine,
+        Kind.CUDA_ACROSS,
+        start.anchor,
+        "cost",
         certain=found.certain and way.certain,
-        assumed=machine.assumed,
-        cause=() if found.origin is None else found.origin.hops(),
-        launch=start.chain.hops(),
+        cause=found.origin,
         launcher=start.launcher,
         subject=found.what,
         condition=way.condition,
-        in_test=machine.in_test,
+        started=start.chain,
     )
     if found.what == "unpicklable":
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
@@ -507,18 +505,17 @@ def _lost(machine: Machine, state: State, start: Start, launch: Launch, name: st
     what = "a lambda" if "<lambda>" in name else f"the local function {name.rpartition('.')[2]}"
     if "<" not in name:
         what = f"{name}, which only the main guard defines"
-    outcome = Outcome(
-        kind=Kind.UNPICKLABLE_TARGET,
-        anchor=start.anchor,
-        how="crash",
+    outcome = outcome_of(
+        machine,
+        Kind.UNPICKLABLE_TARGET,
+        start.anchor,
+        "crash",
         certain=launch.certain,
-        assumed=machine.assumed,
-        launch=start.chain.hops(),
         launcher=start.launcher,
         subject=what,
         condition=launch.condition,
-        in_test=machine.in_test,
         within=start.anchor,
+        started=start.chain,
     )
     machine.emit(outcome)
     return outcome
@@ -606,20 +603,19 @@ def _shared_outcome(machine: Machine, state: State, start: Start, way: Way, chil
     framework = next(iter(dict(child.process.initialised)), "torch")
     cause = dict(state.process.initialised).get("tensorflow") if memory is not None else None
     machine.emit(
-        Outcome(
-            kind=Kind.SHARED_GPU if memory is None else Kind.MEMORY_NOT_SHARED,
-            anchor=start.anchor,
-            how="cost" if memory is None else memory,
+        outcome_of(
+            machine,
+            Kind.SHARED_GPU if memory is None else Kind.MEMORY_NOT_SHARED,
+            start.anchor,
+            "cost" if memory is None else memory,
             certain=way.certain,
-            assumed=machine.assumed,
-            cause=() if cause is None else cause.hops(),
-            launch=start.chain.hops(),
-            effect=() if witness is None else witness.hops(),
+            cause=cause,
+            effect=witness,
             launcher=start.launcher,
             subject=framework,
             condition=way.condition,
-            in_test=machine.in_test,
             within=start.anchor,
+            started=start.chain,
         )
     )
 

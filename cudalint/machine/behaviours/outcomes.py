@@ -1,0 +1,49 @@
+"""How outcomes are made: from what the machine runs, the launch of the process, and where it goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.machine.interpret import Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.state import Launch
+from cudalint.machine.trace import Chain, Hop, Site
+
+
+def outcome_of(
+    machine: Machine,
+    kind: Kind,
+    anchor: Site,
+    how: str,
+    *,
+    cause: Chain | None = None,
+    launch: Launch | None = None,
+    started: Chain | None = None,
+    effect: Chain | None = None,
+    certain: bool = True,
+    launcher: str = "",
+    subject: str = "",
+    detail: str = "",
+    condition: str | None = None,
+    within: Site | None = None,
+    facts: tuple[tuple[Hashable, bool], ...] = (),
+) -> Outcome:
+    """One outcome. ``launch`` is how its process was started; ``started`` is a launch that is made here."""
+    hops: tuple[Hop, ...] = () if launch is None else launch.chain.hops()
+    return Outcome(
+        kind=kind,
+        anchor=anchor,
+        how=how,
+        certain=certain,
+        assumed=machine.assumed,
+        cause=() if cause is None else cause.hops(),
+        launch=(*hops, *(() if started is None else started.hops())),
+        effect=() if effect is None else effect.hops(),
+        launcher=launcher or ("" if launch is None else launch.launcher),
+        subject=subject,
+        detail=detail,
+        condition=condition,
+        in_test=machine.in_test,
+        within=within,
+        facts=facts,
+    )
