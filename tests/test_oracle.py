@@ -10,11 +10,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from oracle import homes, launch, loader, methods, parent, values, work
+from oracle import hardware, homes, launch, loader, methods, parent, values, work
 from oracle.grammar import draw
 from oracle.render import render
-from oracle.runner import Case, judge_all, watched
+from oracle.runner import QUIET, Case, judge_all, watched
 from oracle.verdict import Said, disagreement, outcome_of
+from paper.run import STUBS
+
+from cudalint.verify.gpus import Gpus
 
 FIRST, CHUNKS, CHUNK = 20_000, 30, 10
 JOBS = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
@@ -97,3 +100,16 @@ def test_wrong_device() -> None:
     assert outcome_of("ok", "worker device: cuda\nworker device: cpu\n") == "wrong-device"
     assert outcome_of("ok", "worker device: cuda\n") == "ok"
     assert outcome_of("crash", "worker device: cpu\n") == "crash"
+
+
+def test_a_sample_on_hardware_is_compared_with_paper_and_linter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sample runs wherever the frameworks are; here the stubs take their place, and so paper must agree."""
+    monkeypatch.syspath_prepend(str(STUBS))
+    monkeypatch.setenv("PYTHONPATH", str(STUBS))
+    monkeypatch.setenv("PAPER_SLOWNESS", "0.1")
+    monkeypatch.setattr(hardware, "QUIET", QUIET)
+    measured = list(hardware.sample(range(FIRST, FIRST + 3), Gpus(), jobs=JOBS))
+    told = hardware.summary(measured, FIRST, Gpus(), 1.0)
+    assert (told["count"], told["ran"], told["linter agrees"], told["paper agrees"]) == (3, 3, 3, 3)
+    late = list(hardware.sample([FIRST], Gpus(), budget=-1.0))
+    assert [one.why_not for one in late] == ["the budget was spent"]

@@ -1,4 +1,7 @@
-"""python -m oracle --seed N --count M [--jobs 2] [--show-disagreements] [--save DIR]."""
+"""python -m oracle --seed N --count M [--jobs 2] [--show-disagreements] [--save DIR].
+
+With --hardware [--out FILE] the programs run on real GPUs as well.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,14 @@ def main() -> int:
     if args.print:
         print(draw(args.seed), render(draw(args.seed), args.seed), sep="\n")
         return 0
+    if args.hardware:
+        from oracle.hardware import measure_all
+
+        return measure_all(args.seed, args.count, args.jobs, args.budget, args.out)
     began = time.monotonic()
     cases: Counter[str] = Counter()
     complaints: Counter[str] = Counter()
-    for case in judge_all(range(args.seed, args.seed + args.count), args.jobs):
+    for case in judge_all(range(args.seed, args.seed + args.count), args.jobs or 2):
         cases[case.outcome] += 1
         if case.complaint is not None:
             complaints[case.complaint] += 1
@@ -39,7 +46,12 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="oracle")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, help="programs at once (default: 2; on hardware by the cores)")
+    parser.add_argument("--hardware", action="store_true", help="run them on this machine's GPUs as well, and compare")
+    parser.add_argument(
+        "--budget", type=float, default=420, help="with --hardware: seconds after which none is started"
+    )
+    parser.add_argument("--out", type=Path, help="with --hardware: write the summary there, as JSON")
     parser.add_argument("--show-disagreements", action="store_true")
     parser.add_argument("--save", type=Path, help="write every disagreement there")
     parser.add_argument("--shrink", action="store_true", help="make every disagreement as small as it gets")

@@ -7,7 +7,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,13 +66,19 @@ def judge_all(seeds: Iterable[int], jobs: int) -> Iterator[Case]:
         yield from pool.map(judge, seeds)
 
 
-def watched(program: Path, quiet: float = QUIET) -> Observed:
+def on_paper(program: Path) -> Observed:
+    """Run a program on a paper machine with one GPU."""
+    paths = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
+    return run(program, gpus=1, limit=LIMIT, env=QUICK | paths)
+
+
+def watched(program: Path, quiet: float = QUIET, execute: Callable[[Path], Observed] = on_paper) -> Observed:
     """Run a program; one in which nothing moves any more is ended and counts as a hang."""
     watch = _Watch(program, quiet)
     thread = threading.Thread(target=watch.follow, daemon=True)
     thread.start()
     try:
-        observed = run(program, gpus=1, limit=LIMIT, env=QUICK)
+        observed = execute(program)
     finally:
         watch.done.set()
         thread.join()
