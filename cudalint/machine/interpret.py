@@ -19,6 +19,7 @@ from cudalint.machine.heap import (
     Sequence,
     Thing,
 )
+from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import Process, State, merge
 from cudalint.machine.trace import Chain, Hop, Site
@@ -119,6 +120,7 @@ class Machine:
         self.outcomes: list[Outcome] = []
         self.cut: str | None = None
         self.launched: set[Site] = set()
+        self.launches: dict[tuple[Site, str], Launched] = {}
         self.entered: set[Site] = set()
         self.watched: dict[Site, list[Process]] = {}
         self._steps = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,6 +13,7 @@ from cudalint.ir.positions import spans
 from cudalint.machine.behaviours import LibraryBehaviours
 from cudalint.machine.frame import Frame
 from cudalint.machine.interpret import Host, Machine
+from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Hop, Site
@@ -47,11 +48,28 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Findings, sorted; what they cost; what a bound cut off."""
+    """Findings, sorted; what they cost; what a bound cut off; and what repairs need to know of them."""
 
     findings: tuple[Finding, ...]
     work: Work
     notes: tuple[str, ...]
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the machine saw behind the findings, from which a changed program is analysed again.
+
+    ``reached`` names, per entry, the modules whose functions it entered; ``entries`` those that show a finding.
+    """
+
+    files: FileProgram
+    options: Options
+    alone: bool
+    outcomes: Mapping[Finding, Outcome]
+    entries: Mapping[Finding, frozenset[str]]
+    reached: Mapping[str, frozenset[str]]
+    launches: Mapping[tuple[Site, str], Launched]
 
 
 # One launch tells its root cause only: the earlier kind wins.
@@ -91,26 +109,69 @@ _DEEPEST = 8_000
 
 
 def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool) -> Analysis:
-    library = load(options.models)
-    files = program(sources, library)
+    files = program(sources, load(options.models))
+    return _run(files, options, alone, candidates(files))
+
+
+def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> Analysis:
+    """Check a changed program: only the entries that show ``about`` or reach a changed file are run.
+
+    ``changes`` are the new texts of files by path.
+    """
+    changed = {basis.files.names[path] for path in changes}
+    files = basis.files.changed(changes)
+    names = [
+        name
+        for name in candidates(files)
+        if name in changed
+        or name in basis.entries.get(about, frozenset())
+        or not changed.isdisjoint(basis.reached.get(name, frozenset()))
+    ]
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        return _run(files, basis.options, basis.alone, names)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _run(files: FileProgram, options: Options, alone: bool, names: Iterable[str]) -> Analysis:
     found: list[Outcome] = []
     notes: set[str] = set()
-    for name in candidates(files):
+    shown_by: dict[tuple[Kind, Site], set[str]] = {}
+    reached: dict[str, set[str]] = {}
+    launches: dict[tuple[Site, str], Launched] = {}
+    for name in names:
         files.budget = MOST_BYTES if runs_as_main(files, name) else MOST_ASSUMED_BYTES
-        for machine in _run_module(files, library, options, name, alone):
-            found.extend(machine.softened())
+        for machine in _run_module(files, files.library, options, name, alone):
+            softened = machine.softened()
+            found.extend(softened)
+            for outcome in softened:
+                shown_by.setdefault((outcome.kind, outcome.anchor), set()).add(name)
+            reached.setdefault(name, {name}).update(site.module for site in machine.entered)
+            launches.update(machine.launches)
             if machine.cut is not None:
                 notes.add(f"{files.sources[name].path}: cut off: {machine.cut}")
-    findings = [*_findings(files, found), *_syntax_errors(files)]
+    outcomes = _findings(files, found)
+    findings = [*outcomes, *_syntax_errors(files)]
     parsed = [m for m in files.parsed.values() if m is not None]
     work = Work(
         len(files.sources),
-        sum(len(s.data) for s in sources),
+        sum(len(s.data) for s in files.sources.values()),
         len(parsed) + len(files.broken),
         files.bytes_parsed,
         files.nodes,
     )
-    return Analysis(tuple(sorted(findings, key=lambda f: f.sort_key)), work, tuple(sorted(notes | files.notes)))
+    basis = Basis(
+        files,
+        options,
+        alone,
+        outcomes,
+        {finding: frozenset(shown_by[outcome.kind, outcome.anchor]) for finding, outcome in outcomes.items()},
+        {name: frozenset(modules) for name, modules in reached.items()},
+        launches,
+    )
+    return Analysis(tuple(sorted(findings, key=lambda f: f.sort_key)), work, tuple(sorted(notes | files.notes)), basis)
 
 
 # -- running ---------------------------------------------------------------------------------------------
@@ -226,7 +287,7 @@ class _Judged:
     outcome: Outcome
 
 
-def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> list[Finding]:
+def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding, Outcome]:
     rules = registry()
     best: dict[tuple[str, Site], _Judged] = {}
     for outcome in _root_causes(outcomes):
@@ -243,7 +304,7 @@ def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> list[Finding]:
                 best[key] = judged
     kept = _quiet_siblings(best)
     places = _places(files, [j.outcome for j in kept])
-    return [_finding(j, places, files) for j in kept if j.outcome.anchor in places]
+    return {_finding(j, places, files): j.outcome for j in kept if j.outcome.anchor in places}
 
 
 def _better(new: _Judged, old: _Judged) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import libcst
 
@@ -49,6 +49,16 @@ class FileProgram:
     _tops_act: dict[str, bool] = field(default_factory=dict)
     _imported: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def changed(self, texts: Mapping[str, str]) -> FileProgram:
+        """The same program with other texts for some files, by path; the other modules are not lowered again."""
+        result = FileProgram(self.library, dict(self.sources), dict(self.names))
+        result.parsed = dict(self.parsed)
+        for path, text in texts.items():
+            name = self.names[path]
+            result.sources[name] = replace(self.sources[name], text=text, data=text.encode("utf-8", "surrogatepass"))
+            result.parsed.pop(name, None)
+        return result
 
     def module(self, name: str) -> ir.Module | None:
         """A lowered module; None where there is none, or none that can be parsed."""

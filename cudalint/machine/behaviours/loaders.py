@@ -200,6 +200,7 @@ def _with_workers(
         inherited=(fields.get("dataset", NONE), fields.get("<collate_fn>", NONE), fields.get("<worker_init_fn>", NONE)),
         label="loader worker",
         count=workers.number_of(number),
+        context=context,
     )
     ended: list[Ended] = []
     for way in workers.ways(machine, state, "multiprocessing", context):

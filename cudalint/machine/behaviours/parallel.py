@@ -103,6 +103,7 @@ def parallel_call(machine: Machine, call: Call) -> Results:
         by_value=backend == "loky",
         label="joblib worker",
         count=_jobs(thing.fields["<jobs>"]),
+        made=thing.site,
     )
     ways = [Way("loky", True)] if backend == "loky" else workers.ways(machine, state, "multiprocessing", None)
     ended = [workers.start(machine, state, call.frame, start, way) for way in ways]

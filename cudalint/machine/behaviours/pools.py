@@ -71,6 +71,7 @@ def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Va
             inherited=(fields["<initializer>"], fields["<initargs>"]),
             label="pool worker",
             count=workers.number_of(fields["<count>"]),
+            context=fields["<context>"],
         )
         ended.append(workers.start(machine, state, call.frame, start, way))
     return ended
@@ -153,6 +154,8 @@ def _pool_run(
         shares="<crowded>" not in thing.fields,
         adds_up=single and several,
         count=workers.number_of(thing.fields.get("<count>")),
+        made=thing.site,
+        context=context,
     )
     ended: list[Ended] = []
     fork_state = parent.process if parent is not None else state.process

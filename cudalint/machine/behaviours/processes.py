@@ -68,6 +68,7 @@ def process_start(machine: Machine, call: Call) -> Results:
         tasks=() if work is None else (work,),
         inherited=tuple(inherited),
         label=_process_label(machine, state, fields),
+        context=context,
     )
     ended = [
         workers.start(machine, state, call.frame, start, way) for way in workers.ways(machine, state, library, context)

@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 
 from cudalint.machine.behaviours.crossing import Carried, Transfer, carried
 from cudalint.machine.behaviours.outcomes import outcome_of
+from cudalint.machine.behaviours.pickling import function_sites, unproven
 from cudalint.machine.frame import Call, Frame, Raised
 from cudalint.machine.heap import Closure, Scope, Thing
 from cudalint.machine.interpret import Machine
+from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Launch, Method, Process, State, merge
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
+    NONE,
     Atom,
     Bound,
     Const,
@@ -89,7 +92,8 @@ class Start:
 
     ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
     travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call
-    brings one more worker, as each submitted task may.
+    brings one more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is
+    not the anchor; ``context`` the context it was made from.
     """
 
     launcher: str
@@ -114,6 +118,8 @@ class Start:
     count: int | None = None
     rounds: int = 2
     adds_up: bool = False
+    made: Site | None = None
+    context: Value = NONE
 
 
 @dataclass(slots=True)
@@ -166,6 +172,25 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
 
 
 _ENDS = frozenset({"crash", "hang", "child-death"})
+
+
+def _launched(state: State, start: Start, way: Way) -> Launched:
+    """What repairs need to know of a launch."""
+    chosen = [f.site for a in start.context if isinstance(a, Ref) and isinstance(f := state.get(a), Thing)]
+    where = state.process.method(start.library).where
+    if not chosen and start.context == NONE and where is not None:
+        chosen = [where.hop.site]
+    sent = (*start.pickled, *start.inherited)
+    targets = [s for t in start.tasks for s in function_sites(t.function, state)]
+    return Launched(
+        family=start.family,
+        library=start.library,
+        method=way.method,
+        made=start.made or start.anchor,
+        settled=chosen[0] if chosen else None,
+        unproven=next((reason for v in sent if (reason := unproven(v, state)) is not None), None),
+        targets=tuple(dict.fromkeys(targets)),
+    )
 
 
 def visible_for_children(machine: Machine, state: State) -> None:

@@ -1,0 +1,26 @@
+"""What the machine saw of a launch beyond what goes wrong in it: where its parts come from, and what it sends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cudalint.machine.trace import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """One launch under one start method.
+
+    ``made`` is the call that made the pool, process, executor or loader. ``settled`` is where the program chose the
+    start method (``get_context``, ``set_start_method``), None for a default. ``library`` owns the launcher.
+    ``unproven`` says, in words, what may not survive pickling to a fresh process; None where everything is seen
+    to. ``targets`` are the functions that the worker runs.
+    """
+
+    family: str
+    library: str
+    method: str
+    made: Site
+    settled: Site | None
+    unproven: str | None
+    targets: tuple[Site, ...]
