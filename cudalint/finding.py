@@ -78,11 +78,16 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A repair: what it does, how far it can be trusted, and its edits."""
+    """A repair: what it does, how far it can be trusted, and its edits.
+
+    ``reason`` says why it is not safer, in words that complete "because"; None for a safe one. A repair that is
+    only displayed may have no edits: then the message is the advice.
+    """
 
     applicability: Applicability
     message: str
     edits: tuple[Edit, ...]
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

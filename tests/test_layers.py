@@ -33,7 +33,7 @@ LAYERS = (
     "hosts",
 )
 THIRD_PARTY = {
-    "libcst": ("ir", "project"),
+    "libcst": ("ir", "project", "fixes"),
     "click": ("hosts",),
     "rich": ("report", "verify"),
     "pathspec": ("discovery",),

@@ -25,3 +25,12 @@ class Rows:
         """The row and column of a character."""
         row = bisect_right(self._starts, offset)
         return row, offset - self._starts[row - 1] + 1
+
+    def offset(self, row: int, column: int) -> int:
+        """The character at a row and column."""
+        return self._starts[row - 1] + column - 1
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self._starts)

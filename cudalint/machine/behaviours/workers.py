@@ -133,6 +133,7 @@ class Ended:
 def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
     """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
     machine.launched.add(start.anchor)
+    machine.launches[start.anchor, way.method] = _launched(state, start, way)
     launch = launch_of(start, way, "unpickle", start.anchor)
     fresh = way.method in FRESH
     if fresh:

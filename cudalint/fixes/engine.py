@@ -1,0 +1,202 @@
+"""Finds a repair for a finding: proposals are made, tried out on the machine, and carried on until they hold.
+
+A proposal counts only if the changed program, analysed again, no longer has the finding and has no error that it
+did not have before. What still stands in its way is repaired in turn: a queue that must move to the same context,
+a main guard that spawn needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cudalint.finding import Applicability, Edit, Finding, Fix, Severity
+from cudalint.fixes.catalogue import may_be_safe, repairs
+from cudalint.fixes.edits import apply, as_edits, between, images
+from cudalint.fixes.proposal import Case, Proof, Proposal
+from cudalint.fixes.spawn_safety import spawn_doubt
+from cudalint.project.analysis import Analysis, Basis, Work, analyse_again
+from cudalint.text.lines import Rows
+
+MOST_TRIALS = 24
+MOST_STEPS = 4
+_NO_WORK = Work(0, 0, 0, 0, 0)
+_TWINS = {"CUD101": "CUD102", "CUD102": "CUD101"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A finding by its code and the character it stands at."""
+
+    code: str
+    filename: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """The program after some proposals: its texts, what was proposed, and what the machine says of it."""
+
+    texts: Mapping[str, str]
+    proposals: tuple[Proposal, ...]
+    analysis: Analysis
+
+
+class _Search:
+    """The search for one finding's repair; the number of trials is bounded, never the time."""
+
+    def __init__(self, basis: Basis, finding: Finding) -> None:
+        self._basis = basis
+        self._finding = finding
+        self._trials = 0
+        self._old = {s.path: s.text for s in basis.files.sources.values()}
+
+    def fix(self) -> Fix | None:
+        """The first repair that holds; one that brings no warning of its own is preferred; else advice."""
+        advice: Proposal | None = None
+        second: _Attempt | None = None
+        for attempt in self._attempts():
+            if isinstance(attempt, Proposal):
+                advice = advice or attempt
+                continue
+            if not self._warnings(attempt):
+                return self._built(attempt)
+            second = second or attempt
+        if second is not None:
+            return self._built(second)
+        return None if advice is None else self._advised(advice)
+
+    def _attempts(self) -> Iterator[_Attempt | Proposal]:
+        start = _Attempt({}, (), Analysis((), _NO_WORK, (), self._basis))
+        yield from self._carried_on(start, self._finding)
+
+    def _carried_on(self, attempt: _Attempt, problem: Finding) -> Iterator[_Attempt | Proposal]:
+        """Attempts that first repair a problem of the program as it is after an attempt."""
+        basis = attempt.analysis.basis
+        outcome = basis.outcomes.get(problem)
+        if outcome is None:
+            return
+        for proposal in self._proposals(Case(problem, outcome, basis)):
+            if proposal.shown:
+                if not attempt.proposals:
+                    yield proposal
+                continue
+            following = self._tried(attempt, proposal)
+            if following is None:
+                continue
+            problems = self._problems(following)
+            if not problems:
+                yield following
+            elif len(following.proposals) < MOST_STEPS:
+                yield from self._carried_on(following, problems[0])
+
+    def _proposals(self, case: Case) -> Iterator[Proposal]:
+        for repair in repairs(case.finding.code):
+            yield from repair(case)
+
+    def _tried(self, attempt: _Attempt, proposal: Proposal) -> _Attempt | None:
+        """The program with one more proposal in it; None where nothing changes or a bound is met."""
+        if self._trials >= MOST_TRIALS:
+            return None
+        texts = dict(attempt.texts)
+        for path, changes in proposal.changes.items():
+            before = texts.get(path, self._old[path])
+            try:
+                texts[path] = apply(before, changes)
+            except ValueError:
+                return None
+        if texts == attempt.texts:
+            return None
+        self._trials += 1
+        changed = {path: texts[path] for path in proposal.changes}
+        analysis = analyse_again(attempt.analysis.basis, changed, self._finding)
+        return _Attempt(texts, (*attempt.proposals, proposal), analysis)
+
+    def _problems(self, attempt: _Attempt) -> list[Finding]:
+        """What an attempt leaves to do: the finding itself, then errors that were not there before."""
+        own = self._images([self._finding], attempt)
+        known = self._images(self._basis.outcomes, attempt)
+        same: list[Finding] = []
+        new: list[Finding] = []
+        for found in attempt.analysis.findings:
+            place = _place(found, attempt.texts, self._old)
+            if place in own:
+                same.append(found)
+            elif found.severity is Severity.ERROR and place not in known:
+                new.append(found)
+        return [*same, *new]
+
+    def _warnings(self, attempt: _Attempt) -> bool:
+        """Whether the changed program has findings that were not there before."""
+        known = self._images(self._basis.outcomes, attempt)
+        return any(_place(f, attempt.texts, self._old) not in known for f in attempt.analysis.findings)
+
+    def _images(self, findings: Iterable[Finding], attempt: _Attempt) -> set[_Place]:
+        """Where findings of the program as it was would stand now; the two grades of one rule are one."""
+        result: set[_Place] = set()
+        for finding in findings:
+            place = _place(finding, {}, self._old)
+            offsets: Sequence[int] = (place.offset,)
+            if place.filename in attempt.texts:
+                changes = between(self._old[place.filename], attempt.texts[place.filename])
+                offsets = images(place.offset, changes)
+            codes = [finding.code, *([_TWINS[finding.code]] if finding.code in _TWINS else [])]
+            result.update(_Place(code, place.filename, offset) for code in codes for offset in offsets)
+        return result
+
+    # -- what is offered -------------------------------------------------------------------------------------
+
+    def _built(self, attempt: _Attempt) -> Fix:
+        edits: list[Edit] = []
+        for path, text in sorted(attempt.texts.items()):
+            edits.extend(as_edits(path, self._old[path], between(self._old[path], text)))
+        doubt = self._doubt(attempt)
+        level = Applicability.SAFE if doubt is None else Applicability.UNSAFE
+        message = "; ".join(dict.fromkeys(p.message for p in attempt.proposals))
+        return Fix(level, message, tuple(edits), doubt)
+
+    def _advised(self, advice: Proposal) -> Fix:
+        edits: list[Edit] = []
+        for path, changes in sorted(advice.changes.items()):
+            edits.extend(as_edits(path, self._old[path], changes))
+        return Fix(Applicability.DISPLAY, advice.message, tuple(edits), advice.doubt)
+
+    def _doubt(self, attempt: _Attempt) -> str | None:
+        """Why a repair is not safe; None where the program fails without it and is proven with it."""
+        for proposal in attempt.proposals:
+            if proposal.proof is Proof.NEVER:
+                return proposal.doubt
+        outcome = self._basis.outcomes[self._finding]
+        if not may_be_safe(self._finding.code):
+            return "it changes how the program runs"
+        if self._finding.severity is not Severity.ERROR or not outcome.certain or outcome.caught:
+            return "the program may work as it is"
+        if outcome.facts or outcome.assumed:
+            return "the program may work on other paths"
+        if any(p.proof is Proof.SPAWN for p in attempt.proposals):
+            return spawn_doubt(outcome, attempt.analysis.basis)
+        return None
+
+
+def repaired(analysis: Analysis, findings: Iterable[Finding]) -> dict[Finding, Fix]:
+    """The repairs of those findings that the analysis made and that have one."""
+    result: dict[Finding, Fix] = {}
+    for finding in findings:
+        if finding not in analysis.basis.outcomes:
+            continue
+        fix = _Search(analysis.basis, finding).fix()
+        if fix is not None:
+            result[finding] = fix
+    return result
+
+
+def with_fix(finding: Finding, fixes: Mapping[Finding, Fix]) -> Finding:
+    """The finding with its repair, where it has one."""
+    fix = fixes.get(finding)
+    return finding if fix is None else replace(finding, fix=fix)
+
+
+def _place(finding: Finding, texts: Mapping[str, str], old: Mapping[str, str]) -> _Place:
+    filename, start = finding.span.filename, finding.span.start
+    text = texts.get(filename, old[filename])
+    return _Place(finding.code, filename, Rows(text).offset(start.row, start.column))

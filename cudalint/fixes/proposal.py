@@ -1,0 +1,89 @@
+"""What a repair knows of a finding, and what it proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import libcst as cst
+
+from cudalint.finding import Finding
+from cudalint.fixes.edits import Change
+from cudalint.fixes.view import View
+from cudalint.machine.launched import Launched
+from cudalint.machine.outcome import Outcome
+from cudalint.machine.trace import Site
+from cudalint.project.analysis import Basis
+
+
+class Proof(Enum):
+    """What has to be proven before a repair is safe, beside that the program fails without it."""
+
+    NOTHING = "nothing"
+    SPAWN = "that the worker lives under spawn"
+    NEVER = "it cannot be"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change that may repair a finding, in one file or several.
+
+    ``message`` is an imperative sentence without a full stop. ``doubt`` completes "not safe, because ...", for what
+    is never safe. ``shown`` only: the edits are an illustration, or there are none.
+    """
+
+    message: str
+    changes: Mapping[str, tuple[Change, ...]]
+    proof: Proof = Proof.NEVER
+    doubt: str = "it changes how the program runs"
+    shown: bool = False
+
+
+@dataclass(slots=True)
+class Case:
+    """A finding with what the machine saw behind it, and the files as they are now."""
+
+    finding: Finding
+    outcome: Outcome
+    basis: Basis
+    _views: dict[str, View] = field(default_factory=dict)
+
+    def view(self, module: str) -> View | None:
+        """A file of the project to look at."""
+        if module not in self._views:
+            source = self.basis.files.sources.get(module)
+            if source is None:
+                return None
+            self._views[module] = View(source, module)
+        return self._views[module]
+
+    def at(self, site: Site) -> tuple[View, cst.CSTNode] | None:
+        """The node at a site of the machine."""
+        view = self.view(site.module)
+        node = None if view is None else view.node(site.ordinal)
+        return None if view is None or node is None else (view, node)
+
+    def call_at(self, site: Site) -> tuple[View, cst.Call] | None:
+        """The call at a site of the machine."""
+        found = self.at(site)
+        return (found[0], found[1]) if found is not None and isinstance(found[1], cst.Call) else None
+
+    @property
+    def launch(self) -> Launched | None:
+        """The launch that forks, or else any that the finding belongs to."""
+        places = [s for s in (self.outcome.within, self.outcome.anchor) if s is not None]
+        for place in places:
+            for method in ("fork", "forkserver", "spawn", "loky"):
+                found = self.basis.launches.get((place, method))
+                if found is not None:
+                    return found
+        return None
+
+
+Repair = Callable[[Case], Iterable[Proposal]]
+
+
+def in_file(view: View, changes: Iterable[Change]) -> dict[str, tuple[Change, ...]]:
+    """Changes of one file, as proposals carry them."""
+    return {view.path: tuple(changes)}

@@ -1,0 +1,169 @@
+"""Starting workers by spawn: the pool, process, executor or loader that forks gets a context of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from cudalint.fixes import imports, layout
+from cudalint.fixes.edits import Change
+from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
+from cudalint.fixes.view import View, dotted
+from cudalint.machine.launched import Launched
+from cudalint.machine.trace import Site
+
+_FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "ddp_notebook": "ddp_spawn"}
+
+
+def spawn(case: Case) -> Iterator[Proposal]:
+    """The launch of the finding by spawn; under joblib by its default backend."""
+    launch = case.launch
+    if launch is None:
+        return
+    if launch.settled is not None:
+        yield from _chosen_elsewhere(case, launch.settled)
+    made = case.call_at(launch.made)
+    if made is None:
+        return
+    view, call = made
+    for changes, what in _launches(view, call, launch):
+        yield Proposal(what, in_file(view, changes), Proof.SPAWN)
+
+
+def _chosen_elsewhere(case: Case, place: Site) -> Iterator[Proposal]:
+    """The word that chose fork, in ``get_context("fork")`` or ``set_start_method("fork")``."""
+    found = case.call_at(place)
+    if found is None:
+        return
+    view, call = found
+    changes = [_with_word(view, s, _FORKING[w]) for s, w in _words(call) if w in _FORKING]
+    if not call.args and dotted(call.func).endswith("get_context"):
+        at = view.end(call) - 1
+        changes = [Change(at, at, '"spawn"')]
+    if changes:
+        yield Proposal("choose the start method spawn", in_file(view, changes), Proof.SPAWN)
+
+
+def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[list[Change], str]]:
+    match launch.family:
+        case "loader":
+            yield _loader(view, call), "start this loader's workers by spawn"
+        case "executor":
+            context = imports.member(view, _home(view, launch), "get_context")
+            changes = view.with_keyword(call, "mp_context", f'{context.text}("spawn")')
+            yield [*changes, *context.changes], "start this executor's workers by spawn"
+        case "joblib":
+            yield from _joblib(view, call)
+        case "pool" | "process":
+            changes = _from_context(view, call, launch)
+            if changes:
+                yield changes, f"start this {launch.family} by spawn"
+        case "spawn" | "fork-launcher":
+            words = [(s, w) for n in _literals(view, call) for s, w in [n] if w in _FORKING]
+            if words:
+                changed = [_with_word(view, s, _FORKING[w]) for s, w in words]
+                yield changed, f"use `{_FORKING[words[0][1]]}` in place of `{words[0][1]}`"
+
+
+def _home(view: View, launch: Launched) -> str:
+    """The multiprocessing module to take a context from: one that the file imports already, if any."""
+    if launch.library not in ("multiprocessing", "torch.multiprocessing"):
+        return launch.library
+    for name in ("multiprocessing", "torch.multiprocessing"):
+        if not imports.module(view, name).changes:
+            return name
+    return "multiprocessing"
+
+
+def _loader(view: View, call: cst.Call) -> list[Change]:
+    return view.with_keyword(call, "multiprocessing_context", '"spawn"')
+
+
+def _joblib(view: View, call: cst.Call) -> Iterator[tuple[list[Change], str]]:
+    """The forking backend's name, in the call or in the ``with`` around it."""
+    what = "use joblib's default backend, loky, whose workers are fresh interpreters"
+    for place in (call, *(c for c in view.calls() if dotted(c.func).rpartition(".")[2].startswith("parallel_"))):
+        changes = [_with_word(view, s, "loky") for s, w in _words(place) if w == "multiprocessing"]
+        if changes:
+            yield changes, what
+
+
+def _from_context(view: View, call: cst.Call, launch: Launched) -> list[Change]:
+    """``mp.Pool(...)`` as ``mp.get_context("spawn").Pool(...)``; a subclass gets another base."""
+    binding = view.bindings().get(dotted(call.func).partition(".")[0])
+    if isinstance(call.func, cst.Attribute) and binding is not None:
+        return [view.after(call.func.value, '.get_context("spawn")')]
+    if isinstance(call.func, cst.Name) and binding is not None and binding.name is not None:
+        context = imports.member(view, binding.module, "get_context")
+        changed = view.replace(call.func, f'{context.text}("spawn").{binding.name}')
+        return [changed, *context.changes]
+    return _other_base(view, call)
+
+
+def _other_base(view: View, call: cst.Call) -> list[Change]:
+    name = dotted(call.func).rpartition(".")[2]
+    for node in view.inside(view.tree):
+        if not isinstance(node, cst.ClassDef) or node.name.value != name:
+            continue
+        for base in node.bases:
+            binding = view.bindings().get(dotted(base.value).partition(".")[0])
+            if isinstance(base.value, cst.Attribute) and base.value.attr.value == "Process":
+                return [view.after(base.value.value, '.get_context("spawn")')]
+            if binding is not None and binding.name == "Process":
+                context = imports.member(view, binding.module, "get_context")
+                return [view.replace(base.value, f'{context.text}("spawn").Process'), *context.changes]
+    return []
+
+
+def same_context(case: Case) -> Iterator[Proposal]:
+    """A queue, lock or event from the context that its worker is started from."""
+    if not case.outcome.cause:
+        return
+    found = case.call_at(case.outcome.cause[-1].site)
+    launch = case.launch
+    if found is None or launch is None:
+        return
+    view, call = found
+    changes = _from_context(view, call, launch)
+    if changes:
+        yield Proposal("make what the worker shares from the same context", in_file(view, changes), Proof.SPAWN)
+
+
+def guard(case: Case) -> Iterator[Proposal]:
+    """What a spawn child must not run again, under a main guard."""
+    hops = (*case.outcome.effect, *case.outcome.launch)
+    found = case.at(hops[0].site) if hops else case.at(case.outcome.anchor)
+    if found is None:
+        return
+    view, node = found
+    statement = view.outermost(node)
+    if statement is None or isinstance(statement, cst.FunctionDef | cst.ClassDef):
+        return
+    changes = layout.under_main_guard(view, statement)
+    if changes:
+        yield Proposal("start workers under a main guard", in_file(view, changes), Proof.SPAWN)
+
+
+def _words(call: cst.Call) -> Iterator[tuple[cst.SimpleString, str]]:
+    """The plain string arguments of a call."""
+    for argument in call.args:
+        if isinstance(argument.value, cst.SimpleString):
+            word = argument.value.evaluated_value
+            if isinstance(word, str):
+                yield argument.value, word
+
+
+def _literals(view: View, call: cst.Call) -> Iterator[tuple[cst.SimpleString, str]]:
+    """The strings that may say how a launcher starts: its own arguments, else all of the file."""
+    own = list(_words(call))
+    if any(word in _FORKING for _, word in own):
+        yield from own
+        return
+    for other in view.calls():
+        yield from _words(other)
+
+
+def _with_word(view: View, literal: cst.SimpleString, word: str) -> Change:
+    quote = literal.quote
+    return view.replace(literal, f"{quote}{word}{quote}")

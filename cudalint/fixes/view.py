@@ -1,0 +1,266 @@
+"""A file as repairs look at it: its tree, where nodes stand, and what is around them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
+
+from cudalint.fixes.edits import Change
+from cudalint.ir.lower import origins
+from cudalint.text.lines import Rows
+from cudalint.text.source import SourceFile
+
+_DEEP = 20_000
+_Suite = cst.Module | cst.IndentedBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What an import binds a name to: a module, or a name in one."""
+
+    module: str
+    name: str | None
+
+
+class View:
+    """One file with its libcst tree; offsets count characters of its text."""
+
+    def __init__(self, source: SourceFile, name: str) -> None:
+        self.path = source.path
+        self.text = source.text
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, _DEEP))
+        try:
+            self.tree, self._origins = origins(source.text, source.path, name)
+            wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
+            self._ranges: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
+            self._parents: Mapping[cst.CSTNode, cst.CSTNode] = wrapper.resolve(ParentNodeProvider)
+        finally:
+            sys.setrecursionlimit(limit)
+        self._rows = Rows(source.text)
+        self.newline = self.tree.default_newline
+
+    # -- nodes ---------------------------------------------------------------------------------------------
+
+    def node(self, ordinal: int) -> cst.CSTNode | None:
+        """The node that a node of the program form came from."""
+        return self._origins.get(ordinal)
+
+    def call(self, ordinal: int) -> cst.Call | None:
+        """The same, where it is a call."""
+        found = self._origins.get(ordinal)
+        return found if isinstance(found, cst.Call) else None
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node around a node."""
+        return self._parents.get(node)
+
+    def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """All nodes around a node, the nearest first."""
+        current = self._parents.get(node)
+        while current is not None:
+            yield current
+            current = self._parents.get(current)
+
+    def inside(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """A node and all below it, in the order of the text."""
+        stack = [node]
+        while stack:
+            current = stack.pop()
+            yield current
+            stack.extend(reversed(current.children))
+
+    def calls(self) -> Iterator[cst.Call]:
+        """All calls of the file."""
+        return (n for n in self.inside(self.tree) if isinstance(n, cst.Call))
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The function in whose body a node stands."""
+        return next((n for n in self.around(node) if isinstance(n, cst.FunctionDef)), None)
+
+    def statement(self, node: cst.CSTNode) -> cst.BaseStatement | None:
+        """The whole statement that a node is part of: a line of simple ones, or a compound one."""
+        found: cst.CSTNode | None = node
+        while found is not None and not isinstance(found, cst.BaseStatement):
+            found = self._parents.get(found)
+        return found
+
+    def outermost(self, node: cst.CSTNode) -> cst.BaseStatement | None:
+        """The statement at the top of the module that a node is part of."""
+        found = self.statement(node)
+        while found is not None and not isinstance(self._parents.get(found), cst.Module):
+            above = self._parents.get(found)
+            found = None if above is None else self.statement(above)
+        return found
+
+    def siblings(self, statement: cst.CSTNode) -> list[cst.CSTNode]:
+        """The statements of the block that a statement stands in; empty in a one-line suite."""
+        above = self._parents.get(statement)
+        return list(above.body) if isinstance(above, _Suite) else []
+
+    # -- places --------------------------------------------------------------------------------------------
+
+    def start(self, node: cst.CSTNode) -> int:
+        """The first character of a node, without its own parentheses."""
+        place = self._ranges[node].start
+        return self._rows.offset(place.line, place.column + 1)
+
+    def end(self, node: cst.CSTNode) -> int:
+        """The character after a node, without its own parentheses."""
+        place = self._ranges[node].end
+        return self._rows.offset(place.line, place.column + 1)
+
+    def source(self, node: cst.CSTNode) -> str:
+        """The text of a node, without its own parentheses."""
+        return self.text[self.start(node) : self.end(node)]
+
+    def row(self, node: cst.CSTNode) -> int:
+        """The first row of a node."""
+        return self._ranges[node].start.line
+
+    def last_row(self, node: cst.CSTNode) -> int:
+        """The last row of a node."""
+        return self._ranges[node].end.line
+
+    def row_start(self, row: int) -> int:
+        """The first character of a row; one past the last row is the end of the text."""
+        return self._rows.offset(row, 1) if row <= self._rows.count else len(self.text)
+
+    def indentation(self, node: cst.CSTNode) -> str:
+        """The white space before a statement; ``\\f`` included, because tabs and form feeds count."""
+        start = self.row_start(self.row(node))
+        line = self.text[start : self.start(node)]
+        return line if not line.strip() else line[: len(line) - len(line.lstrip())]
+
+    # -- changes -------------------------------------------------------------------------------------------
+
+    def replace(self, node: cst.CSTNode, content: str) -> Change:
+        """Put a text in the place of a node."""
+        return Change(self.start(node), self.end(node), content)
+
+    def before(self, node: cst.CSTNode, content: str) -> Change:
+        """Insert a text before a node."""
+        return Change(self.start(node), self.start(node), content)
+
+    def after(self, node: cst.CSTNode, content: str) -> Change:
+        """Insert a text after a node and its own parentheses."""
+        end = self.end(node)
+        for parenthesis in getattr(node, "rpar", ()):
+            end = max(end, self.end(parenthesis))
+        return Change(end, end, content)
+
+    def lines_before(self, statement: cst.CSTNode, lines: Iterable[str]) -> Change:
+        """Insert statements as rows of their own before a statement that begins its row."""
+        indent = self.indentation(statement)
+        at = self.row_start(self.row(statement))
+        return Change(at, at, "".join(f"{indent}{line}{self.newline}" for line in lines))
+
+    def lines_after(self, statement: cst.CSTNode, lines: Iterable[str]) -> Change:
+        """Insert statements as rows of their own after a statement, at its depth."""
+        indent = self.indentation(statement)
+        at = self.row_start(self.last_row(statement) + 1)
+        lead = "" if at == 0 or self.text[at - 1] in "\r\n" else self.newline
+        return Change(at, at, lead + "".join(f"{indent}{line}{self.newline}" for line in lines))
+
+    def keyword(self, call: cst.Call, name: str) -> cst.Arg | None:
+        """The argument of a call that is given under a name."""
+        return next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
+
+    def with_keyword(self, call: cst.Call, name: str, value: str) -> list[Change]:
+        """Give a keyword argument: in the place of the one that is there, or as the last."""
+        known = self.keyword(call, name)
+        if known is not None:
+            return [self.replace(known.value, value)]
+        if not call.args:
+            at = self.end(call) - 1
+            return [Change(at, at, f"{name}={value}")]
+        last = call.args[-1]
+        starred = [a for a in call.args if a.star == "**"]
+        if starred:
+            first = starred[0]
+            at = self.start(first)
+            return [Change(at, at, f"{name}={value}, ")]
+        end = self._argument_end(last)
+        if not isinstance(last.comma, cst.Comma):
+            return [Change(end, end, f", {name}={value}")]
+        return [self._after_comma(call, last, f"{name}={value}")]
+
+    def _argument_end(self, argument: cst.Arg) -> int:
+        return self.after(argument.value, "").start
+
+    def _after_comma(self, call: cst.Call, last: cst.Arg, text: str) -> Change:
+        """After a trailing comma the new argument gets a row of its own, as the others have."""
+        comma = self.text.index(",", self._argument_end(last)) + 1
+        if self.row(last) == self.last_row(call):
+            return Change(comma, comma, f" {text},")
+        row = self.text.count("\n", 0, comma)
+        del row
+        place = self._rows.place(comma)[0]
+        at = self.row_start(place + 1)
+        first = self.row_start(self.row(last))
+        line = self.text[first:]
+        indent = line[: len(line) - len(line.lstrip(" \t"))]
+        return Change(at, at, f"{indent}{text},{self.newline}")
+
+    def without_argument(self, call: cst.Call, argument: cst.Arg) -> Change:
+        """Take an argument out, with the comma and the space that separate it; with its row where it has one."""
+        position = call.args.index(argument)
+        start, end = self.start(argument), self._argument_end(argument)
+        if isinstance(argument.comma, cst.Comma):
+            end = self.text.index(",", end) + 1
+        first, after = self.row_start(self.row(argument)), self.row_start(self._rows.place(end)[0] + 1)
+        alone = not self.text[first:start].strip() and not self.text[end:after].strip()
+        if alone and isinstance(argument.comma, cst.Comma):
+            return Change(first, after, "")
+        if position + 1 < len(call.args):
+            return Change(start, self.start(call.args[position + 1]), "")
+        if position > 0:
+            before = call.args[position - 1]
+            comma = self.text.index(",", self._argument_end(before))
+            return Change(comma, self._argument_end(argument), "")
+        return Change(start, end, "")
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def bindings(self) -> dict[str, Binding]:
+        """What the imports at the top of the file, also under ``if`` and ``try``, bind names to."""
+        result: dict[str, Binding] = {}
+        for node in self.inside(self.tree):
+            if isinstance(node, cst.Import):
+                for alias in node.names:
+                    result.update(_imported(alias))
+            elif isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+                module = dotted(node.module) if node.module is not None else ""
+                for alias in node.names:
+                    original = dotted(alias.name)
+                    result[_alias(alias) or original] = Binding("." * len(node.relative) + module, original)
+        return result
+
+    def names(self) -> frozenset[str]:
+        """All names in the file, so that a new one can be chosen."""
+        return frozenset(n.value for n in self.inside(self.tree) if isinstance(n, cst.Name))
+
+
+def dotted(node: cst.BaseExpression) -> str:
+    """The dotted name that an expression is; empty where it is something else."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    return ".".join([node.value, *reversed(parts)])
+
+
+def _alias(alias: cst.ImportAlias) -> str | None:
+    return alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else None
+
+
+def _imported(alias: cst.ImportAlias) -> dict[str, Binding]:
+    name = dotted(alias.name)
+    given = _alias(alias)
+    return {given: Binding(name, None)} if given is not None else {name.partition(".")[0]: Binding(name, None)}
