@@ -12,6 +12,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -444,3 +445,30 @@ def test_no_fixture_changed_since_it_was_measured() -> None:
     measured = {(name, entry["sha256"]) for document in documents for name, entry in document["fixtures"].items()}
     stale = [one.name for one in headers.find([headers.default_folder()]) if (one.name, one.digest) not in measured]
     assert stale == []
+
+
+# ---------------------------------------------------------------- on paper
+
+
+def test_on_paper_the_same_programs_end_as_measured_and_it_is_said(run: Callable[..., Any]) -> None:
+    shelf = headers.default_folder() / "CUD101"
+    chosen = [str(shelf / name) for name in ("broken_os_fork.py", "ok_thread_pool.py")]
+    done = run("--verify", "--paper", "--output-format", "json", *chosen)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["paper"], told["versions"]) == (0, True, {})
+    assert [entry["verdict"] for entry in told["fixtures"].values()] == ["confirmed", "confirmed"]
+
+
+def test_what_paper_does_not_know_is_no_proof(tmp_path: Path) -> None:
+    body = "import torch\ntry:\n    torch.fancy_thing(1)\nexcept Exception:\n    pass"
+    fixture(tmp_path / "programs", "gap", 'outcome = "ok"', body)
+    out = io.StringIO()
+    assert verify([str(tmp_path)], on_paper=True, out=out, err=io.StringIO()) == 1
+    assert "paper CUDA does not know torch.fancy_thing" in out.getvalue()
+
+
+def test_paper_gives_no_evidence(run: Callable[..., Any], tmp_path: Path) -> None:
+    done = run("--verify", "--paper", "--evidence", str(tmp_path / "evidence"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("cudalint: error: what runs on paper is no evidence")
+    assert not (tmp_path / "evidence").exists()

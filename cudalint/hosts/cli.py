@@ -195,6 +195,7 @@ def explain(place: str) -> int:
 @click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="Use at most so many GPUs.")
 @click.option("--limit-scale", metavar="X", type=float, default=1.0, help="Multiply the time limits of all programs.")
 @click.option("--select", multiple=True, metavar="CODES", help="Rules whose programs to run, comma-separated.")
+@click.option("--paper", is_flag=True, help="Run on stub frameworks that end as measured, without a GPU: no evidence.")
 def verify(
     paths: tuple[str, ...],
     output_format: str,
@@ -202,6 +203,7 @@ def verify(
     gpus: int | None,
     limit_scale: float,
     select: tuple[str, ...],
+    paper: bool,
 ) -> int:
     """Run programs with a header (default: those that come with cudalint) on the GPUs of this machine.
 
@@ -211,6 +213,8 @@ def verify(
 
     if limit_scale <= 0:
         raise click.BadParameter("must be greater than 0", param_hint="--limit-scale")
+    if paper and evidence is not None:
+        raise click.UsageError("what runs on paper is no evidence: leave out --evidence or --paper")
     _require(paths)
     known = [known_format.value for known_format in verification.Format]
     if output_format not in known:
@@ -224,6 +228,7 @@ def verify(
             gpu_count=gpus,
             limit_scale=limit_scale,
             select=config.parse_selectors("--select", _split(select)),
+            on_paper=paper,
         )
     except verification.HeaderError as error:
         raise ConfigError(str(error)) from None

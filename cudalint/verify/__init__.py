@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TextIO
 
 from cudalint.policy.selection import matches
-from cudalint.verify import evidence, gpus, headers, report
+from cudalint.verify import evidence, gpus, headers, paper, report
 from cudalint.verify.campaign import Campaign
 from cudalint.verify.headers import HeaderError
 from cudalint.verify.report import Format
 from cudalint.verify.runner import Limits
+from cudalint.verify.surroundings import HARDWARE
 from cudalint.verify.verdict import Status, Verdict
 
 __all__ = ["Format", "HeaderError", "verify"]
@@ -33,32 +34,41 @@ def verify(
     select: Sequence[str] = (),
     gpus_available: Sequence[gpus.Gpu] | None = None,
     limits: Limits | None = None,
+    on_paper: bool = False,
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> int:
     """Run fixtures (default: those that come with cudalint) and print what hardware says about each.
 
     Gives 0 when everything that could run was confirmed, 1 after a refutation, 2 when nothing could run
-    or somebody interrupted. ``gpus_available`` takes the place of the GPUs of the machine. Raises
+    or somebody interrupted. ``gpus_available`` takes the place of the GPUs of the machine. ``on_paper`` runs
+    them without hardware, as measurements say they would end; that is no evidence. Raises
     ``FileNotFoundError`` and ``HeaderError`` for paths that hold no fixtures.
     """
     out, err = out or sys.stdout, err or sys.stderr
-    found = gpus.discover() if gpus_available is None else gpus.Gpus(tuple(gpus_available))
-    found = found.first(gpu_count)
     fixtures = _chosen(paths, select)
+    most = max((fixture.header.gpus for fixture in fixtures), default=0)
+    found = paper.machine(gpu_count or most) if on_paper else _hardware(gpu_count, gpus_available)
+    surroundings = paper.Paper(len(found.devices)) if on_paper else HARDWARE
     if not found.devices:
         return _nothing(err, "no GPU was found: nothing was verified")
     if not fixtures:
         return _nothing(err, "no fixtures were found: nothing was verified")
     began, before = time.monotonic(), gpus.used_mib(found.devices)
-    result = Campaign(fixtures, found, limits or Limits(), limit_scale).run(_progress(err, len(fixtures)))
-    place = evidence.this_place(found)
+    campaign = Campaign(fixtures, found, limits or Limits(), limit_scale, surroundings)
+    result = campaign.run(_progress(err, len(fixtures)))
+    place = evidence.this_place(found, surroundings)
     out.write(report.render(result.verdicts, place, output_format, time.monotonic() - began))
     out.flush()
     _say_left_behind(err, before, gpus.used_mib(found.devices))
-    if evidence_folder is not None:
+    if evidence_folder is not None and not on_paper:
         _say(err, f"evidence: {evidence.save(Path(evidence_folder), place, result.verdicts)}")
     return _exit_code(result.verdicts, result.interrupted, err)
+
+
+def _hardware(count: int | None, available: Sequence[gpus.Gpu] | None) -> gpus.Gpus:
+    found = gpus.discover() if available is None else gpus.Gpus(tuple(available))
+    return found.first(count)
 
 
 def _chosen(paths: Sequence[str], select: Sequence[str]) -> list[headers.Fixture]:

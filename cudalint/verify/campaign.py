@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from cudalint.verify.gpus import Gpus, Lease, Pool
+from cudalint.verify.gpus import Gpus, Lease, Need, Pool
 from cudalint.verify.headers import Fixture, Outcome
 from cudalint.verify.needs import need, obstacle
 from cudalint.verify.observe import Observation, observe
 from cudalint.verify.predict import Prediction, predict
 from cudalint.verify.runner import Limits, Runner
+from cudalint.verify.surroundings import HARDWARE, Surroundings
 from cudalint.verify.verdict import Verdict, judge, not_run
 
 Progress = Callable[[Verdict], None]
@@ -51,12 +52,20 @@ def places(gpus: int, cores: int | None = None) -> int:
 class Campaign:
     """One verification of a set of fixtures on a set of GPUs."""
 
-    def __init__(self, fixtures: Iterable[Fixture], gpus: Gpus, limits: Limits, scale: float = 1.0) -> None:
+    def __init__(
+        self,
+        fixtures: Iterable[Fixture],
+        gpus: Gpus,
+        limits: Limits,
+        scale: float = 1.0,
+        surroundings: Surroundings = HARDWARE,
+    ) -> None:
         self._fixtures = tuple(fixtures)
+        self._surroundings = surroundings
         self._gpus = gpus.devices
         self._limits = limits
         self._scale = scale
-        self._runner = Runner()
+        self._runner = Runner(surroundings)
         self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
         self._pool = Pool(self._gpus, places(len(self._gpus)), gpus.hidden)
 
@@ -83,19 +92,19 @@ class Campaign:
     def _sort_out(self, found: dict[Fixture, Verdict], progress: Progress) -> list[Fixture]:
         able: list[Fixture] = []
         for fixture in self._fixtures:
-            reason = obstacle(fixture, len(self._gpus))
+            reason = obstacle(fixture, len(self._gpus), self._surroundings)
             if reason is None:
                 able.append(fixture)
             else:
                 found[fixture] = not_run(fixture, reason)
                 progress(found[fixture])
-        return sorted(able, key=_urgency)
+        return sorted(able, key=self._urgency)
 
     def _start(self, waiting: list[Fixture]) -> int:
         """Start what there is room for; gives how many."""
         started = 0
         for fixture in tuple(waiting):
-            lease = self._pool.lease(need(fixture))
+            lease = self._pool.lease(self._need(fixture))
             if lease is None:
                 continue
             waiting.remove(fixture)
@@ -121,7 +130,9 @@ class Campaign:
 
     def _observe(self, fixture: Fixture, environment: Mapping[str, str]) -> Observation | None:
         """One run; ``None`` if it was cut short by an interruption."""
-        limits = replace(self._limits, seconds=fixture.header.limit * self._scale)
+        hangs = fixture.header.outcome is Outcome.HANG
+        seconds = self._surroundings.seconds(fixture.header.limit, hangs) * self._scale
+        limits = replace(self._limits, seconds=seconds)
         run = self._runner.run(fixture.path, limits, environment)
         return None if run.end in ("cancelled", "lost") else observe(run)
 
@@ -149,8 +160,10 @@ class Campaign:
     def _all(self, found: Mapping[Fixture, Verdict]) -> tuple[Verdict, ...]:
         return tuple(found.get(fixture) or not_run(fixture, "interrupted") for fixture in self._fixtures)
 
+    def _need(self, fixture: Fixture) -> Need:
+        return need(fixture, self._surroundings)
 
-def _urgency(fixture: Fixture) -> tuple[bool, bool, float, str]:
-    """First those that keep others out, then those that use up their limit, then the long ones."""
-    hangs = fixture.header.outcome is Outcome.HANG
-    return not need(fixture).alone, not hangs, -fixture.header.limit, fixture.name
+    def _urgency(self, fixture: Fixture) -> tuple[bool, bool, float, str]:
+        """First those that keep others out, then those that use up their limit, then the long ones."""
+        hangs = fixture.header.outcome is Outcome.HANG
+        return not self._need(fixture).alone, not hangs, -fixture.header.limit, fixture.name

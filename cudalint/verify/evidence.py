@@ -16,6 +16,7 @@ from typing import TypeAlias, cast
 from cudalint import __version__
 from cudalint.verify.gpus import Gpus
 from cudalint.verify.observe import Observation
+from cudalint.verify.surroundings import HARDWARE, Surroundings
 from cudalint.verify.verdict import Status, Verdict
 
 SCHEMA = 1
@@ -52,6 +53,7 @@ class Place:
     system: str
     python: str
     versions: Mapping[str, str]
+    is_hardware: bool = True
 
     @property
     def file_name(self) -> str:
@@ -63,14 +65,15 @@ class Place:
         return re.sub(r"[^a-z0-9._]+", "-", "-".join(parts).lower()) + ".json"
 
 
-def this_place(gpus: Gpus) -> Place:
-    """This machine."""
+def this_place(gpus: Gpus, surroundings: Surroundings = HARDWARE) -> Place:
+    """This machine, with the versions of what programs import here; stubs have none."""
     return Place(
         gpus=tuple(gpu.name for gpu in gpus.devices),
         driver=gpus.driver,
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
-        versions={name: version for name in _LIBRARIES if (version := _version(name))},
+        versions=_versions() if surroundings.is_hardware else {},
+        is_hardware=surroundings.is_hardware,
     )
 
 
@@ -86,6 +89,7 @@ def document(place: Place, verdicts: Iterable[Verdict]) -> Document:
             "system": place.system,
             "python": place.python,
         },
+        **({} if place.is_hardware else {"paper": True}),
         "versions": dict(sorted(place.versions.items())),
         "fixtures": {
             verdict.fixture.name: entry(verdict, today)
@@ -166,6 +170,10 @@ def _run(run: Observation, message: str | None) -> Document:
     if run.measured:
         kept["measured"] = dict(run.measured)
     return kept
+
+
+def _versions() -> dict[str, str]:
+    return {name: version for name in _LIBRARIES if (version := _version(name))}
 
 
 def _version(distribution: str) -> str | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import multiprocessing
 import re
 import sys
 
 from cudalint.verify.gpus import Need
 from cudalint.verify.headers import Fixture
+from cudalint.verify.surroundings import HARDWARE, Surroundings
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 # Distributions whose module has another name.
@@ -25,12 +25,13 @@ _GREEDY = frozenset({"jax", "tensorflow"})
 _AMOUNT = re.compile(r"mib|gib|memory|seconds", re.IGNORECASE)
 
 
-def obstacle(fixture: Fixture, gpus: int) -> str | None:
+def obstacle(fixture: Fixture, gpus: int, surroundings: Surroundings = HARDWARE) -> str | None:
     """Why a fixture cannot run here; ``None`` if it can."""
     header = fixture.header
     if header.gpus > gpus:
         return f"needs {header.gpus} GPUs, there {'is' if gpus == 1 else 'are'} {gpus}"
-    missing = [name for name in map(_distribution, header.dependencies) if not _is_installed(name)]
+    wanted = map(_distribution, header.dependencies)
+    missing = [name for name in wanted if not surroundings.has_module(_module(name))]
     if missing:
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
     if header.start_method is not None and header.start_method != default_start_method():
@@ -38,9 +39,11 @@ def obstacle(fixture: Fixture, gpus: int) -> str | None:
     return None
 
 
-def need(fixture: Fixture) -> Need:
+def need(fixture: Fixture, surroundings: Surroundings = HARDWARE) -> Need:
     """What a fixture must be given."""
     header = fixture.header
+    if not surroundings.is_hardware:
+        return Need(header.gpus)
     greedy = not _GREEDY.isdisjoint(map(_distribution, header.dependencies))
     return Need(header.gpus, greedy or _AMOUNT.search(header.measure or "") is not None)
 
@@ -57,9 +60,5 @@ def _distribution(requirement: str) -> str:
     return match[0].lower() if match else requirement
 
 
-def _is_installed(distribution: str) -> bool:
-    module = _MODULES.get(distribution, distribution.replace("-", "_"))
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
+def _module(distribution: str) -> str:
+    return _MODULES.get(distribution, distribution.replace("-", "_"))

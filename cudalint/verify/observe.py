@@ -38,6 +38,7 @@ class Observation:
     survivors: tuple[int, ...] = ()
     measured: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
+    spoiled: tuple[str, ...] = ()
 
     @property
     def said(self) -> str:
@@ -84,6 +85,7 @@ def observe(run: Run) -> Observation:
         survivors=run.survivors,
         measured=dict(_MEASURED.findall(run.stdout)),
         text=text,
+        spoiled=run.spoiled,
     )
 
 

@@ -122,6 +122,8 @@ def _named(verdicts: Iterable[Verdict], status: Status) -> list[str]:
 
 
 def _where(place: Place) -> str:
+    if not place.is_hardware:
+        return f"on paper: stub frameworks ended as measured elsewhere; no GPU took part. Python {place.python}"
     counted = Counter(place.gpus)
     gpus = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in counted.items())
     versions = ", ".join(f"{name} {version}" for name, version in sorted(place.versions.items()))

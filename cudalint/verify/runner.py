@@ -11,9 +11,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from cudalint.verify.surroundings import HARDWARE, Surroundings
 
 _HERE = Path(__file__).resolve().parent
 _PROBE = _HERE / "probe"
@@ -58,7 +60,7 @@ class Run:
     """What came of a program.
 
     ``end`` is ended, time, memory, cancelled or lost (the supervisor itself was killed). ``deaths`` are the
-    processes that ended non-zero by themselves, the main one left out.
+    processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it shows nothing.
     """
 
     end: str
@@ -69,26 +71,35 @@ class Run:
     deaths: Mapping[int, int] = field(default_factory=dict)
     left_behind: int = 0
     survivors: tuple[int, ...] = ()
+    spoiled: tuple[str, ...] = ()
 
 
 class Runner:
     """Runs programs, several at once from several threads, until it is told to stop."""
 
-    def __init__(self, python: str = sys.executable) -> None:
+    def __init__(self, surroundings: Surroundings = HARDWARE, python: str = sys.executable) -> None:
+        self._surroundings = surroundings
         self._python = python
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
-    def run(self, program: Path, limits: Limits, environment: Mapping[str, str] | None = None) -> Run:
+    def run(
+        self,
+        program: Path,
+        limits: Limits,
+        environment: Mapping[str, str] | None = None,
+        arguments: Sequence[str] = (),
+    ) -> Run:
         """Run one program to its end or its limits."""
         folder = Path(tempfile.mkdtemp(prefix="cudalint-"))
         try:
             for name in ("cwd", "tmp"):
                 (folder / name).mkdir()
             (folder / "limits.json").write_text(json.dumps(_as_json(limits)))
-            self._supervise(folder, program, _environment(folder, environment or {}))
-            return _read(folder)
+            prepared = {**self._surroundings.enter(folder), **(environment or {})}
+            self._supervise(folder, [str(program.absolute()), *arguments], _environment(folder, prepared))
+            return replace(_read(folder), spoiled=self._surroundings.leave(folder))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -106,8 +117,8 @@ class Runner:
             except subprocess.TimeoutExpired:
                 supervisor.kill()
 
-    def _supervise(self, folder: Path, program: Path, environment: Mapping[str, str]) -> None:
-        command = [self._python, "-I", "-S", str(_SUPERVISOR), str(folder), self._python, str(program.absolute())]
+    def _supervise(self, folder: Path, program: Sequence[str], environment: Mapping[str, str]) -> None:
+        command = [self._python, "-I", "-S", str(_SUPERVISOR), str(folder), self._python, *program]
         with self._lock:
             if self._stopped:
                 return

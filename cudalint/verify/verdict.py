@@ -111,6 +111,7 @@ def _against_header(header: Header, run: Observation, triggered: Observation | N
     for observation in (run, triggered):
         if observation is not None and observation.survivors:
             yield f"processes that cannot be killed: {', '.join(map(str, observation.survivors))}"
+        yield from observation.spoiled if observation is not None else ()
 
 
 def _unmet(measure: str, measured: Mapping[str, str]) -> str | None:

@@ -16,8 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cudalint.verify.paper import STUBS
+
+__all__ = ["STUBS", "Observed", "check", "judge", "read_header", "run", "run_fixture"]
+
 HERE = Path(__file__).resolve().parent
-STUBS = HERE / "stubs"
 _SCRUBBED = frozenset(
     [
         "CUDA_VISIBLE_DEVICES",
