@@ -12,7 +12,7 @@ from cudalint.text.source import SourceFile
 
 BAD = ("crash", "hang", "child-death", "wrong-device")
 
-_FORK = frozenset({"CUD101", "CUD103", "CUD104", "CUD301", "CUD401", "CUD402", "CUD404"})
+_FORK = frozenset({"CUD101", "CUD103", "CUD104", "CUD105", "CUD301", "CUD401", "CUD402", "CUD404"})
 _PICKLE = frozenset({"CUD108", "CUD305"})  # which of two such values is met first, Python decides
 
 # What a run prints, and the codes of which at least one then fits. The first pattern found decides.
