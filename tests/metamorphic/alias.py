@@ -35,7 +35,7 @@ class _Bindings(cst.CSTVisitor):
         self.count[node.name.value] += 1
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
-        self.count.update(found.name for found in imported(node))
+        self.count.update(found.name for found in imported(node) if not found.renamed)
 
     def visit_Global(self, node: cst.Global) -> None:
         self.count.update(item.name.value for item in node.names)
