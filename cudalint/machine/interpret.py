@@ -665,7 +665,7 @@ class Machine:
         inner = Frame(scope, frame.module, raises=frame.raises, tries=frame.tries)
         after = self.block(node.body, [current], inner)
         result: list[State] = []
-        is_dataclass = any(_last_name(d) in _DATACLASS for d in node.decorators)
+        is_dataclass = any(self._makes_fields(d, current, frame) for d in node.decorators)
         for last in after:
             fields = tuple(self._fields(node.body, scope, last)) if is_dataclass else ()
             made = Class(node.name, node.qualname, frame.module, tuple(bases), scope, site, fields, is_dataclass)
@@ -679,6 +679,16 @@ class Machine:
                 self.bind(node.name, value, final, frame)
                 result.append(final)
         return result
+
+    def _makes_fields(self, decorator: ir.Expr, state: State, frame: Frame) -> bool:
+        """Whether a decorator is dataclasses.dataclass or a kin; one that nobody knows is told by its spelling."""
+        callee = decorator.func if isinstance(decorator, ir.Call) else decorator
+        if isinstance(callee, ir.Name | ir.Attr):
+            for _, value in self.eval(callee, state, frame):
+                atom = only(value)
+                if isinstance(atom, Lib):
+                    return atom.path.rpartition(".")[2] in _DATACLASS
+        return _last_name(callee) in _DATACLASS
 
     def _fields(self, body: tuple[ir.Stmt, ...], scope: Ref, state: State) -> Iterable[tuple[str, Value | None]]:
         found = state.get(scope)

@@ -15,7 +15,7 @@ _LAUNCHERS = frozenset(
         "set_memory_growth", "set_visible_devices", "set_default_device", "set_default_tensor_type", "init_device_mesh",
     }
 )  # fmt: skip
-_DEVICE_WORDS = (frozenset({"device"}), frozenset({"Device"}))
+_DEVICES = frozenset({"device", "Device"})
 
 
 def candidates(program: FileProgram) -> list[str]:
@@ -44,10 +44,12 @@ def unreached(module: ir.Module, data: bytes) -> Iterable[ir.Function]:
     """The functions that hold a launcher of their own, or a device object as a statement."""
     statement = device_statement(data)
     launchers = _LAUNCHERS | _process_classes(module)
+    launchers |= _aliases(module, launchers)
+    devices = _DEVICES | _aliases(module, _DEVICES)
     for function in functions(module.body):
         if function.name.startswith("test"):
             continue
-        if function.words & launchers or (statement and any(w <= function.words for w in _DEVICE_WORDS)):
+        if function.words & launchers or (statement and function.words & devices):
             yield function
 
 
@@ -60,6 +62,18 @@ def _process_classes(module: ir.Module) -> frozenset[str]:
         ):
             names.add(statement.name)
     return frozenset(names)
+
+
+def _aliases(module: ir.Module, names: frozenset[str]) -> frozenset[str]:
+    """The other names under which a module knows something: of its imports, and of assignments at its top."""
+    found: set[str] = set()
+    for statement in module.body:
+        match statement:
+            case ir.ImportFrom(names=tuple(given)):
+                found.update(alias for name, alias in given if alias is not None and name in names)
+            case ir.Assign(targets=targets, value=value) if _last_name(value) in names:
+                found.update(target.id for target in targets if isinstance(target, ir.Name))
+    return frozenset(found)
 
 
 def _last_name(node: ir.Expr) -> str:

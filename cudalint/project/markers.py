@@ -19,13 +19,15 @@ _PROCESS = re.compile(rb"\b(?:" + _LAUNCH_WORDS + rb")\b")
 _LAUNCH = re.compile(
     rb"\b(?:ProcessPool|ProcessPoolExecutor|DataLoader|start_processes|forkpty|set_start_method|init_process_group|"
     rb"num_proc|notebook_launcher|CUDA_VISIBLE_DEVICES|set_default_device|set_default_tensor_type|set_memory_growth|"
-    rb"set_visible_devices|init_device_mesh)\b|\b(?:Pool|Process|Parallel|spawn|fork)\(|\.(?:Pool|Process|Parallel)\b|"
-    rb"\bimport\b.*\b(?:Pool|Process|Parallel)\b|\b(?:ddp_fork|ddp_notebook|preload_app|celery)\b"
+    rb"set_visible_devices|init_device_mesh)\b|\b(?:Pool|Process|Parallel|spawn|fork)\(|\.(?:Pool|Process|Parallel|spawn|fork)\b|"
+    rb"\bimport\b.*\b(?:Pool|Process|Parallel|spawn|fork)\b|\b(?:ddp_fork|ddp_notebook|preload_app|celery)\b"
 )
 _THREAD = re.compile(rb"\bThread(?:Pool|PoolExecutor)?\b")
 _SELECTS = re.compile(rb"\bset_device\b|\bselect_device\b|\.use\(\)")
-_DEVICE = re.compile(rb"^[ \t]*(?:[\w.]+\.)?[dD]evice\(", re.MULTILINE)
-_CUDA_DEVICE = re.compile(rb"cuda\.[dD]evice\(|\bimport\b.*\bdevice\b")
+_DEVICE = re.compile(
+    rb"^[ \t]*(?:[\w.]+\.)?[dD]evice\(|\bimport\b.*\b[dD]evice[ \t]+as\b|=[ \t]*[\w.]+\.[dD]evice[ \t]*$", re.MULTILINE
+)
+_CUDA = re.compile(rb"\b(?:cuda|cupy)\b")
 
 
 def may_matter(data: bytes) -> bool:
@@ -42,7 +44,7 @@ def may_launch(data: bytes) -> bool:
 
 def device_statement(data: bytes) -> bool:
     """Whether a line may be a device object as a statement."""
-    return _DEVICE.search(data) is not None and _CUDA_DEVICE.search(data) is not None
+    return _DEVICE.search(data) is not None and _CUDA.search(data) is not None
 
 
 _ACTS = re.compile(

@@ -49,19 +49,22 @@ def _programs(args: argparse.Namespace) -> Iterator[Program]:
 
 
 def _run(transformation: Transformation, programs: list[Program], args: argparse.Namespace) -> int:
-    began, complaints, total = time.monotonic(), Counter[str](), 0
+    began, complaints, total, inherited = time.monotonic(), Counter[str](), 0, 0
     with ThreadPoolExecutor(max_workers=args.jobs) as pool:
         for verdict in pool.map(lambda program: judged(program, transformation, on_paper=args.paper), programs):
             if verdict is None:
                 continue
             total += 1
+            inherited += verdict.inherited
+            if verdict.inherited:
+                continue
             if verdict.complaint is not None:
                 complaints[verdict.complaint] += 1
                 _report(verdict, args)
     wrong = sum(complaints.values())
     print(
-        f"{transformation.name}: {total} of {len(programs)} programs changed, {total - wrong} agree, {wrong} do not"
-        f" ({time.monotonic() - began:.0f} s)",
+        f"{transformation.name}: {total} of {len(programs)} programs changed, {total - wrong - inherited} agree,"
+        f" {inherited} are as without the change, {wrong} do not agree ({time.monotonic() - began:.0f} s)",
         flush=True,
     )
     for complaint, count in complaints.most_common():

@@ -28,13 +28,18 @@ Told = frozenset[tuple[str, str, int | str]]  # code, severity, and the tag of t
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one changed program. `complaint` is None where cudalint agreed."""
+    """What came of one changed program. `complaint` is None where cudalint agreed.
+
+    `inherited`: the unchanged program has the same complaint, which says nothing about the change. A warning is what
+    cudalint gives where the code does not show what decides.
+    """
 
     program: Program
     transformation: Transformation
     files: Mapping[str, str]
     complaint: str | None
     seen: str = ""
+    inherited: bool = False
 
 
 def judged(program: Program, transformation: Transformation, *, on_paper: bool = False) -> Verdict | None:
@@ -57,7 +62,8 @@ def judged(program: Program, transformation: Transformation, *, on_paper: bool =
         if complaint or not on_paper:
             return Verdict(program, transformation, texts, complaint)
     complaint, seen = run(program, texts, after)
-    return Verdict(program, transformation, texts, complaint, seen)
+    inherited = complaint is not None and program.fixture and run(program, {MAIN: program.text}, before)[0] == complaint
+    return Verdict(program, transformation, texts, complaint, seen, inherited)
 
 
 def analysed(texts: Mapping[str, str]) -> tuple[Finding, ...]:
