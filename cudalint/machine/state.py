@@ -204,6 +204,15 @@ class State:
             self.caught,
         )
 
+    def become(self, other: State) -> None:
+        """Take over another path of the same process, where only one goes on."""
+        if other is self:
+            return
+        self.process = other.process
+        self.heap, self.base, self.base_counts = other.heap, other.base, other.base_counts
+        self.facts, self.placed, self.counts = other.facts, other.placed, other.counts
+        self.owned = set()
+
     def get(self, ref: Ref) -> Object | None:
         """The object a reference leads to."""
         found = self.heap.get(ref.address)

@@ -6,10 +6,11 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 
 from cudalint.machine.behaviours.gpu import placed_tensor
+from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
-from cudalint.machine.trace import Chain
+from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     Atom,
     Bound,
@@ -314,6 +315,7 @@ class Transfer:
         """What ``module.qualname`` is in the target."""
         if "<" in qualname:
             return None
+        self._import(module)
         scope = self.target.get(Ref(("module", module)))
         value: Value | None = None
         for part in qualname.split("."):
@@ -324,3 +326,17 @@ class Transfer:
             inner = self.target.get(atom) if isinstance(atom, Ref) else None
             scope = self.target.get(inner.scope) if isinstance(inner, Class) else None
         return None if value is None else only(value)
+
+    def _import(self, module: str) -> None:
+        """Unpickling something by name imports its module, where the process has not done so before."""
+        if self.target.get(Ref(("module", module))) is not None or self.machine.program.module(module) is None:
+            return
+        launch = self.target.process.launch
+        site = Site(module, 0) if launch is None else launch.anchor
+        frame = Frame(Ref(("module", site.module)), site.module)
+        states = self.machine.load(module, self.target, frame, site.ordinal)
+        for _, raised in frame.raises:
+            if raised.outcome is not None:
+                self.machine.emit(raised.outcome)
+        if states:
+            self.target.become(states[0][0])
