@@ -19,6 +19,7 @@ LAYERS = (
     "ir",
     "project",
     "machine",
+    "project.running",  # runs entries on the machine
     "rules",
     "project.analysis",  # drives the machine and asks the rules: the door to all above
     "fixes",

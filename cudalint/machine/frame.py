@@ -38,6 +38,7 @@ class Frame:
     yields: list[Value] = field(default_factory=list)
     handling: list[Raised] = field(default_factory=list)
     tries: int = 0
+    guards_import: bool = False
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -66,8 +67,14 @@ class Program(Protocol):
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The name of the project's module that an import means; None for libraries."""
 
-    def has_child(self, package: str, name: str) -> bool:
-        """Whether a package of the project has a submodule of this name."""
+    def child(self, package: str, name: str) -> str | None:
+        """The submodule of this name in a package of the project."""
+
+    def parents(self, name: str) -> tuple[str, ...]:
+        """The packages that are imported before a module, the outermost first."""
+
+    def package(self, name: str) -> str | None:
+        """The package that a module lies in, or is."""
 
     def acting(self, name: str) -> tuple[str, ...]:
         """The modules whose top level may do something to the process when ``name`` is imported."""
@@ -125,6 +132,7 @@ class Machine:
         self.watched: dict[Site, list[Process]] = {}
         self._steps = 0
         self._active: list[int] = []
+        self.commands: list[Site] = []
         self.in_test = False
         self.assumed = False
 
@@ -487,9 +495,12 @@ class Machine:
     def _try(self, node: ir.Try, state: State, frame: Frame) -> list[State]:
         outer = frame.raises
         frame.raises = []
+        guarded = frame.guards_import
+        frame.guards_import = guarded or any(_catches_import(handler.type) for handler in node.handlers)
         frame.tries += 1 if node.handlers else 0
         after = self.block(node.body, [state], frame)
         frame.tries -= 1 if node.handlers else 0
+        frame.guards_import = guarded
         raised, frame.raises = frame.raises, outer
         after = self.block(node.orelse, after, frame)
         for current, exception in raised:
@@ -721,13 +732,14 @@ class Machine:
     def _import_one(self, dotted: str, alias: str | None, state: State, frame: Frame, ordinal: int) -> list[State]:
         home = self.program.resolve(frame.module, dotted, 0)
         if home is None:
+            self._may_be_missing(dotted, state, frame)
             states = self._library_import(dotted, state, frame, ordinal)
             value: Value = (Lib(self.library.canonical(dotted)),) if alias else (Lib(dotted.split(".")[0]),)
             for current in states:
                 self.bind(alias or dotted.split(".")[0], value, current, frame)
             return states
         if alias is not None or "." not in dotted:
-            states = self._act(home, state, frame, ordinal)
+            states = self.act(home, state, frame, ordinal)
             for current in states:
                 self.bind(alias or dotted, (Deferred(home, None, ordinal),), current, frame)
             return states
@@ -742,6 +754,19 @@ class Machine:
             self.bind(alias or dotted, module, current, frame)
             result.append(current)
         return result
+
+    def _may_be_missing(self, dotted: str, state: State, frame: Frame) -> None:
+        """A path on which an import that the program guards fails: nobody knows whether that package is installed."""
+        first = dotted.partition(".")[0]
+        if not frame.guards_import or self.library.knows(first) or first in sys.stdlib_module_names:
+            return
+        sym = ("installed", first or frame.module)
+        if state.fact(sym) is not None:
+            return
+        without = state.clone()
+        without.assume(sym, False)
+        state.assume(sym, True)
+        frame.raises.append((without, Raised(None, ("ImportError", "ModuleNotFoundError"))))
 
     def imported(self, dotted: str, state: State, frame: Frame, site: Site) -> list[State]:
         """What importing a library does."""
@@ -764,6 +789,7 @@ class Machine:
     def _import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
         home = self.program.resolve(frame.module, node.module, node.level)
         if home is None:
+            self._may_be_missing(node.module, state, frame)
             return self._library_import_from(node, state, frame)
         if node.names is not None:
             return self._defer(node, node.names, home, state, frame)
@@ -782,15 +808,16 @@ class Machine:
         frame: Frame,
     ) -> list[State]:
         """Names of a module whose import does nothing by itself: it runs when one of them is used."""
-        states = self._act(home, state, frame, node.ordinal)
+        states = self.act(home, state, frame, node.ordinal)
         for name, alias in names:
-            if self.program.has_child(home, name):
-                states = [s for c in states for s in self._act(f"{home}.{name}", c, frame, node.ordinal)]
+            child = self.program.child(home, name)
+            if child is not None:
+                states = [s for c in states for s in self.act(child, c, frame, node.ordinal)]
             for current in states:
                 self.bind(alias or name, (Deferred(home, name, node.ordinal),), current, frame)
         return states
 
-    def _act(self, home: str, state: State, frame: Frame, ordinal: int) -> list[State]:
+    def act(self, home: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         """Run the modules that an import reaches and whose top level matters; the others wait."""
         states = [state]
         for name in self.program.acting(home):
@@ -804,7 +831,8 @@ class Machine:
             return [(state, value)]
         if depth > REEXPORTS:
             return [(state, unknown("import", atom.module, atom.name))]
-        if atom.name is not None and self.program.has_child(atom.module, atom.name):
+        child = None if atom.name is None else self.program.child(atom.module, atom.name)
+        if atom.name is not None and child is not None:
             loaded = self._load_one(atom.module, state, frame, atom.ordinal)
             result: Results = []
             for current, module in loaded:
@@ -812,7 +840,7 @@ class Machine:
                 if found is not None:
                     result.extend(self.force(found, current, frame, depth + 1))
                 else:
-                    result.extend(self.load(f"{atom.module}.{atom.name}", current, frame, atom.ordinal))
+                    result.extend(self.load(child, current, frame, atom.ordinal))
             return result
         result = []
         for current, module in self.load(atom.module, state, frame, atom.ordinal):
@@ -820,16 +848,27 @@ class Machine:
                 result.append((current, module))
                 continue
             found = self._member(module, atom.name, current)
-            if found is None:
-                result.append((current, unknown("import", atom.module, atom.name)))
-            else:
+            if found is not None:
                 result.extend(self.force(found, current, frame, depth + 1))
+                continue
+            given = self._from_getattr(module, atom.name, current, atom.ordinal)
+            result.extend([(current, unknown("import", atom.module, atom.name))] if given is None else given)
         return result
 
     def _member(self, module: Value, name: str, state: State) -> Value | None:
         atom = only(module)
         found = state.get(atom) if isinstance(atom, Ref) else None
         return found.variables.get(name) if isinstance(found, Scope) else None
+
+    def _from_getattr(self, module: Value, name: str, state: State, ordinal: int) -> Results | None:
+        """What a module's own ``__getattr__`` gives for a name; None where it has none."""
+        atom = only(module)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        getter = found.variables.get("__getattr__") if isinstance(found, Scope) else None
+        if getter is None or not isinstance(atom, Ref) or not isinstance(found, Scope):
+            return None
+        frame = Frame(atom, found.module)
+        return self.call_value(getter, [const(name)], {}, state, frame, Site(found.module, ordinal))
 
     def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
         if node.level:
@@ -841,8 +880,10 @@ class Machine:
             path = f"{node.module}.{name}"
             if self.library.is_imported_module(path):
                 states = [s for c in states for s in self._library_import(path, c, frame, node.ordinal)]
+            full = self.library.canonical(path)
+            constants = self.library.constants
             for current in states:
-                self.bind(alias or name, (Lib(self.library.canonical(path)),), current, frame)
+                self.bind(alias or name, const(constants[full]) if full in constants else (Lib(full),), current, frame)
         if node.names is None:
             for current in states:
                 for name in self.library.exports(node.module):
@@ -850,19 +891,22 @@ class Machine:
         return states
 
     def _star(self, module: Value, state: State, frame: Frame) -> None:
+        """``from module import *``: what ``__all__`` names where it is known, else all public names."""
         atom = only(module)
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Scope):
-            for name, value in found.variables.items():
-                if not name.startswith("_"):
-                    self.bind(name, value, state, frame)
+        if not isinstance(found, Scope) or not isinstance(atom, Ref):
+            return
+        forced = self.force(found.variables.get("__all__", ()), state, frame)
+        listed = self.exact_items(forced[0][1], state) if len(forced) == 1 else None
+        given = None if listed is None else {constant(item) for item in listed}
+        for name, value in found.variables.items():
+            if name in given if given is not None else not name.startswith("_"):
+                self.bind(name, value, state, frame)
 
     def load(self, name: str, state: State, frame: Frame, ordinal: int) -> Results:
         """Import a module of the project: its packages first, its top level once per process."""
         states = [state]
-        parts = name.split(".")
-        for i in range(1, len(parts)):
-            package = ".".join(parts[:i])
+        for package in self.program.parents(name):
             if self.program.module(package) is not None:
                 states = [s for c in states for s, _ in self._load_one(package, c, frame, ordinal)]
         return [r for c in states for r in self._load_one(name, c, frame, ordinal)]
@@ -886,6 +930,7 @@ class Machine:
         """Run the top level of a module in this process."""
         ref = Ref(("module", module.name))
         variables: dict[str, Value] = {"__name__": const(dunder_name), "__file__": unknown("file", module.name)}
+        variables["__package__"] = const(self.program.package(module.name) or "")
         state.put(ref, Scope(variables, None, module.name, "module"))
         inner = Frame(ref, module.name)
         if frame is not None:
@@ -1471,9 +1516,11 @@ class Machine:
             case Scope():
                 if name in found.variables:
                     return self.force(found.variables[name], state, frame)
-                if self.program.has_child(found.module, name):
-                    return self.load(f"{found.module}.{name}", state, frame, site.ordinal)
-                return [(state, unknown("module", found.module, name))]
+                child = self.program.child(found.module, name)
+                if child is not None:
+                    return self.load(child, state, frame, site.ordinal)
+                given = self._from_getattr((ref,), name, state, site.ordinal)
+                return [(state, unknown("module", found.module, name))] if given is None else given
             case Sequence(kind=kind):
                 return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]
             case Mapping_():
@@ -2048,6 +2095,12 @@ def _last_name(node: ir.Expr) -> str:
         case ir.Call(func=func):
             return _last_name(func)
     return ""
+
+
+def _catches_import(node: ir.Expr | None) -> bool:
+    """Whether a handler is written for imports that fail."""
+    kinds = node.items if isinstance(node, ir.Display) else (node,)
+    return any(k is not None and _last_name(k) in ("ImportError", "ModuleNotFoundError") for k in kinds)
 
 
 def _raised_name(node: ir.Expr) -> str:

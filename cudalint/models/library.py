@@ -39,6 +39,7 @@ class Library:
     words: set[str] = field(default_factory=set)
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
     owned: set[str] = field(default_factory=set)
+    roots: set[str] = field(default_factory=set)
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
 
@@ -124,6 +125,10 @@ class Library:
             {p[len(prefix) :] for p in self.functions if p.startswith(prefix) and "." not in p[len(prefix) :]}
         )
 
+    def knows(self, name: str) -> bool:
+        """Whether a top-level name is a library that is modelled: one that is installed where it is imported."""
+        return name in self.roots
+
     def owns(self, name: str) -> bool:
         """Whether a top-level name is a library whose own functions are modelled, even in its own source."""
         return name in self.owned
@@ -149,6 +154,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
     for entry in _entries(document, "function"):
         spec = {**entry, "framework": entry.get("framework", framework)}
         for name in _list(entry["names"]):
+            library.roots.add(name.removeprefix("import ").partition(".")[0])
             if name.endswith(".*"):
                 library.prefixes.append((name[:-1], spec))
             else:

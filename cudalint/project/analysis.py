@@ -10,17 +10,16 @@ from typing import Literal
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
 from cudalint.ir import nodes as ir
 from cudalint.ir.positions import spans
-from cudalint.machine.behaviours import LibraryBehaviours
-from cudalint.machine.frame import Frame
-from cudalint.machine.interpret import Host, Machine
+from cudalint.machine.interpret import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import Process, State
+from cudalint.machine.state import Process
 from cudalint.machine.trace import Hop, Site
-from cudalint.machine.values import Ref, Value, only
-from cudalint.models.library import Library, load
-from cudalint.project.entries import candidates, is_test_module, runs_as_main, tests, unreached
-from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, program
+from cudalint.models.library import load
+from cudalint.project.callers import Place
+from cudalint.project.entries import candidates
+from cudalint.project.program import FileProgram, program
+from cudalint.project.running import Runner
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.text.source import SourceFile
@@ -60,7 +59,8 @@ class Analysis:
 class Basis:
     """What the machine saw behind the findings, from which a changed program is analysed again.
 
-    ``reached`` names, per entry, the modules whose functions it entered; ``entries`` those that show a finding.
+    ``reached`` names, per entry, the modules whose functions it entered, and ``entered`` these functions;
+    ``entries`` are those that show a finding.
     """
 
     files: FileProgram
@@ -69,6 +69,7 @@ class Basis:
     outcomes: Mapping[Finding, Outcome]
     entries: Mapping[Finding, frozenset[str]]
     reached: Mapping[str, frozenset[str]]
+    entered: Mapping[str, frozenset[Place]]
     launches: Mapping[tuple[Site, str], Launched]
 
 
@@ -95,11 +96,10 @@ def analyse(
     sources: Sequence[SourceFile], options: Options, *, alone: bool = False, root: str | None = None
 ) -> Analysis:
     """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers."""
-    del root
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
-        return _analyse(sources, options, alone)
+        return _analyse(sources, options, alone, root)
     finally:
         sys.setrecursionlimit(limit)
 
@@ -108,8 +108,8 @@ def analyse(
 _DEEPEST = 8_000
 
 
-def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool) -> Analysis:
-    files = program(sources, load(options.models))
+def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None) -> Analysis:
+    files = program(sources, load(options.models), root)
     return _run(files, options, alone, candidates(files))
 
 
@@ -127,33 +127,36 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
         or name in basis.entries.get(about, frozenset())
         or not changed.isdisjoint(basis.reached.get(name, frozenset()))
     ]
+    # What the other entries reach is still reached.
+    entered = {place for name, places in basis.entered.items() if name not in names for place in places}
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
-        return _run(files, basis.options, basis.alone, names)
+        return _run(files, basis.options, basis.alone, names, entered)
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _run(files: FileProgram, options: Options, alone: bool, names: Iterable[str]) -> Analysis:
+def _run(
+    files: FileProgram, options: Options, alone: bool, names: Iterable[str], entered: Iterable[Place] = ()
+) -> Analysis:
     found: list[Outcome] = []
     notes: set[str] = set()
     shown_by: dict[tuple[Kind, Site], set[str]] = {}
-    reached: dict[str, set[str]] = {}
+    places: dict[str, set[Place]] = {}
     launches: dict[tuple[Site, str], Launched] = {}
-    for name in names:
-        files.budget = MOST_BYTES if runs_as_main(files, name) else MOST_ASSUMED_BYTES
-        for machine in _run_module(files, files.library, options, name, alone):
-            softened = machine.softened()
-            found.extend(softened)
-            for outcome in softened:
-                shown_by.setdefault((outcome.kind, outcome.anchor), set()).add(name)
-            reached.setdefault(name, {name}).update(site.module for site in machine.entered)
-            launches.update(machine.launches)
-            if machine.cut is not None:
-                notes.add(f"{files.sources[name].path}: cut off: {machine.cut}")
-    outcomes = _findings(files, found)
-    findings = [*outcomes, *_syntax_errors(files)]
+    for ran in Runner(files, _host(options), alone, set(entered)).run(names):
+        machine, name = ran.machine, ran.owner
+        outcomes = ran.outcomes()
+        found.extend(outcomes)
+        for outcome in outcomes:
+            shown_by.setdefault((outcome.kind, outcome.anchor), set()).add(name)
+        places.setdefault(name, set()).update((site.module, site.ordinal) for site in machine.entered)
+        launches.update(machine.launches)
+        if machine.cut is not None:
+            notes.add(f"{files.sources[machine.main].path}: cut off: {machine.cut}")
+    shown = _findings(files, found)
+    findings = [*shown, *_syntax_errors(files)]
     parsed = [m for m in files.parsed.values() if m is not None]
     work = Work(
         len(files.sources),
@@ -166,115 +169,18 @@ def _run(files: FileProgram, options: Options, alone: bool, names: Iterable[str]
         files,
         options,
         alone,
-        outcomes,
-        {finding: frozenset(shown_by[outcome.kind, outcome.anchor]) for finding, outcome in outcomes.items()},
-        {name: frozenset(modules) for name, modules in reached.items()},
+        shown,
+        {finding: frozenset(shown_by[outcome.kind, outcome.anchor]) for finding, outcome in shown.items()},
+        {name: frozenset({name, *(module for module, _ in entered)}) for name, entered in places.items()},
+        {name: frozenset(entered) for name, entered in places.items()},
         launches,
     )
     return Analysis(tuple(sorted(findings, key=lambda f: f.sort_key)), work, tuple(sorted(notes | files.notes)), basis)
 
 
-# -- running ---------------------------------------------------------------------------------------------
-
-
-def _machine(files: FileProgram, library: Library, options: Options, main: str) -> Machine:
+def _host(options: Options) -> Host:
     lowest, highest = options.target_versions
-    host = Host(lowest, highest, options.platform)
-    machine = Machine(files, library, LibraryBehaviours(), main, host)
-    machine.uses_gpu = files.reaches_gpu(main)
-    return machine
-
-
-def _run_module(files: FileProgram, library: Library, options: Options, name: str, alone: bool) -> Iterable[Machine]:
-    module = files.module(name)
-    if module is None:
-        return
-    path = files.sources[name].path
-    entered: set[Site] = set()
-    if alone or runs_as_main(files, name):
-        main = _machine(files, library, options, name)
-        main.in_test = is_test_module(path)
-        _run_main(main, module)
-        yield main
-        entered |= main.entered
-    if is_test_module(path):
-        fresh: State | None = None
-        for function in tests(module):
-            machine = _machine(files, library, options, name)
-            machine.in_test = True
-            if fresh is None:
-                fresh = _imported(machine, module, assumed=False)
-            _call(machine, module, function, fresh.clone())
-            entered |= machine.entered
-            yield machine
-    if alone:
-        return
-    imported: State | None = None
-    for function in unreached(module, files.sources[name].data):
-        if Site(name, function.ordinal) in entered:
-            continue
-        machine = _machine(files, library, options, name)
-        machine.assumed = True
-        machine.in_test = is_test_module(path)
-        if imported is None:
-            imported = _imported(machine, module, assumed=True)
-        _call(machine, module, function, imported.clone())
-        entered |= machine.entered
-        yield machine
-
-
-def _run_main(machine: Machine, module: ir.Module) -> list[State]:
-    state = State(Process(), {})
-    states = machine.run_module(module, "__main__", state)
-    for _, raised in machine.uncaught:
-        if raised.outcome is not None:
-            machine.emit(raised.outcome)
-    machine.end(states)
-    return states
-
-
-def _run_function(machine: Machine, module: ir.Module, function: ir.Function, assumed: bool) -> None:
-    """Call a function after its module was imported, with parameters nobody knows."""
-    _call(machine, module, function, _imported(machine, module, assumed))
-
-
-def _imported(machine: Machine, module: ir.Module, assumed: bool) -> State:
-    """The state after importing a module."""
-    state = State(Process(unseen=assumed), {})
-    states = machine.run_module(module, module.name, state)
-    return states[0] if states else state
-
-
-def _call(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
-    target, current = _find(machine, module, function, state)
-    if target is None:
-        return
-    frame = Frame(Ref(("module", module.name)), module.name)
-    site = Site(module.name, function.ordinal)
-    results = machine.drained(machine.call_value(target, [], {}, current, frame, site), frame)
-    for _, raised in frame.raises:
-        if raised.outcome is not None:
-            machine.emit(raised.outcome)
-    machine.end([s for s, _ in results])
-
-
-def _find(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> tuple[Value | None, State]:
-    frame = Frame(Ref(("module", module.name)), module.name)
-    site = Site(module.name, function.ordinal)
-    parts = function.qualname.split(".")
-    if len(parts) == 1:
-        return machine.lookup(parts[0], state, frame.scope), state
-    if len(parts) != 2:
-        return None, state
-    cls = machine.lookup(parts[0], state, frame.scope)
-    if cls is None or not isinstance(only(cls), Ref):
-        return None, state
-    if parts[1] == "__init__":
-        return cls, state
-    for after, instance in machine.call_value(cls, [], {}, state, frame, site):
-        for last, method in machine.attribute(instance, parts[1], after, frame, site):
-            return method, last
-    return None, state
+    return Host(lowest, highest, options.platform)
 
 
 # -- findings ----------------------------------------------------------------------------------------------
@@ -424,35 +330,15 @@ def explain(sources: Sequence[SourceFile], options: Options, filename: str, row:
         if span.start.row == row
     }
     seen: list[Process] = []
-    for entry in candidates(files) or [name]:
-        for machine in _watching(files, library, options, entry, name, at_row):
-            for states in machine.watched.values():
-                seen.extend(p for p in states if p not in seen)
+    watched = frozenset(Site(name, ordinal) for ordinal in at_row)
+    for ran in Runner(files, _host(options), watched=watched).run(candidates(files) or [name]):
+        for states in ran.machine.watched.values():
+            seen.extend(p for p in states if p not in seen)
     return [line for process in seen for line in _described(process)]
 
 
 def _count(module: ir.Module) -> int:
     return module.size + 1
-
-
-def _watching(
-    files: FileProgram, library: Library, options: Options, entry: str, name: str, ordinals: Iterable[int]
-) -> Iterable[Machine]:
-    module = files.module(entry)
-    if module is None:
-        return
-    machine = _machine(files, library, options, entry)
-    machine.watched = {Site(name, ordinal): [] for ordinal in ordinals}
-    _run_main(machine, module)
-    yield machine
-    entered = set(machine.entered)
-    for function in unreached(module, files.sources[entry].data):
-        if Site(entry, function.ordinal) not in entered:
-            again = _machine(files, library, options, entry)
-            again.assumed = True
-            again.watched = {Site(name, ordinal): [] for ordinal in ordinals}
-            _run_function(again, module, function, assumed=True)
-            yield again
 
 
 def _described(process: Process) -> Iterable[str]:

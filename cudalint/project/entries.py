@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from cudalint.ir import nodes as ir
@@ -23,14 +24,25 @@ def candidates(program: FileProgram) -> list[str]:
     launching = {n for n, s in program.sources.items() if may_launch(s.data)}
     result: list[str] = []
     for name in sorted(program.sources):
-        leads = name in launching or (_is_main(program, name) and program.reach(name) & launching)
+        leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
         if leads and program.reaches_gpu(name):
             result.append(name)
     return result
 
 
-def _is_main(program: FileProgram, name: str) -> bool:
-    return b"__main__" in program.sources[name].data
+def _may_start(program: FileProgram, name: str) -> bool:
+    """Whether a module may be started, or holds something that may."""
+    if program.guards_main(name) or program.scripts(name) or program.lies_outside_packages(name):
+        return True
+    return may_register(program.sources[name].data) or is_test_module(program.sources[name].path)
+
+
+_REGISTERS = re.compile(rb"^[ \t]*@[\w.]*(?:command|group|callback|main)\b", re.MULTILINE)
+
+
+def may_register(data: bytes) -> bool:
+    """Whether a file may hand functions to a library as the commands of a program."""
+    return _REGISTERS.search(data) is not None
 
 
 def tests(module: ir.Module) -> Iterable[ir.Function]:
@@ -83,11 +95,6 @@ def _last_name(node: ir.Expr) -> str:
         case ir.Name(id=name):
             return name
     return ""
-
-
-def runs_as_main(program: FileProgram, name: str) -> bool:
-    """Whether somebody may start a module: it has a main guard, or lies outside packages."""
-    return _is_main(program, name) or "." not in name.rpartition(":")[2]
 
 
 def is_test_module(path: str) -> bool:

@@ -48,7 +48,7 @@ def device_statement(data: bytes) -> bool:
 
 
 _ACTS = re.compile(
-    rb"^(?![ \t#@'\")\]}]).*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b|\b(?:cupy|cp)\.\w+\(|\bcuda\.gpus\b|\bjax\.devices|"
+    rb"^(?![ \t#'\")\]}]).*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b|\b(?:cupy|cp)\.\w+\(|\bcuda\.gpus\b|\bjax\.devices|"
     rb"\.is_available\(|\bjnp\.\w+\(|\btf\.(?:config|constant|Variable|random|keras\.(?:Sequential|Model))\b|"
     rb"\bset_start_method\(|\benviron.*(?:CUDA|NVML|XLA|MASTER)|\bAccelerator\(|\bimport torch_geometric\b|"
     rb"\bcpp_extension\b|\bautoinit\b|\bset_default_(?:device|tensor_type)\()"
@@ -65,3 +65,19 @@ def acts_at_top(data: bytes) -> bool:
 def mentions_gpu(data: bytes) -> bool:
     """Whether the file mentions a GPU framework."""
     return _GPU.search(data) is not None
+
+
+_TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async|@)\b|[ \t#'\")\]}@])[^#\n]*", re.MULTILINE)
+_CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)(?:\.\w+)*\(|\.([A-Za-z_]\w*)\(")
+_DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+
+
+def called_at_top(data: bytes) -> frozenset[bytes]:
+    """The names that lines of the top level call."""
+    lines = (found.group() for found in _TOP_CALL.finditer(data) if b"(" in found.group())
+    return frozenset(name for line in lines for found in _CALLED.findall(line) for name in found if name)
+
+
+def defines(data: bytes, names: frozenset[bytes]) -> bool:
+    """Whether a file defines a function or class of one of these names."""
+    return not names.isdisjoint(_DEFINED.findall(data))

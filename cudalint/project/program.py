@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,13 +11,18 @@ import libcst
 from cudalint.ir import nodes as ir
 from cudalint.ir.lower import lower
 from cudalint.models.library import Library
-from cudalint.project.markers import acts_at_top, may_matter, mentions_gpu
+from cudalint.project.imports import imported
+from cudalint.project.layout import Layout, layout
+from cudalint.project.markers import acts_at_top, called_at_top, defines, may_matter, mentions_gpu
+from cudalint.project.scripts import console_scripts
 from cudalint.text.source import SourceFile
 
 MOST_BYTES = 2_000_000
 MOST_ASSUMED_BYTES = 400_000
 MOST_ACTING = 8
-_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
+MOST_IMPORTED = 24
+MOST_REACHED = 400
+MOST_PLAIN_BYTES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +42,24 @@ class FileProgram:
     library: Library
     sources: dict[str, SourceFile] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    layout: Layout = field(default_factory=Layout)
+    commands: frozenset[tuple[str, str]] = frozenset()
     broken: list[Broken] = field(default_factory=list)
     parsed: dict[str, ir.Module | None] = field(default_factory=dict)
     bytes_parsed: int = 0
     nodes: int = 0
     budget: int = MOST_BYTES
     notes: set[str] = field(default_factory=set)
+    _charged: set[str] = field(default_factory=set)
     _tops: dict[str, frozenset[str]] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _tops_act: dict[str, bool] = field(default_factory=dict)
-    _imported: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _imported: dict[str, tuple[_Import, ...]] = field(default_factory=dict)
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def changed(self, texts: Mapping[str, str]) -> FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
-        result = FileProgram(self.library, dict(self.sources), dict(self.names))
+        result = FileProgram(self.library, dict(self.sources), dict(self.names), self.layout, self.commands)
         result.parsed = dict(self.parsed)
         for path, text in texts.items():
             name = self.names[path]
@@ -60,20 +67,36 @@ class FileProgram:
             result.parsed.pop(name, None)
         return result
 
-    def module(self, name: str) -> ir.Module | None:
-        """A lowered module; None where there is none, or none that can be parsed."""
-        if name not in self.parsed:
-            self.parsed[name] = self._lower(name)
-        return self.parsed[name]
+    def begin(self, budget: int) -> None:
+        """Start an entry, which may read this many bytes."""
+        self.budget = budget
+        self._charged = set()
 
-    def _lower(self, name: str) -> ir.Module | None:
+    def module(self, name: str) -> ir.Module | None:
+        """A lowered module; None where there is none, or none that can be parsed, or this entry has read too much."""
+        if name in self.parsed and name in self._charged:
+            return self.parsed[name]
+        if self.layout.is_bare(name):
+            return ir.Module(name, name, (), frozenset(), 1)
         source = self.sources.get(name)
-        if source is None or not may_matter(source.data):
+        if source is None or not self._worth_lowering(name, source):
             return None
         if self.budget < len(source.data):
             self.notes.add("an entry reaches more code than is read for it; the rest is taken as unknown")
             return None
+        self._charged.add(name)
         self.budget -= len(source.data)
+        if name not in self.parsed:
+            self.parsed[name] = self._lower(name, source)
+        return self.parsed[name]
+
+    def _worth_lowering(self, name: str, source: SourceFile) -> bool:
+        """Whether a module can matter: by what it says, by what it leads to, or as a few constants."""
+        if may_matter(source.data) or len(source.data) <= MOST_PLAIN_BYTES:
+            return True
+        return any(may_matter(self.sources[n].data) for n in self.reach(name))
+
+    def _lower(self, name: str, source: SourceFile) -> ir.Module | None:
         self.bytes_parsed += len(source.data)
         try:
             module = lower(source.text, source.path, name)
@@ -89,28 +112,25 @@ class FileProgram:
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The project's module that an import in ``importer`` means."""
         if level:
-            return self._relative(importer, name, level)
-        if self.library.owns(name.partition(".")[0]):
+            return self.layout.relative(importer, name, level)
+        first = name.partition(".")[0]
+        if self.library.owns(first):
             return None
-        folder = importer.rpartition(":")[0]
-        for candidate in (f"{folder}:{name}" if folder else name, name):
-            if candidate in self.sources:
-                return candidate
-        return None
-
-    def _relative(self, importer: str, name: str, level: int) -> str | None:
-        parts = importer.split(".")
         source = self.sources.get(importer)
-        is_package = source is not None and os.path.basename(source.path) == "__init__.py"
-        kept = len(parts) - level + (1 if is_package else 0)
-        if kept <= 0:
-            return None
-        full = ".".join([*parts[:kept], *([name] if name else [])])
-        return full if full in self.sources else None
+        is_script = source is not None and b"__main__" in source.data
+        return self.layout.absolute(importer, name, is_script=is_script, is_library=self.library.knows(first))
 
-    def has_child(self, package: str, name: str) -> bool:
-        """Whether ``package.name`` is a module of the project."""
-        return f"{package}.{name}" in self.sources
+    def child(self, package: str, name: str) -> str | None:
+        """The module ``name`` of a package of the project."""
+        return self.layout.child(package, name)
+
+    def parents(self, name: str) -> tuple[str, ...]:
+        """The packages whose files run before a module's, the outermost first."""
+        return self.layout.parents(name)
+
+    def package(self, name: str) -> str | None:
+        """The package that a module lies in, or is."""
+        return self.layout.package(name)
 
     def relevant(self, words: frozenset[str]) -> bool:
         """Whether code with these words can matter to any rule."""
@@ -124,21 +144,39 @@ class FileProgram:
         return self._tops[module]
 
     def acting(self, name: str) -> tuple[str, ...]:
-        """The modules whose top level may do something to the process when ``name`` is imported."""
+        """What has to run when ``name`` is imported, because a top level that it reaches may do something.
+
+        These are the packages and the module itself: they import what they need, in their order and under their
+        conditions. Where they lead through too many modules, only those that do something are run.
+        """
         if name not in self._acting:
-            parts = name.split(".")
-            packages = [".".join(parts[:i]) for i in range(1, len(parts))]
-            reached = [n for p in (*packages, name) for n in sorted(self.reach(p))]
-            acting = [n for n in dict.fromkeys(reached) if self._acts(n)]
-            if len(acting) > MOST_ACTING:
-                self.notes.add(f"importing {name} runs more modules than are followed")
-            self._acting[name] = tuple(acting[:MOST_ACTING])
+            found = [n for start in (*self.parents(name), name) for n in self._acting_from(start)]
+            self._acting[name] = tuple(dict.fromkeys(found))
         return self._acting[name]
+
+    def _acting_from(self, name: str) -> list[str]:
+        reached = self._reached(name, at_once=True)
+        acting = [n for n in reached if self._acts(n)]
+        if not acting:
+            return []
+        if len(reached) <= MOST_IMPORTED:
+            return [name]
+        if len(acting) > MOST_ACTING:
+            self.notes.add(f"importing {name} runs more modules than are followed")
+        return sorted(acting)[:MOST_ACTING]
 
     def _acts(self, name: str) -> bool:
         if name not in self._tops_act:
-            self._tops_act[name] = acts_at_top(self.sources[name].data)
+            self._tops_act[name] = acts_at_top(self.sources[name].data) or self._calls_at_top(name)
         return self._tops_act[name]
+
+    def _calls_at_top(self, name: str) -> bool:
+        """Whether the top level calls a function of the project that stands beside GPU code."""
+        called = called_at_top(self.sources[name].data)
+        if not called:
+            return False
+        homes = [name, *(i.home for i in self._imports(name))]
+        return any(mentions_gpu(self.sources[h].data) and defines(self.sources[h].data, called) for h in homes)
 
     def reaches_gpu(self, name: str) -> bool:
         """Whether a file, or what it imports of the project, mentions a GPU framework."""
@@ -147,61 +185,77 @@ class FileProgram:
         )
 
     def reach(self, name: str) -> frozenset[str]:
-        """The modules that importing a file reads, told from its bytes."""
-        if name in self._reach:
-            return self._reach[name]
-        seen: set[str] = set()
+        """The modules that running a file may import, told from its bytes."""
+        if name not in self._reach:
+            self._reach[name] = frozenset(self._reached(name, at_once=False))
+        return self._reach[name]
+
+    def _reached(self, name: str, *, at_once: bool) -> list[str]:
+        seen: dict[str, None] = {}
         stack = [name]
-        while stack and len(seen) < 400:
+        while stack and len(seen) < MOST_REACHED:
             current = stack.pop()
             if current in seen or current not in self.sources:
                 continue
-            seen.add(current)
-            stack.extend(self._imports(current))
-        self._reach[name] = frozenset(seen)
-        return self._reach[name]
+            seen[current] = None
+            stack.extend(i.home for i in self._imports(current) if i.at_once or not at_once)
+        return list(seen)
 
-    def _imports(self, name: str) -> tuple[str, ...]:
+    def imports(self, name: str) -> tuple[str, ...]:
+        """The modules of the project that a file imports somewhere."""
+        return tuple(i.home for i in self._imports(name))
+
+    def guards_main(self, name: str) -> bool:
+        """Whether a module says itself what it does as a program."""
+        source = self.sources[name]
+        return b"__main__" in source.data or os.path.basename(source.path) == "__main__.py"
+
+    def lies_outside_packages(self, name: str) -> bool:
+        """Whether a module is a file by itself, or a package at the top."""
+        return "." not in name.rpartition(":")[2]
+
+    def scripts(self, name: str) -> frozenset[str]:
+        """The functions of a module that the project installs as commands."""
+        return frozenset(function for home, function in self.commands if home == name)
+
+    def _imports(self, name: str) -> tuple[_Import, ...]:
         if name not in self._imported:
             self._imported[name] = tuple(dict.fromkeys(self._read_imports(name)))
         return self._imported[name]
 
-    def _read_imports(self, name: str) -> Iterable[str]:
-        for found in _IMPORT.finditer(self.sources[name].data):
-            if found.group(1):
-                text = found.group(1).decode("ascii", "replace")
-                level = len(text) - len(text.lstrip("."))
-                home = self.resolve(name, text.lstrip("."), level)
-                if home is not None:
-                    yield home
+    def _read_imports(self, name: str) -> Iterable[_Import]:
+        for found in imported(self.sources[name].data):
+            home = self.resolve(name, found.module, found.level)
+            if home is None:
                 continue
-            for part in found.group(2).decode("ascii", "replace").split(","):
-                home = self.resolve(name, part.split(" as ")[0].strip(), 0)
-                if home is not None:
-                    yield home
+            homes = [*self.parents(home), home]
+            homes.extend(child for n in found.names if (child := self.child(home, n)) is not None)
+            yield from (_Import(h, found.at_once) for h in homes if h in self.sources)
 
 
-def program(sources: Sequence[SourceFile], library: Library) -> FileProgram:
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """A module of the project that a file imports."""
+
+    home: str
+    at_once: bool
+
+
+def program(sources: Sequence[SourceFile], library: Library, root: str | None = None) -> FileProgram:
     """Name all files of a run."""
-    packages = {os.path.dirname(s.path) for s in sources if os.path.basename(s.path) == "__init__.py"}
-    result = FileProgram(library)
-    for source in sorted(sources, key=lambda s: s.path):
-        name = _module_name(source.path, packages)
-        if name in result.sources:
-            name = f"{os.path.dirname(source.path)}:{name}"
-        result.sources[name] = source
-        result.names[source.path] = name
+    by_path = {source.path: source for source in sources}
+    placed = layout(by_path, root)
+    named = {name: by_path[path] for path, name in placed.names.items()}
+    result = FileProgram(library, named, placed.names, placed)
+    result.commands = frozenset(_commands(result, root))
     return result
 
 
-def _module_name(path: str, packages: set[str]) -> str:
-    folder, base = os.path.split(path)
-    stem = base[:-3] if base.endswith(".py") else base
-    parts = [] if stem == "__init__" else [stem]
-    while folder in packages:
-        folder, package = os.path.split(folder)
-        parts.insert(0, package)
-    return ".".join(parts) or stem
+def _commands(files: FileProgram, root: str | None) -> Iterable[tuple[str, str]]:
+    for module, function in console_scripts(root) if root is not None else ():
+        home = files.layout.anywhere(module)
+        if home is not None:
+            yield home, function
 
 
 def _bound(body: Iterable[ir.Stmt]) -> set[str]:

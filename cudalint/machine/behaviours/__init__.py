@@ -43,6 +43,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "wrapped": python.wrapped,
     "module.tensor": gpu.module_tensor,
     "call": python.call_argument,
+    "import-module": python.import_module,
     "cast": python.cast,
     "container": python.container,
     "dict": python.mapping,

@@ -1,0 +1,106 @@
+"""Who calls a function that no entry reached: the places from which it takes its state.
+
+Callers are told from names: a module that imports the function's module, however far, with a function that speaks its
+name. A wrong guess costs work and nothing else, because whether a caller reaches the function is seen when it runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from cudalint.ir import nodes as ir
+from cudalint.project.program import FileProgram, functions
+
+MOST_MODULES = 6
+MOST_CALLERS = 12
+MOST_LEVELS = 6
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A function of a module."""
+
+    module: str
+    function: ir.Function
+
+    @property
+    def place(self) -> Place:
+        """Its module and ordinal, for looking it up."""
+        return self.module, self.function.ordinal
+
+
+@dataclass(slots=True)
+class Callers:
+    """Looks callers up, and remembers who imports whom."""
+
+    files: FileProgram
+    _importers: dict[str, set[str]] | None = None
+    _above: dict[str, list[str]] = field(default_factory=dict)
+
+    def roots(self, of: Caller, seen: Collection[Place]) -> list[Caller]:
+        """The functions from which a function is reached and that nobody calls, ``seen`` ones left out."""
+        found: dict[Place, Caller] = {}
+        known: set[Place] = {of.place}
+        level = [of]
+        for _ in range(MOST_LEVELS):
+            following: list[Caller] = []
+            for callee in level:
+                callers = [c for c in self._of(callee) if c.place not in seen]
+                if not callers and callee is not of:
+                    found[callee.place] = callee
+                following.extend(c for c in callers if c.place not in known)
+                known.update(c.place for c in callers)
+            level = following[:MOST_CALLERS]
+            if not level:
+                break
+        return [found[place] for place in sorted(found)]
+
+    def _of(self, callee: Caller) -> list[Caller]:
+        wanted = _spoken(callee.function)
+        pattern = re.compile(rb"\b" + re.escape(wanted[-1].encode()) + rb"\b")
+        homes = [n for n in self._users(callee.module) if pattern.search(self.files.sources[n].data)]
+        result: list[Caller] = []
+        for home in homes[:MOST_MODULES]:
+            module = self.files.module(home)
+            for function in functions(module.body) if module is not None else ():
+                same = home == callee.module and function.ordinal == callee.function.ordinal
+                if not same and wanted[-1] in function.words and not function.name.startswith("test"):
+                    result.append(Caller(home, function))
+        if len(homes) > MOST_MODULES:
+            self.files.notes.add(f"{wanted[-1]}() of {callee.module} has more callers than are followed")
+        return result
+
+    def _users(self, name: str) -> list[str]:
+        """A module and those that import it, the nearest first."""
+        if name not in self._above:
+            importers = self.importers
+            order = {name: None}
+            level = [name]
+            while level and len(order) < 400:
+                level = sorted({i for n in level for i in importers.get(n, ())} - order.keys())
+                order.update(dict.fromkeys(level))
+            self._above[name] = list(order)
+        return self._above[name]
+
+    @property
+    def importers(self) -> dict[str, set[str]]:
+        """Which modules import a module by a statement of theirs."""
+        if self._importers is None:
+            result: dict[str, set[str]] = defaultdict(set)
+            for name in self.files.sources:
+                for imported in self.files.imports(name):
+                    result[imported].add(name)
+            self._importers = dict(result)
+        return self._importers
+
+
+def _spoken(function: ir.Function) -> tuple[str, ...]:
+    """The name by which a caller speaks of a function: a special method by its class."""
+    parts = tuple(p for p in function.qualname.split(".") if p != "<locals>")
+    special = function.name.startswith("__") or function.name in ("run", "forward")
+    return parts[:-1] if special and len(parts) > 1 else parts

@@ -1,0 +1,174 @@
+"""Where the modules of a project lie: names of files, and which file an import means.
+
+Imports are resolved on paths, as Python does it: relative ones from the folder of the importer, absolute ones from the
+folders that ``sys.path`` may hold. Those are the folder above the importer's package, the folders above that one with
+their ``src``, and any other root in which the name is found only once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+_INIT = "__init__"
+
+
+@dataclass(slots=True)
+class Layout:
+    """Files by path, with the names that the machine knows them by. A folder without files is named by its path."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    packages: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+    tops: dict[str, set[str]] = field(default_factory=dict)
+    top: str = ""
+    _found: dict[tuple[str, str], str | None] = field(default_factory=dict)
+
+    def relative(self, importer: str, name: str, level: int) -> str | None:
+        """What ``from ..name import`` means in a module."""
+        path = self.paths.get(importer)
+        if path is None:
+            return None
+        folder = os.path.dirname(path)
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        return self._at(folder, name.split(".") if name else [])
+
+    def absolute(self, importer: str, name: str, *, is_script: bool, is_library: bool) -> str | None:
+        """What ``import name`` means in a module; ``is_library`` where an installed package has the name too."""
+        path = self.paths.get(importer)
+        if path is None:
+            return None
+        key = (f"{os.path.dirname(path)}{os.sep if is_script else ''}", name)
+        if key not in self._found:
+            self._found[key] = self._absolute(os.path.dirname(path), name.split("."), is_script, is_library)
+        return self._found[key]
+
+    def _absolute(self, folder: str, parts: list[str], is_script: bool, is_library: bool) -> str | None:
+        own = self._root(folder)
+        if is_library or parts[0] in sys.stdlib_module_names:
+            # An installed package goes before a folder that only could be one.
+            return None if self._is_bare_folder(os.path.join(own, parts[0])) else self._at(own, parts)
+        for root in self._roots_above(own):
+            if (found := self._at(root, parts)) is not None:
+                return found
+        if is_script and (found := self._at(folder, parts)) is not None:
+            return found
+        homes = self.tops.get(parts[0], set())
+        return self._at(next(iter(homes)), parts) if len(homes) == 1 else None
+
+    def anywhere(self, name: str) -> str | None:
+        """The module of this dotted name in the first root that has it."""
+        roots = sorted({self.top, *(os.path.join(self.top, "src"),), *self.tops.get(name.partition(".")[0], set())})
+        return next((found for root in roots if (found := self._at(root, name.split("."))) is not None), None)
+
+    def _is_bare_folder(self, folder: str) -> bool:
+        return folder in self.folders and folder not in self.packages and f"{folder}.py" not in self.names
+
+    def _roots_above(self, root: str) -> Iterable[str]:
+        yield root
+        yield os.path.join(root, "src")
+        while len(root) > len(self.top):
+            root = os.path.dirname(root)
+            yield root
+            yield os.path.join(root, "src")
+
+    def _root(self, folder: str) -> str:
+        while folder in self.packages:
+            folder = os.path.dirname(folder)
+        return folder
+
+    def _at(self, folder: str, parts: list[str]) -> str | None:
+        for i, part in enumerate(parts):
+            last = i == len(parts) - 1
+            inner = os.path.join(folder, part)
+            if last and inner not in self.packages and (name := self.names.get(f"{inner}.py")) is not None:
+                return name
+            if inner not in self.folders:
+                return None
+            folder = inner
+        return self._folder_name(folder)
+
+    def _folder_name(self, folder: str) -> str | None:
+        if folder in self.packages:
+            return self.names[os.path.join(folder, f"{_INIT}.py")]
+        return f"{folder}{os.sep}" if folder in self.folders else None
+
+    def is_bare(self, name: str) -> bool:
+        """Whether a name stands for a folder without ``__init__.py``."""
+        return name.endswith(os.sep)
+
+    def child(self, package: str, name: str) -> str | None:
+        """The module ``name`` in a package."""
+        folder = self._folder_of(package)
+        return None if folder is None else self._at(folder, [name])
+
+    def _folder_of(self, package: str) -> str | None:
+        if self.is_bare(package):
+            return package.rstrip(os.sep)
+        path = self.paths.get(package)
+        if path is None or os.path.basename(path) != f"{_INIT}.py":
+            return None
+        return os.path.dirname(path)
+
+    def parents(self, name: str) -> tuple[str, ...]:
+        """The packages that are imported before a module, the outermost first."""
+        path = self.paths.get(name)
+        if path is None:
+            return ()
+        folder = os.path.dirname(path)
+        if os.path.basename(path) == f"{_INIT}.py":
+            folder = os.path.dirname(folder)
+        found: list[str] = []
+        while folder in self.packages:
+            found.insert(0, self.names[os.path.join(folder, f"{_INIT}.py")])
+            folder = os.path.dirname(folder)
+        return tuple(found)
+
+    def package(self, name: str) -> str | None:
+        """What ``__package__`` names: the package that a module lies in, or is."""
+        path = self.paths.get(name)
+        return None if path is None else self._folder_name(os.path.dirname(path))
+
+
+def layout(paths: Iterable[str], root: str | None) -> Layout:
+    """Name all files: by their packages, and by their folder too where two would have one name."""
+    ordered = sorted(paths)
+    result = Layout(packages={os.path.dirname(p) for p in ordered if os.path.basename(p) == f"{_INIT}.py"})
+    homes: dict[str, set[str]] = defaultdict(set)
+    for path in ordered:
+        folder = os.path.dirname(path)
+        first, name = _dotted(path, result.packages)
+        if name in result.paths:
+            name = f"{folder}:{name}"
+        result.names[path] = name
+        result.paths[name] = path
+        homes[first[1]].add(first[0])
+        while folder and folder not in result.folders:
+            result.folders.add(folder)
+            folder = os.path.dirname(folder) if os.path.dirname(folder) != folder else ""
+    result.tops = dict(homes)
+    result.top = root or _common(os.path.dirname(p) for p in ordered)
+    return result
+
+
+def _common(folders: Iterable[str]) -> str:
+    try:
+        return os.path.commonpath(list(folders))
+    except ValueError:  # no file, several drives, or absolute paths among relative ones
+        return ""
+
+
+def _dotted(path: str, packages: set[str]) -> tuple[tuple[str, str], str]:
+    """The root of a file with its first name there, and its dotted name."""
+    folder, base = os.path.split(path)
+    stem = base.removesuffix(".py")
+    parts = [] if stem == _INIT else [stem]
+    while folder in packages:
+        folder, package = os.path.split(folder)
+        parts.insert(0, package)
+    return (folder, parts[0] if parts else stem), ".".join(parts) or stem

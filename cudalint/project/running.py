@@ -1,0 +1,225 @@
+"""Runs the entries of a program on the machine: first what somebody starts, then what nobody is seen to call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.behaviours import LibraryBehaviours
+from cudalint.machine.frame import Frame
+from cudalint.machine.interpret import Host, Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.state import Process, State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Ref, Value, only
+from cudalint.project.callers import Caller, Callers, Place
+from cudalint.project.entries import is_test_module, may_register, tests, unreached
+from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One entry that ran: the module it belongs to, how its trace would name it, and the machine afterwards.
+
+    ``owner`` is the module for whose sake it ran: the launcher's, where a caller of it was run.
+    """
+
+    owner: str
+    label: str
+    machine: Machine
+
+    def outcomes(self) -> list[Outcome]:
+        """What went wrong."""
+        return self.machine.softened()
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs entries. ``entered`` are the functions that any of them reached; ``watched`` the statements looked at."""
+
+    files: FileProgram
+    host: Host
+    alone: bool = False
+    entered: set[Place] = field(default_factory=set)
+    watched: frozenset[Site] = frozenset()
+    _callers: Callers | None = None
+    _ready: dict[str, State] = field(default_factory=dict)
+
+    def run(self, names: Iterable[str]) -> Iterator[Ran]:
+        """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
+        given = tuple(names)
+        for name in given:
+            for ran in self._real(name):
+                self._note(ran)
+                yield ran
+        if self.alone:
+            return
+        seen = frozenset(self.entered)
+        for name in given:
+            yield from self._assumed(name, seen)
+
+    def _note(self, ran: Ran) -> None:
+        self.entered.update((site.module, site.ordinal) for site in ran.machine.entered)
+
+    @property
+    def callers(self) -> Callers:
+        """Who calls whom; read only when it is asked for."""
+        if self._callers is None:
+            self._callers = Callers(self.files)
+        return self._callers
+
+    def starts(self, name: str) -> bool:
+        """Whether somebody may start a module as a program."""
+        if self.files.guards_main(name):
+            return True
+        return self.files.lies_outside_packages(name) and name not in self.callers.importers
+
+    # -- what somebody starts ----------------------------------------------------------------
+
+    def _real(self, name: str) -> Iterator[Ran]:
+        self.files.begin(MOST_BYTES)
+        module = self.files.module(name)
+        if module is None:
+            return
+        in_test = is_test_module(self.files.sources[name].path)
+        commands: list[Site] = []
+        if self.alone or self.starts(name):
+            main = self._machine(name, in_test)
+            self._run_main(main, module)
+            commands = main.commands
+            yield Ran(name, name, main)
+        elif may_register(self.files.sources[name].data):
+            registered = self._machine(name, in_test)
+            self._imported(registered, module, assumed=False)
+            commands = registered.commands
+        yield from self._commands(module, commands)
+        if in_test:
+            yield from self._tests(module)
+
+    def _tests(self, module: ir.Module) -> Iterator[Ran]:
+        fresh: State | None = None
+        for function in tests(module):
+            machine = self._machine(module.name, in_test=True)
+            if fresh is None:
+                fresh = self._imported(machine, module, assumed=False)
+            self._call(machine, module, function, fresh.clone())
+            yield Ran(module.name, function.qualname, machine)
+
+    def _commands(self, module: ir.Module, registered: Iterable[Site]) -> Iterator[Ran]:
+        """Functions that a library calls when somebody starts the program, and console scripts."""
+        ordinals = {site.ordinal for site in registered if site.module == module.name}
+        scripts = self.files.scripts(module.name)
+        for function in functions(module.body):
+            place = (module.name, function.ordinal)
+            if (function.ordinal in ordinals or function.qualname in scripts) and place not in self.entered:
+                machine = self._machine(module.name, in_test=False)
+                self._call(machine, module, function, self._imported(machine, module, assumed=False))
+                yield Ran(module.name, function.qualname, machine)
+
+    # -- what nobody is seen to call -----------------------------------------------------------
+
+    def _assumed(self, name: str, seen: frozenset[Place]) -> Iterator[Ran]:
+        self.files.begin(MOST_BYTES if self.starts(name) else MOST_ASSUMED_BYTES)
+        self._ready = {}
+        module = self.files.module(name)
+        if module is None:
+            return
+        for function in unreached(module, self.files.sources[name].data):
+            launcher = Caller(name, function)
+            if launcher.place in self.entered:
+                continue
+            in_test = is_test_module(self.files.sources[name].path)
+            for root in () if in_test else self.callers.roots(launcher, seen):
+                if root.place not in self.entered:
+                    yield from self._assume(name, root)
+            if launcher.place not in self.entered:
+                yield from self._assume(name, launcher)
+
+    def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:
+        module = self.files.module(entry.module)
+        if module is None:
+            return
+        machine = self._machine(entry.module, is_test_module(self.files.sources[entry.module].path))
+        machine.assumed = True
+        if entry.module not in self._ready:
+            self._ready[entry.module] = self._imported(machine, module, assumed=True)
+        self._call(machine, module, entry.function, self._ready[entry.module].clone())
+        self.entered.add(entry.place)
+        ran = Ran(owner, entry.function.qualname, machine)
+        self._note(ran)
+        machine.outcomes = [_as_seen(o) for o in machine.outcomes]
+        yield ran
+
+    # -- the machine -----------------------------------------------------------------------------
+
+    def _machine(self, name: str, in_test: bool) -> Machine:
+        machine = Machine(self.files, self.files.library, LibraryBehaviours(), name, self.host)
+        machine.uses_gpu = self.files.reaches_gpu(name)
+        machine.in_test = in_test
+        machine.watched = {site: [] for site in self.watched}
+        return machine
+
+    def _run_main(self, machine: Machine, module: ir.Module) -> None:
+        states: list[State] = []
+        for state in self._packages(machine, module, State(Process(), {})):
+            states.extend(machine.run_module(module, "__main__", state))
+            for _, raised in machine.uncaught:
+                if raised.outcome is not None:
+                    machine.emit(raised.outcome)
+        machine.end(states)
+
+    def _packages(self, machine: Machine, module: ir.Module, state: State) -> list[State]:
+        """The states after the packages of a module were imported."""
+        frame = Frame(Ref(("module", module.name)), module.name)
+        states = [state]
+        for package in self.files.parents(module.name):
+            states = [s for c in states for s in machine.act(package, c, frame, 0)]
+        return states
+
+    def _imported(self, machine: Machine, module: ir.Module, assumed: bool) -> State:
+        """The state after importing a module."""
+        state = State(Process(unseen=assumed), {})
+        before = self._packages(machine, module, state)
+        states = machine.run_module(module, module.name, before[0] if before else state)
+        return states[0] if states else state
+
+    def _call(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
+        """Call a function with parameters nobody knows."""
+        target, current = _find(machine, module, function, state)
+        if target is None:
+            return
+        frame = Frame(Ref(("module", module.name)), module.name)
+        site = Site(module.name, function.ordinal)
+        results = machine.drained(machine.call_value(target, [], {}, current, frame, site), frame)
+        for _, raised in frame.raises:
+            if raised.outcome is not None:
+                machine.emit(raised.outcome)
+        machine.end([s for s, _ in results])
+
+
+def _as_seen(outcome: Outcome) -> Outcome:
+    """A launch whose caller was seen to use CUDA is as certain as if somebody were seen to call that one."""
+    if outcome.kind is not Kind.CUDA_IN_FORK or not outcome.certain or not outcome.cause or len(outcome.launch) < 2:
+        return outcome
+    launching = outcome.launch[-2].site
+    return outcome if any(hop.site == launching for hop in outcome.cause) else replace(outcome, assumed=False)
+
+
+def _find(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> tuple[Value | None, State]:
+    frame = Frame(Ref(("module", module.name)), module.name)
+    site = Site(module.name, function.ordinal)
+    parts = function.qualname.split(".")
+    if len(parts) == 1:
+        return machine.lookup(parts[0], state, frame.scope), state
+    if len(parts) != 2:
+        return None, state
+    cls = machine.lookup(parts[0], state, frame.scope)
+    if cls is None or not isinstance(only(cls), Ref):
+        return None, state
+    if parts[1] == "__init__":
+        return cls, state
+    for after, instance in machine.call_value(cls, [], {}, state, frame, site):
+        for last, method in machine.attribute(instance, parts[1], after, frame, site):
+            return method, last
+    return None, state
