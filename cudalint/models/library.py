@@ -40,6 +40,7 @@ class Library:
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
     owned: set[str] = field(default_factory=set)
     roots: set[str] = field(default_factory=set)
+    picklers: dict[str, str] = field(default_factory=dict)
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
 
@@ -149,6 +150,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
         library.arrays[path] = str(name)
     for path, names in _table(document, "metadata").items():
         library.metadata[path] = frozenset(names if isinstance(names, list) else [])
+    library.picklers.update((k, str(v)) for k, v in _table(document, "pickler").items())
     for entry in _entries(document, "type"):
         library.bases[str(entry["name"])] = [str(b) for b in _list(entry.get("bases"))]
     for entry in _entries(document, "function"):

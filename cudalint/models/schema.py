@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 EFFECTS = frozenset({"none", "query", "driver", "init", "use", "touch"})
 
-_TOP = frozenset({"library", "alias", "constant", "arrays", "metadata", "type", "function"})
+_TOP = frozenset({"library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function"})
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "words", "owns"})
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
@@ -55,6 +55,9 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 
 
+_PICKLERS = frozenset({"names", "locals", "globals"})
+
+
 class ModelError(Exception):
     """A model file that cannot be used; the text says which entry and why."""
 
@@ -66,6 +69,9 @@ def validate(document: Mapping[str, object], source: str) -> None:
     if not isinstance(head, Mapping) or "name" not in head:
         raise ModelError(f"{source}: [library] needs a name")
     _only(head, _HEAD, f"{source}: [library]", "key")
+    for library, how in _table(document, "pickler", source).items():
+        if how not in _PICKLERS:
+            raise ModelError(f"{source}: pickler.{library} must be one of {', '.join(sorted(_PICKLERS))}, not {how!r}")
     for entry in _list(document, "type", source):
         if not isinstance(entry.get("name"), str):
             raise ModelError(f"{source}: a [[type]] needs a name")
@@ -94,6 +100,13 @@ def _function(entry: Mapping[str, object], source: str) -> None:
     for stage, how in failure.items() if isinstance(failure, Mapping) else ():
         if how not in _HOW:
             raise ModelError(f"{where}: failure.{stage} must be one of {', '.join(sorted(_HOW))}, not {how!r}")
+
+
+def _table(document: Mapping[str, object], key: str, source: str) -> Mapping[str, object]:
+    found = document.get(key, {})
+    if not isinstance(found, Mapping):
+        raise ModelError(f"{source}: [{key}] must be a table")
+    return found
 
 
 def _list(document: Mapping[str, object], key: str, source: str) -> list[Mapping[str, object]]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine.behaviours import (
     channels,
+    event_loops,
     fork_launchers,
     gpu,
     lightning,
@@ -108,6 +109,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "pool.map": pools.pool_map,
     "pool.apply": pools.pool_apply,
     "executor": pools.executor,
+    "executor.loop": event_loops.run_in_executor,
+    "thread.call": event_loops.to_thread,
     "future": results.future_result,
     "process": processes.process,
     "process.start": processes.process_start,

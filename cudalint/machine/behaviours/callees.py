@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.frame import Call
 from cudalint.machine.heap import Thing
+from cudalint.machine.interpret import Machine
 from cudalint.machine.values import Ref, Value, strings
+
+_LIBRARIES = frozenset({"multiprocess", "billiard"})
 
 
 def library_of(call: Call) -> str:
@@ -14,7 +18,12 @@ def library_of(call: Call) -> str:
         return strings(thing.fields["<library>"])[0]
     given = call.text("library")
     root = call.path.split(".")[0]
-    return given or (root if root in ("multiprocess", "billiard") else "multiprocessing")
+    return given or (root if root in _LIBRARIES else "multiprocessing")
+
+
+def pickler_of(machine: Machine, library: str) -> Pickler:
+    """How a multiprocessing library pickles functions."""
+    return Pickler(machine.library.picklers.get(library, "names"))
 
 
 def thing_of(call: Call) -> Thing | None:

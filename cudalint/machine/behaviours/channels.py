@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.behaviours import gpu, workers
 from cudalint.machine.behaviours.callees import context_of, library_of, thing_of
-from cudalint.machine.behaviours.crossing import carried, reachable
+from cudalint.machine.behaviours.crossing import Pickler, carried, reachable
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.workers import Ended, Start
 from cudalint.machine.frame import Call, Results
@@ -51,8 +51,8 @@ def put(machine: Machine, call: Call) -> Results:
     thing = thing_of(call)
     if not isinstance(ref, Ref) or thing is None:
         return [(state, NONE)]
-    found = [c for c in carried(value, state, False) if c.what not in ("lock", "unpicklable")]
-    bad = [c for c in carried(value, state, False) if c.what == "unpicklable"]
+    found = [c for c in carried(value, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
+    bad = [c for c in carried(value, state, Pickler.NAMES) if c.what == "unpicklable"]
     for one in bad:
         # A pipe pickles in the caller, a queue in its feeder thread.
         how = "crash" if call.path.endswith(".send") else "child-death"

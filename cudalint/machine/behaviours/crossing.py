@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from cudalint.machine.behaviours.gpu import placed_tensor
 from cudalint.machine.frame import Frame
@@ -29,6 +30,18 @@ from cudalint.machine.values import (
 _DEEPEST = 12
 
 
+class Pickler(Enum):
+    """How functions and classes travel.
+
+    By name, as pickle does; with what surrounds them if they have no name there (dill: lambdas and local functions);
+    or with the globals they name as well (cloudpickle).
+    """
+
+    NAMES = "names"
+    LOCALS = "locals"
+    GLOBALS = "globals"
+
+
 @dataclass(frozen=True, slots=True)
 class Carried:
     """Something noteworthy inside a value that crosses; ``certain`` where no alternative is free of it."""
@@ -40,7 +53,7 @@ class Carried:
     device: str = ""
 
 
-def carried(value: Value, state: State, by_value: bool) -> Iterator[Carried]:
+def carried(value: Value, state: State, pickler: Pickler) -> Iterator[Carried]:
     """GPU values, unpicklable objects and locks reached from a value; functions' globals if pickled by value."""
     seen: set[Hashable] = set()
     stack: list[tuple[Value, bool, int]] = [(value, True, 0)]
@@ -50,7 +63,7 @@ def carried(value: Value, state: State, by_value: bool) -> Iterator[Carried]:
             continue
         notes = {found.what for atom in current if (found := _noteworthy(atom, state, certain)) is not None}
         alike = len(notes) == 1 and all(_noteworthy(atom, state, certain) is not None for atom in current)
-        sure = certain and (len(current) == 1 or alike or _all_carry(current, state, by_value, depth))
+        sure = certain and (len(current) == 1 or alike or _all_carry(current, state, pickler, depth))
         for atom in current:
             found = _noteworthy(atom, state, sure)
             if found is not None:
@@ -60,14 +73,14 @@ def carried(value: Value, state: State, by_value: bool) -> Iterator[Carried]:
                 if key in seen:
                     continue
                 seen.add(key)
-            stack.extend((v, sure, depth + 1) for v in _inside(atom, state, by_value))
+            stack.extend((v, sure, depth + 1) for v in _inside(atom, state, pickler))
 
 
-def _all_carry(value: Value, state: State, by_value: bool, depth: int) -> bool:
+def _all_carry(value: Value, state: State, pickler: Pickler, depth: int) -> bool:
     """Whether each alternative holds something noteworthy for certain: then so does the value."""
     if depth > 2:
         return False
-    return all(any(c.certain for c in carried((atom,), state, by_value)) for atom in value)
+    return all(any(c.certain for c in carried((atom,), state, pickler)) for atom in value)
 
 
 def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:
@@ -88,20 +101,20 @@ def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:
     return None
 
 
-def _inside(atom: Atom, state: State, by_value: bool) -> list[Value]:
+def _inside(atom: Atom, state: State, pickler: Pickler) -> list[Value]:
     match atom:
         case Bound(function=function, receiver=receiver):
-            return [(receiver,), *([(function,)] if by_value else [])]
+            return [(receiver,), *([] if pickler is Pickler.NAMES else [(function,)])]
         case Partial(function=function, args=args, kwargs=kwargs):
             return [function, *args, *(v for _, v in kwargs)]
         case Task(function=function, args=args, kwargs=kwargs):
             return [function, *args, *(v for _, v in kwargs)]
         case Ref():
-            return _inside_object(atom, state, by_value)
+            return _inside_object(atom, state, pickler)
     return []
 
 
-def _inside_object(ref: Ref, state: State, by_value: bool) -> list[Value]:
+def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
     found = state.get(ref)
     match found:
         case Instance() if _pickles_itself(found, state):
@@ -114,8 +127,8 @@ def _inside_object(ref: Ref, state: State, by_value: bool) -> list[Value]:
             return [*(items or ()), element]
         case Mapping_(items=entries, element=element):
             return [*entries.values(), element]
-        case Closure() if by_value:
-            return _captured(found, state)
+        case Closure() if pickler is Pickler.GLOBALS or (pickler is Pickler.LOCALS and "<" in found.address[1]):
+            return _captured(found, state, pickler)
     return []
 
 
@@ -134,14 +147,14 @@ def _pickles_itself(instance: Instance, state: State) -> bool:
     return False
 
 
-def _captured(closure: Closure, state: State) -> list[Value]:
-    """The variables a function reads from around itself, as cloudpickle takes them along."""
+def _captured(closure: Closure, state: State, pickler: Pickler) -> list[Value]:
+    """The variables a function reads from around itself that its pickler takes along."""
     result: list[Value] = [v for _, v in closure.defaults]
     local = closure.function.local_names
     scope: Ref | None = closure.scope
     wanted = set(closure.function.words) - local
     while scope is not None and isinstance(found := state.get(scope), Scope):
-        if found.kind != "class":
+        if found.kind != "class" and not (found.kind == "module" and pickler is Pickler.LOCALS):
             for name in sorted(wanted & found.variables.keys()):
                 result.append(found.variables[name])
                 wanted.discard(name)
@@ -160,21 +173,21 @@ def reachable(value: Value, state: State) -> Iterator[Ref]:
                 continue
             seen.add(atom.address)
             yield atom
-        stack.extend(a for v in _inside(atom, state, False) for a in v)
+        stack.extend(a for v in _inside(atom, state, Pickler.NAMES) for a in v)
 
 
 @dataclass(slots=True)
 class Transfer:
     """Copies values into the state of another process.
 
-    ``by_value`` functions bring their globals along (cloudpickle, dill); otherwise functions and classes
-    are looked up by name in the modules of the target. ``lost`` names what could not be found there.
+    Functions and classes are looked up by name in the modules of the target, unless the pickler takes them along.
+    ``lost`` names what could not be found there.
     """
 
     machine: Machine
     source: State
     target: State
-    by_value: bool
+    pickler: Pickler
     owner: tuple[str, ...]
     memo: dict[Hashable, Ref] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
@@ -253,11 +266,11 @@ class Transfer:
         return made
 
     def _function(self, ref: Ref, closure: Closure) -> Atom:
-        if not self.by_value or closure.module != self.machine.main:
+        if self.pickler is not Pickler.GLOBALS or closure.module != self.machine.main:
             found = self._by_name(*closure.address)
             if found is not None:
                 return found
-            if not self.by_value:
+            if self.pickler is Pickler.NAMES:
                 self.lost.append(closure.address[1])
                 return unknown("lost", ref.address)[0]
         made = self._reserve(ref)
@@ -270,7 +283,7 @@ class Transfer:
     def _scope(self, ref: Ref, closure: Closure) -> Ref:
         """The variables around a function that travels by value: only those it names."""
         found = self.source.get(ref)
-        if not isinstance(found, Scope):
+        if not isinstance(found, Scope) or (found.kind == "module" and self.pickler is Pickler.LOCALS):
             return ref
         made = Ref(("globals", ref.address, self.owner))
         known = self.target.get(made)
@@ -293,7 +306,7 @@ class Transfer:
         by_name = self._by_name(found.module, found.qualname)
         if by_name is not None:
             return by_name
-        if not self.by_value:
+        if self.pickler is Pickler.NAMES:
             self.lost.append(found.qualname)
             return unknown("lost", ref.address)[0]
         made = self._reserve(ref)

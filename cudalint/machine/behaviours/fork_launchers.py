@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import gpu, workers
+from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.behaviours.workers import Start, Way, arguments, count_of, failures, task
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpret import Machine
@@ -50,7 +51,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
         library=library,
         tasks=(task(function, args),),
         inherited=(function,),
-        by_value=call.text("pickle") == "value",
+        pickler=Pickler.GLOBALS if call.text("pickle") == "value" else Pickler.NAMES,
         rank="local" if call.text("kind") == "ranks" else None,
         label="forked worker",
     )

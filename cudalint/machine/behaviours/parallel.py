@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.behaviours import workers
 from cudalint.machine.behaviours.callees import thing_of
+from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.behaviours.refused import daemon_child
 from cudalint.machine.behaviours.results import returned_values
 from cudalint.machine.behaviours.tasks import one_task
@@ -100,7 +101,7 @@ def parallel_call(machine: Machine, call: Call) -> Results:
         failures={"body": "crash", "unpickle": "hang" if backend == "multiprocessing" else "crash"},
         tasks=(joined,),
         pickled=(pickled,),
-        by_value=backend == "loky",
+        pickler=Pickler.GLOBALS if backend == "loky" else Pickler.NAMES,
         label="joblib worker",
         count=_jobs(thing.fields["<jobs>"]),
         made=thing.site,

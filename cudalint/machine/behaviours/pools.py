@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import workers
-from cudalint.machine.behaviours.callees import context_of, library_of, thing_of
+from cudalint.machine.behaviours.callees import context_of, library_of, pickler_of, thing_of
+from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.behaviours.results import returned_values
 from cudalint.machine.behaviours.tasks import element_of, items_of, vary
@@ -69,6 +70,7 @@ def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Va
             initializer=first,
             initializer_anchor=call.site,
             inherited=(fields["<initializer>"], fields["<initargs>"]),
+            pickler=pickler_of(machine, library),
             label="pool worker",
             count=workers.number_of(fields["<count>"]),
             context=fields["<context>"],
@@ -151,6 +153,7 @@ def _pool_run(
         pickled=(function, *args, *kwargs.values()),
         inherited=(thing.fields.get("<initargs>", NONE),),
         label="pool worker" if family == "pool" else "worker",
+        pickler=pickler_of(machine, library),
         shares="<crowded>" not in thing.fields,
         adds_up=single and several,
         count=workers.number_of(thing.fields.get("<count>")),
@@ -160,7 +163,8 @@ def _pool_run(
     ended: list[Ended] = []
     fork_state = parent.process if parent is not None else state.process
     for way in workers.ways(machine, parent or state, library, context):
-        lost = workers.unpicklable_task(state, function) if machine.uses_gpu else None
+        by_name = start.pickler is Pickler.NAMES and machine.uses_gpu
+        lost = workers.unpicklable_task(state, function) if by_name else None
         if lost is not None:
             ended.append(Ended(workers.lambda_task(machine, state, start, way, lost), []))
             continue
@@ -217,12 +221,20 @@ def _pool_results(machine: Machine, call: Call, state: State, family: str, name:
     return [(state, (made,))]
 
 
+def _context_of_limited(call: Call) -> Value | None:
+    """An executor whose workers are replaced after some tasks spawns them, where nobody names a context."""
+    limit = call.get("max_tasks_per_child")
+    return None if limit is None or limit == NONE else const("spawn")
+
+
 def executor(machine: Machine, call: Call) -> Results:
     """``ProcessPoolExecutor(max_workers, mp_context, initializer, initargs)``: starts nothing yet."""
     state = call.state
     library = library_of(call)
     context = context_of(call)
     if context is None or context == NONE:
+        context = _context_of_limited(call)
+    if context is None:
         workers.fix_default(machine, state, library, call.site, "ProcessPoolExecutor()")
     fields: dict[str, Value] = {
         "<library>": const(library),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import workers
-from cudalint.machine.behaviours.callees import context_of, library_of
+from cudalint.machine.behaviours.callees import context_of, library_of, pickler_of
 from cudalint.machine.behaviours.channels import queue_users
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.behaviours.workers import Start, Way, arguments, task
@@ -67,6 +67,7 @@ def process_start(machine: Machine, call: Call) -> Results:
         library=library,
         tasks=() if work is None else (work,),
         inherited=tuple(inherited),
+        pickler=pickler_of(machine, library),
         label=_process_label(machine, state, fields),
         context=context,
     )

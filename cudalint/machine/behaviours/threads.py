@@ -46,7 +46,7 @@ def thread_start(machine: Machine, call: Call) -> Results:
     if function == NONE:
         return [(state, NONE)]
     named = workers.named_arguments(state, kwargs)
-    return _threaded(machine, call, found.site, function, given, named, None)
+    return threaded(machine, call, found.site, function, given, named, None)
 
 
 def pool_in_thread(
@@ -55,7 +55,7 @@ def pool_in_thread(
     """A thread pool's work: here, with a current device of its own."""
     thing = thing_of(call)
     initializer = None if thing is None else initializer_of(machine, thing, call.state)
-    results = _threaded(machine, call, call.site, function, args, kwargs, initializer)
+    results = threaded(machine, call, call.site, function, args, kwargs, initializer)
     made: Results = []
     for state, value in results:
         name = call.path.rpartition(".")[2]
@@ -69,7 +69,7 @@ def pool_in_thread(
     return made
 
 
-def _threaded(
+def threaded(
     machine: Machine,
     call: Call,
     anchor: Site,
@@ -78,6 +78,7 @@ def _threaded(
     kwargs: dict[str, Value],
     initializer: Task | None,
 ) -> Results:
+    """Run a call in a thread: with a current device of its own, which starts as GPU 0."""
     state = call.state
     before = state.process
     name = f"{before.thread}/{anchor.module}:{anchor.ordinal}"

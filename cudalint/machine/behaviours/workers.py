@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cudalint.machine.behaviours.crossing import Carried, Transfer, carried
+from cudalint.machine.behaviours.crossing import Carried, Pickler, Transfer, carried
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.pickling import function_sites, unproven
 from cudalint.machine.frame import Call, Frame, Raised
@@ -110,7 +110,7 @@ class Start:
     tasks: tuple[Task, ...] = ()
     pickled: tuple[Value, ...] = ()
     inherited: tuple[Value, ...] = ()
-    by_value: bool = False
+    pickler: Pickler = Pickler.NAMES
     rank: str | None = None
     environment: tuple[tuple[str, Value], ...] = ()
     shares: bool = True
@@ -152,7 +152,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     done: list[tuple[State, Value]] = []
     for child in children:
         inner = Frame(Ref(("module", machine.main)), machine.main)
-        transfer = Transfer(machine, state, child, start.by_value, child.process.identity)
+        transfer = Transfer(machine, state, child, start.pickler, child.process.identity)
         needs_copy = fresh or parent is not None
         tasks = [_sent(t, transfer) for t in start.tasks] if needs_copy else list(start.tasks)
         first = start.initializer
@@ -407,7 +407,7 @@ def boot(machine: Machine, parent: State, frame: Frame, start: Start, way: Way, 
     )
     process = _with_environment(process, start)
     state = State(process, {})
-    if way.method == "loky" or start.by_value:
+    if way.method == "loky" or start.pickler is Pickler.GLOBALS:
         return [state]
     module = machine.program.module(machine.main)
     if module is None or len(before.identity) > 3:
@@ -462,7 +462,7 @@ def _crossing(
     """Outcomes of pickling; the first that is certain to fail is returned, and ends the child's path."""
     fresh = way.method in FRESH
     values = [*start.pickled, *(start.inherited if fresh else ())]
-    sent: list[Carried] = [c for v in values for c in carried(v, state, start.by_value)]
+    sent: list[Carried] = [c for v in values for c in carried(v, state, start.pickler)]
     blocked: Outcome | None = None
     for found in sent:
         outcome = _crossing_outcome(machine, state, start, way, launch, forked_from, found, fresh)
