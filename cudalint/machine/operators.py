@@ -211,7 +211,7 @@ def _device_of_atom(atom: Atom) -> Dev | None:
         case Const(value=bool()):
             return None
         case Const(value=int(number)):
-            return Dev("cuda", number)
+            return Dev("cuda", number) if number >= 0 else Dev("cpu")
         case Const(value=str(text)):
             return parse_device(text)
     return None

@@ -361,6 +361,9 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
             return (Rank(rest),)
         case "self":
             return (call.receiver,) if call.receiver is not None else unknown("self", call.site)
+        case "current":
+            index = current_index(state.process, None)
+            return (index,) if isinstance(index, Rank) else const(index)
         case "device":
             return (Dev("cuda") if device is None else device,)
         case "tensor":

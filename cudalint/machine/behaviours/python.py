@@ -498,7 +498,11 @@ def add_argument(machine: Machine, call: Call) -> Results:
         action = constant(call.kwargs.get("action", NONE))
         default = call.kwargs.get("default")
         value: Value = unknown("option", call.site)
-        if default is not None and action not in ("store_true", "store_false") and default != NONE:
+        if name == "local_rank":
+            # The launcher hands it to each rank, whatever its default.
+            value = (Rank("local"),)
+            call.state.process = replace(call.state.process, local_rank_at_hand=True)
+        elif default is not None and action not in ("store_true", "store_false") and default != NONE:
             value = default
         call.state.put(ref, replace(found, fields={**found.fields, f"--{name}": value}))
     return [(call.state, NONE)]
@@ -527,7 +531,7 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if len(names) != 1:
         return [(call.state, unknown("environ", call.site))]
     name = names[0]
-    if name == "LOCAL_RANK" and not process.local_rank_at_hand:
+    if _RANKS.get(name) == "local" and not process.local_rank_at_hand:
         call.state.process = process = replace(process, local_rank_at_hand=True)
     if name in RENDEZVOUS:
         machine.rendezvous_seen = True

@@ -113,19 +113,27 @@ def set_device(machine: Machine, call: Call) -> Results:
 
 
 def select(machine: Machine, call: Call) -> Results:
-    """A library call that selects the rank's device itself: Accelerator(), init_device_mesh()."""
+    """A library call that selects the rank's device itself: init_device_mesh(), deepspeed.init_distributed()."""
+    state = selected_by_library(machine, call)
+    if state is None:
+        return []
+    return [(state, gpu.returned(machine, call, state, Dev("cuda", Rank("local"))))]
+
+
+def selected_by_library(machine: Machine, call: Call) -> State | None:
+    """The state after a library selected the rank's device; None where touching the GPU ends the path."""
     state: State | None = call.state
     assert state is not None
     framework = call.text("framework", "torch")
     state = gpu.touch(machine, state, call.frame, call.site, framework, call.text("gpu", "init"), gpu.label(call))
     if state is None:
-        return []
+        return None
     where = machine.chain(state, call.site, f"{gpu.label(call)} selects the device")
     if call.text("kind") == "group" and state.process.group is None:
         state.process = replace(state.process, group=Group("nccl", Dev("cuda", Rank("local")), where))
     if state.process.device() is None:
         state.process = state.process.with_device(Selected(Rank("local"), False, where))
-    return [(state, gpu.returned(machine, call, state, Dev("cuda", Rank("local"))))]
+    return state
 
 
 def collective(machine: Machine, call: Call) -> Results:
@@ -211,7 +219,7 @@ def _visible_per_rank(value: Value | None) -> bool:
 
 
 def ddp(machine: Machine, call: Call) -> Results:
-    """``DistributedDataParallel(model)``: its parameters take part in collectives."""
+    """``DistributedDataParallel(model)``: its parameters take part in collectives, where they are or are moved to."""
     state = call.state
     group = state.process.group
     model = call.args[0] if call.args else call.kwargs.get("module", NONE)
@@ -222,15 +230,30 @@ def ddp(machine: Machine, call: Call) -> Results:
         elif isinstance(atom, Tensor) and atom.device.is_gpu:
             memory = memory or atom
     result: Value = model if model else unknown("ddp", call.site)
+    target = next((d for d in operators.device_of(call.get("device_id") or ()) if d.is_gpu), None)
+    if target is not None:
+        after = gpu.touch(machine, state, call.frame, call.site, "torch", "init", gpu.label(call), target, context=True)
+        if after is None:
+            return []
+        state = after
+        memory = gpu.new_tensor(machine, call, state, target, "torch.Tensor")
+        for atom in model:
+            if isinstance(atom, Ref):
+                gpu.place(atom, memory, state)
+    elif call.get("device_id") not in (None, NONE):
+        memory = None
     if group is None or not _uses_nccl(group) or memory is None:
         return [(state, result)]
-    used = _used(machine, call, state, group, memory.device.index, "DistributedDataParallel()")
+    used = _used(machine, call, state, group, memory.device.index, gpu.label(call))
     return [(s, result) for s, _ in used]
 
 
 def rank(machine: Machine, call: Call) -> Results:
-    """``get_rank()``: the global rank."""
-    return [(call.state, (Rank("global"),))]
+    """``get_rank()``, ``get_node_local_rank()``: the global or the local rank."""
+    kind = call.text("kind", "global")
+    if kind == "local":
+        call.state.process = replace(call.state.process, local_rank_at_hand=True)
+    return [(call.state, (Rank(kind),))]
 
 
 def destroy(machine: Machine, call: Call) -> Results:
