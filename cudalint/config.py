@@ -70,6 +70,8 @@ class Config:
     platform: Platform = "linux"
     fail_on: Severity = Severity.WARNING
     models: tuple[str, ...] = ()
+    extend_safe_fixes: tuple[str, ...] = ()
+    extend_unsafe_fixes: tuple[str, ...] = ()
 
 
 def load(paths: Iterable[str]) -> Config:
@@ -181,6 +183,8 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         platform=_choice(table, "platform", parse_platform, "linux"),
         fail_on=_choice(table, "fail-on", parse_severity, Severity.WARNING),
         models=tuple(os.path.join(root, model) for model in _strings(table, "models")),
+        extend_safe_fixes=_selectors(table, "extend-safe-fixes"),
+        extend_unsafe_fixes=_selectors(table, "extend-unsafe-fixes"),
     )
 
 
@@ -195,6 +199,8 @@ _KEYS = (
     "platform",
     "fail-on",
     "models",
+    "extend-safe-fixes",
+    "extend-unsafe-fixes",
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cudalint import rules
@@ -108,11 +108,15 @@ class _Collector:
         )
 
 
-def read_files(paths: Iterable[str]) -> Intake:
-    """Read files from the disk."""
+def read_files(paths: Iterable[str], instead: Mapping[str, bytes] | None = None) -> Intake:
+    """Read files from the disk, or ``instead`` what stands for them."""
     collector = _Collector()
     for path in paths:
-        collector.read(path)
+        data = None if instead is None else instead.get(path)
+        if data is None:
+            collector.read(path)
+        else:
+            collector.take(path, data)
     return collector.intake()
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
 from cudalint.config import Config
 from cudalint.context import connected
 from cudalint.discovery import discover
-from cudalint.finding import Finding
+from cudalint.finding import Applicability, Finding
 from cudalint.intake import INTERNAL_ERROR, SYNTAX_ERROR, Intake, about_file, read_files, take_bytes, take_text
 from cudalint.policy import suppression
 from cudalint.policy.globs import Globs
@@ -65,6 +65,7 @@ class _Outcome:
     effort: Effort = Effort()
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    analyses: tuple[Analysis, ...] = ()
 
 
 class Session:
@@ -73,23 +74,29 @@ class Session:
     def __init__(self, config: Config) -> None:
         self._config = config
 
-    def check(self, paths: Iterable[str]) -> Report:
-        """Check files and directories; raises ``NotFound`` for a path that does not exist."""
+    def check(self, paths: Iterable[str], *, repair: bool = True, instead: Mapping[str, bytes] | None = None) -> Report:
+        """Check files and directories; raises ``NotFound`` for a path that does not exist.
+
+        ``repair`` says whether findings carry their fixes, which costs a further analysis or more for each.
+        ``instead`` holds bytes that stand for files on the disk.
+        """
         paths = tuple(paths)
         selected = discover(paths, self._config.exclude, self._config.root)
-        intake = read_files(selected)
+        intake = read_files(selected, instead)
         if intake.mattering:
             # Otherwise nothing here speaks of CUDA or processes, and the rest of the project cannot matter either.
-            intake += self._context(selected, intake)
+            intake += self._context(selected, intake, instead)
         outcome = self._analyse(intake, alone=False)
         raw = [*intake.findings, *_touching(outcome.findings, frozenset(selected))]
         raw.extend(_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
         comments = _comments_of(intake)
         verdict = suppression.apply(raw, comments)
-        unused = () if outcome.failures else self._unused(selected, raw, verdict, comments)
-        return self._report(intake, outcome, (*verdict.kept, *unused))
+        unused = () if outcome.failures else self._unused(selected, raw, verdict, intake, comments)
+        return self._report(intake, outcome, (*verdict.kept, *unused), repair)
 
-    def check_alone(self, filename: str, content: bytes | str, *, honour_noqa: bool = True) -> Report:
+    def check_alone(
+        self, filename: str, content: bytes | str, *, honour_noqa: bool = True, repair: bool = True
+    ) -> Report:
         """Check one file as if there were no other: standard input, or flake8, which has its own noqa."""
         path = os.path.abspath(filename)
         intake = take_text(path, content) if isinstance(content, str) else take_bytes(path, content)
@@ -98,7 +105,7 @@ class Session:
         findings = (*findings, *_syntax_errors(intake.sources, findings))
         if honour_noqa:
             findings = suppression.apply(findings, _comments_of(intake)).kept
-        return self._report(intake, outcome, findings)
+        return self._report(intake, outcome, findings, repair)
 
     def explain(self, filename: str, row: int) -> list[str]:
         """What the analysis believes about a line; raises ``NotFound`` for a missing file."""
@@ -111,13 +118,14 @@ class Session:
         whole = intake + self._context(selected, intake)
         return explain(whole.sources, self._options(), selected[0], row)
 
-    def _context(self, selected: Sequence[str], intake: Intake) -> Intake:
+    def _context(self, selected: Sequence[str], intake: Intake, instead: Mapping[str, bytes] | None = None) -> Intake:
         """What of the rest of the project can bear on the run. What cannot be read there is not its concern."""
         root = self._config.root
         if root is None:
             return Intake()
         known = frozenset(selected)
-        rest = read_files(path for path in discover((root,), self._config.exclude, root) if path not in known)
+        others = (path for path in discover((root,), self._config.exclude, root) if path not in known)
+        rest = read_files(others, instead)
         sources = connected(intake.sources, rest.sources)
         mattering = rest.mattering & {source.path for source in sources}
         return Intake(sources, mattering, files=rest.files, size=rest.size)
@@ -141,12 +149,18 @@ class Session:
         return _salvage(intake, lambda source: analyse((source,), options, alone=True, root=root), failure)
 
     def _unused(
-        self, selected: Iterable[str], raw: Iterable[Finding], verdict: suppression.Verdict, comments: _Comments
+        self,
+        selected: Iterable[str],
+        raw: Iterable[Finding],
+        verdict: suppression.Verdict,
+        intake: Intake,
+        comments: _Comments,
     ) -> Iterator[Finding]:
         unread = {finding.span.filename for finding in raw if finding.code in {INTERNAL_ERROR, SYNTAX_ERROR}}
+        texts = {source.path: source.text for source in intake.sources}
         for path in selected:
-            if path not in unread:
-                yield from suppression.unused(path, comments(path), verdict, self._is_judged)
+            if path not in unread and path in texts:
+                yield from suppression.unused(path, texts[path], comments(path), verdict, self._is_judged)
 
     def _is_judged(self, prefix: str) -> bool:
         """Whether this run can tell that a noqa code is of no use: it is ours, and all it names was shown."""
@@ -154,8 +168,10 @@ class Session:
             return False
         return all(self._config.selection.shows(code) for code in rules.codes() if code.startswith(prefix))
 
-    def _report(self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding]) -> Report:
+    def _report(self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool) -> Report:
         shown = tuple(sorted((f for f in set(findings) if self._shows(f)), key=lambda finding: finding.sort_key))
+        if repair and shown:
+            shown = tuple(self._graded(finding) for finding in _repaired(outcome.analyses, shown))
         named = {finding.span.filename for finding in shown}
         named.update(step.span.filename for finding in shown for step in finding.trace)
         return Report(
@@ -166,6 +182,18 @@ class Session:
             notes=outcome.notes,
             failures=outcome.failures,
         )
+
+    def _graded(self, finding: Finding) -> Finding:
+        """The finding with its fix graded as the configuration wants it; what is only displayed stays so."""
+        fix = finding.fix
+        if fix is None or fix.applicability is Applicability.DISPLAY:
+            return finding
+        if matches(self._config.extend_unsafe_fixes, finding.code):
+            reason = fix.reason or "the configuration says so"
+            return replace(finding, fix=replace(fix, applicability=Applicability.UNSAFE, reason=reason))
+        if matches(self._config.extend_safe_fixes, finding.code):
+            return replace(finding, fix=replace(fix, applicability=Applicability.SAFE))
+        return finding
 
     def _shows(self, finding: Finding) -> bool:
         if not self._config.selection.shows(finding.code):
@@ -237,7 +265,17 @@ def _outcome(intake: Intake, analyses: Sequence[Analysis]) -> _Outcome:
         nodes_lowered=sum(analysis.work.nodes_lowered for analysis in analyses),
     )
     findings = tuple(finding for analysis in analyses for finding in analysis.findings)
-    return _Outcome(findings, effort, tuple(note for analysis in analyses for note in analysis.notes))
+    notes = tuple(note for analysis in analyses for note in analysis.notes)
+    return _Outcome(findings, effort, notes, analyses=tuple(analyses))
+
+
+def _repaired(analyses: Iterable[Analysis], findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings with the repairs that there are for them; a repair that fails costs only itself."""
+    from cudalint.fixes.engine import repaired
+
+    fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings).items()}
+    for finding in findings:
+        yield replace(finding, fix=fixes[finding]) if finding in fixes else finding
 
 
 def _salvage(intake: Intake, analyse: Callable[[SourceFile], Analysis], failure: str) -> _Outcome:
@@ -257,7 +295,7 @@ def _salvage(intake: Intake, analyse: Callable[[SourceFile], Analysis], failure:
         message = "cudalint failed on the project; every file was checked by itself"
         broken = [about_file(INTERNAL_ERROR, min(intake.mattering), message)]
     outcome = _outcome(intake, analyses)
-    return _Outcome((*outcome.findings, *broken), outcome.effort, outcome.notes, tuple(failures))
+    return replace(outcome, findings=(*outcome.findings, *broken), failures=tuple(failures))
 
 
 def _words(error: Exception) -> str:

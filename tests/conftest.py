@@ -79,6 +79,6 @@ def finding() -> Finding:
         ),
         outcome="crash",
         condition="on Linux before Python 3.14",
-        fix=Fix(Applicability.UNSAFE, "start the workers by spawn", ()),
+        fix=Fix(Applicability.UNSAFE, "start the workers by spawn", (), "it may print its header twice"),
         noqa_rows=(12, 14),
     )

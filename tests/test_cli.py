@@ -40,7 +40,7 @@ def test_a_finding_is_one_and_shows_where_and_why(run: Run, program: Path) -> No
     assert "error[CUD101]" in done.stdout
     assert "--> train.py:12:11" in done.stdout
     assert "cudalint rule CUD101" in done.stdout
-    assert done.stdout.endswith("Found 1 error in 1 file.\n")
+    assert "Found 1 error in 1 file.\n" in done.stdout
     assert "\x1b" not in done.stdout
     assert done.stderr == ""
 

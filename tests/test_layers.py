@@ -29,6 +29,7 @@ LAYERS = (
     "context",
     "intake",
     "session",
+    "fixing",
     "report",
     "verify",
     "hosts",

@@ -34,10 +34,11 @@ error[CUD101]: `work` uses CUDA in a worker that was forked after its parent ini
    |
    = on hardware: the program crashes
    = condition: on Linux before Python 3.14
-   = fix (unsafe): start the workers by spawn
+   = fix, with --unsafe-fixes: start the workers by spawn (not safe: it may print its header twice)
    = help: cudalint rule CUD101
 
 Found 1 error in 1 file.
+You can have 1 repair with --fix --unsafe-fixes (--diff shows what).
 """
 
 
@@ -79,13 +80,32 @@ def test_concise(report: Report) -> None:
     assert text(report, OutputFormat.CONCISE).splitlines() == [
         "train.py:12:10: CUD101 `work` uses CUDA in a worker that was forked after its parent initialised CUDA",
         "Found 1 error in 1 file.",
+        "You can have 1 repair with --fix --unsafe-fixes (--diff shows what).",
+    ]
+
+
+def test_concise_marks_what_the_options_would_repair(report: Report) -> None:
+    style = Style(colour=False, directory="/project", unsafe_fixes=True)
+    lines = render(report, OutputFormat.CONCISE, style).splitlines()
+    assert lines[0].startswith("train.py:12:10: CUD101 [*] `work` uses CUDA")
+    assert lines[-1] == "1 repair can be made with --fix --unsafe-fixes."
+
+
+def test_the_summary_tells_safe_repairs_from_others_and_what_was_made(finding: Finding) -> None:
+    safe = dataclasses.replace(finding, fix=Fix(Applicability.SAFE, "do", ()))
+    shown = dataclasses.replace(finding, fix=Fix(Applicability.DISPLAY, "do", ()))
+    style = Style(colour=False, directory="/project", fixed=2)
+    lines = render(Report(findings=(finding, safe, shown)), OutputFormat.CONCISE, style).splitlines()
+    assert lines[-2:] == [
+        "2 repairs made. Found 3 errors in 1 file.",
+        "You can have 1 repair with --fix and 1 repair with --fix --unsafe-fixes (--diff shows what).",
     ]
 
 
 def test_summary_counts_by_severity(finding: Finding) -> None:
     warning = dataclasses.replace(finding, severity=Severity.WARNING)
     two = Report(findings=(finding, warning, warning))
-    assert text(two, OutputFormat.CONCISE).splitlines()[-1] == "Found 1 error and 2 warnings in 1 file."
+    assert text(two, OutputFormat.CONCISE).splitlines()[-2] == "Found 1 error and 2 warnings in 1 file."
     for output_format in (OutputFormat.FULL, OutputFormat.CONCISE):
         assert text(Report(), output_format) == "All checks passed!\n"
 
@@ -105,6 +125,7 @@ def test_json_has_the_fixed_fields(finding: Finding) -> None:
         "fix": {
             "applicability": "safe",
             "message": "do",
+            "reason": None,
             "edits": [
                 {
                     "filename": "/project/train.py",

@@ -8,19 +8,18 @@ a main guard that spawn needs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Severity
 from cudalint.fixes.catalogue import may_be_safe, repairs
 from cudalint.fixes.edits import apply, as_edits, between, images
 from cudalint.fixes.proposal import Case, Proof, Proposal
 from cudalint.fixes.spawn_safety import spawn_doubt
-from cudalint.project.analysis import Analysis, Basis, Work, analyse_again
+from cudalint.project.analysis import Analysis, Basis, analyse_again
 from cudalint.text.lines import Rows
 
 MOST_TRIALS = 24
 MOST_STEPS = 4
-_NO_WORK = Work(0, 0, 0, 0, 0)
 _TWINS = {"CUD101": "CUD102", "CUD102": "CUD101"}
 
 
@@ -39,7 +38,8 @@ class _Attempt:
 
     texts: Mapping[str, str]
     proposals: tuple[Proposal, ...]
-    analysis: Analysis
+    findings: tuple[Finding, ...]
+    basis: Basis
 
 
 class _Search:
@@ -67,12 +67,12 @@ class _Search:
         return None if advice is None else self._advised(advice)
 
     def _attempts(self) -> Iterator[_Attempt | Proposal]:
-        start = _Attempt({}, (), Analysis((), _NO_WORK, (), self._basis))
+        start = _Attempt({}, (), (), self._basis)
         yield from self._carried_on(start, self._finding)
 
     def _carried_on(self, attempt: _Attempt, problem: Finding) -> Iterator[_Attempt | Proposal]:
         """Attempts that first repair a problem of the program as it is after an attempt."""
-        basis = attempt.analysis.basis
+        basis = attempt.basis
         outcome = basis.outcomes.get(problem)
         if outcome is None:
             return
@@ -109,8 +109,9 @@ class _Search:
             return None
         self._trials += 1
         changed = {path: texts[path] for path in proposal.changes}
-        analysis = analyse_again(attempt.analysis.basis, changed, self._finding)
-        return _Attempt(texts, (*attempt.proposals, proposal), analysis)
+        analysis = analyse_again(attempt.basis, changed, self._finding)
+        assert analysis.basis is not None
+        return _Attempt(texts, (*attempt.proposals, proposal), analysis.findings, analysis.basis)
 
     def _problems(self, attempt: _Attempt) -> list[Finding]:
         """What an attempt leaves to do: the finding itself, then errors that were not there before."""
@@ -118,7 +119,7 @@ class _Search:
         known = self._images(self._basis.outcomes, attempt)
         same: list[Finding] = []
         new: list[Finding] = []
-        for found in attempt.analysis.findings:
+        for found in attempt.findings:
             place = _place(found, attempt.texts, self._old)
             if place in own:
                 same.append(found)
@@ -129,7 +130,7 @@ class _Search:
     def _warnings(self, attempt: _Attempt) -> bool:
         """Whether the changed program has findings that were not there before."""
         known = self._images(self._basis.outcomes, attempt)
-        return any(_place(f, attempt.texts, self._old) not in known for f in attempt.analysis.findings)
+        return any(_place(f, attempt.texts, self._old) not in known for f in attempt.findings)
 
     def _images(self, findings: Iterable[Finding], attempt: _Attempt) -> set[_Place]:
         """Where findings of the program as it was would stand now; the two grades of one rule are one."""
@@ -174,26 +175,23 @@ class _Search:
         if outcome.facts or outcome.assumed:
             return "the program may work on other paths"
         if any(p.proof is Proof.SPAWN for p in attempt.proposals):
-            return spawn_doubt(outcome, attempt.analysis.basis)
+            return spawn_doubt(outcome, attempt.basis)
         return None
 
 
 def repaired(analysis: Analysis, findings: Iterable[Finding]) -> dict[Finding, Fix]:
     """The repairs of those findings that the analysis made and that have one."""
+    basis = analysis.basis
+    if basis is None:
+        return {}
     result: dict[Finding, Fix] = {}
     for finding in findings:
-        if finding not in analysis.basis.outcomes:
+        if finding not in basis.outcomes:
             continue
-        fix = _Search(analysis.basis, finding).fix()
+        fix = _Search(basis, finding).fix()
         if fix is not None:
             result[finding] = fix
     return result
-
-
-def with_fix(finding: Finding, fixes: Mapping[Finding, Fix]) -> Finding:
-    """The finding with its repair, where it has one."""
-    fix = fixes.get(finding)
-    return finding if fix is None else replace(finding, fix=fix)
 
 
 def _place(finding: Finding, texts: Mapping[str, str], old: Mapping[str, str]) -> _Place:

@@ -7,16 +7,21 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import click
 
 from cudalint import __version__, config, rules
 from cudalint.config import Config, ConfigError
 from cudalint.discovery import NotFound
+from cudalint.finding import Applicability
 from cudalint.intake import INTERNAL_ERROR
 from cudalint.policy.selection import Layer, Selection
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Report, Session
+
+if TYPE_CHECKING:
+    from cudalint.fixing.rounds import Fixed
 
 STDIN = "-"
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
@@ -44,6 +49,7 @@ class _CheckOptions:
     stdin_filename: str | None
     statistics: bool
     exit_zero: bool
+    unsafe_fixes: bool
     verbose: bool
 
 
@@ -120,6 +126,10 @@ def cli() -> None:
 @click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
+@click.option("--fix", is_flag=True, help="Repair what is safe to repair, and report the rest.")
+@click.option("--unsafe-fixes", is_flag=True, help="Count repairs that are not proven safe among those to make.")
+@click.option("--diff", is_flag=True, help="Print the repairs as a patch instead of making them.")
+@click.option("--fix-only", is_flag=True, help="Repair, and report nothing of the rest.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what was read and parsed, and print internal errors.")
 @click.option("--jobs", type=int, hidden=True, expose_value=False)
 @click.option("--no-cache", is_flag=True, hidden=True, expose_value=False)
@@ -135,6 +145,10 @@ def check(
     stdin_filename: str | None,
     statistics: bool,
     exit_zero: bool,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
+    fix_only: bool,
     verbose: bool,
 ) -> int:
     """Check files and directories (default: the current one); - reads standard input."""
@@ -149,8 +163,13 @@ def check(
         stdin_filename=stdin_filename,
         statistics=statistics,
         exit_zero=exit_zero,
+        unsafe_fixes=unsafe_fixes,
         verbose=verbose,
     )
+    if diff:
+        return _show_patch(paths, options)
+    if fix or fix_only:
+        return _fix(paths, options, quiet=fix_only)
     return _check(paths, options)
 
 
@@ -244,20 +263,85 @@ def show_config(paths: tuple[str, ...]) -> int:
 
 
 def _check(paths: tuple[str, ...], options: _CheckOptions) -> int:
-    from_stdin = STDIN in paths or (options.stdin_filename is not None and not paths)
-    if from_stdin and len(paths) > 1:
-        raise click.UsageError("standard input (-) is checked alone, not together with other paths")
-    if from_stdin:
+    repair = not options.statistics and options.output_format is not OutputFormat.GITHUB
+    if _from_stdin(paths, options):
         filename = options.stdin_filename or STDIN
         effective = _with_options(config.load((filename,)), options)
-        report = Session(effective).check_alone(filename, sys.stdin.buffer.read())
+        report = Session(effective).check_alone(filename, sys.stdin.buffer.read(), repair=repair)
     else:
         named = paths or (".",)
         _require(named)
         effective = _with_options(config.load(named), options)
-        report = Session(effective).check(named)
+        report = Session(effective).check(named, repair=repair)
     _print_report(report, options)
     return _exit_code(report, effective, options)
+
+
+def _from_stdin(paths: tuple[str, ...], options: _CheckOptions) -> bool:
+    wanted = STDIN in paths or (options.stdin_filename is not None and not paths)
+    if wanted and len(paths) > 1:
+        raise click.UsageError("standard input (-) is checked alone, not together with other paths")
+    return wanted
+
+
+def _repair(paths: tuple[str, ...], options: _CheckOptions) -> tuple[Fixed, Config]:
+    """All repairs that the options admit, made in memory."""
+    from cudalint.fixing.rounds import fix, fix_text
+
+    if _from_stdin(paths, options):
+        filename = options.stdin_filename or STDIN
+        effective = _with_options(config.load((filename,)), options)
+        data = sys.stdin.buffer.read()
+        return fix_text(Session(effective), filename, data, unsafe=options.unsafe_fixes), effective
+    named = paths or (".",)
+    _require(named)
+    effective = _with_options(config.load(named), options)
+    return fix(Session(effective), named, unsafe=options.unsafe_fixes), effective
+
+
+def _fix(paths: tuple[str, ...], options: _CheckOptions, *, quiet: bool) -> int:
+    """Write the repairs, and report what is left. Repaired standard input goes to standard output."""
+    from cudalint.fixing.write import Refused, write
+
+    fixed, effective = _repair(paths, options)
+    failed = False
+    if _from_stdin(paths, options):
+        sys.stdout.buffer.write(fixed.stdin)
+    for change in fixed.changes if not _from_stdin(paths, options) else ():
+        try:
+            write(change)
+        except Refused as refusal:
+            failed = True
+            click.echo(f"cudalint: error: {change.path} is not repaired: {refusal}", err=True)
+    for note in fixed.notes:
+        click.echo(f"cudalint: warning: {note}", err=True)
+    if quiet:
+        click.echo(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.", err=True)
+        return Exit.FAILED if failed else Exit.CLEAN
+    report = fixed.report
+    if failed:
+        # What was not written is still wrong: say what the files are like now.
+        report = Session(effective).check(paths or (".",))
+    if not _from_stdin(paths, options):
+        _print_report(report, options, fixed=0 if failed else fixed.count)
+    return Exit.FAILED if failed else _exit_code(report, effective, options)
+
+
+def _show_patch(paths: tuple[str, ...], options: _CheckOptions) -> int:
+    """Print what ``--fix`` would do; 1 where it would do something."""
+    from cudalint.report import patch
+
+    fixed, _ = _repair(paths, options)
+    sys.stdout.write(patch.render(fixed.changes, os.getcwd(), colour=_wants_colour()))
+    made = f"Would make {fixed.count} repair{'' if fixed.count == 1 else 's'}"
+    click.echo(f"{made}{_reserved(fixed.report, options)}.", err=True)
+    return Exit.FINDINGS if fixed.changes and not options.exit_zero else Exit.CLEAN
+
+
+def _reserved(report: Report, options: _CheckOptions) -> str:
+    """What else could be repaired with ``--unsafe-fixes``."""
+    more = sum(f.fix is not None and f.fix.applicability is Applicability.UNSAFE for f in report.findings)
+    return "" if options.unsafe_fixes or not more else f"; {more} more with --unsafe-fixes"
 
 
 def _require(paths: Iterable[str]) -> None:
@@ -284,8 +368,8 @@ def _with_options(found: Config, options: _CheckOptions) -> Config:
     )
 
 
-def _print_report(report: Report, options: _CheckOptions) -> None:
-    style = Style(colour=_wants_colour(), directory=os.getcwd())
+def _print_report(report: Report, options: _CheckOptions, fixed: int = 0) -> None:
+    style = Style(_wants_colour(), os.getcwd(), unsafe_fixes=options.unsafe_fixes, fixed=fixed)
     if options.statistics:
         from cudalint.report import statistics
 
@@ -352,6 +436,8 @@ def _config_lines(found: Config) -> Iterable[str]:
     yield f"platform = {_toml(found.platform)}"
     yield f"fail-on = {_toml(found.fail_on.value)}"
     yield f"models = {_toml_list(found.models)}"
+    yield f"extend-safe-fixes = {_toml_list(found.extend_safe_fixes)}"
+    yield f"extend-unsafe-fixes = {_toml_list(found.extend_unsafe_fixes)}"
 
 
 def _toml_list(values: Iterable[str]) -> str:

@@ -46,7 +46,7 @@ def _check(filename: str, text: str) -> list[tuple[int, int, str]]:
     found = config.load((filename,))
     # What is shown is flake8's to decide; versions, platform and models are about the program.
     neutral = dataclasses.replace(found, selection=Selection(), per_file_ignores=())
-    report = Session(neutral).check_alone(filename, text, honour_noqa=False)
+    report = Session(neutral).check_alone(filename, text, honour_noqa=False, repair=False)
     return [
         (finding.span.start.row, finding.span.start.column - 1, f"{finding.code} {finding.message}")
         for finding in report.findings

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from cudalint.finding import Finding, Position, Span, Step, StepKind
+from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Span, Step, StepKind
 from cudalint.rules import rule
-from cudalint.text.noqa import Noqa, Suppressions
+from cudalint.text.lines import Rows
+from cudalint.text.noqa import Noqa, Suppressions, without_code
 
 UNUSED = "CUD902"
 # Comments cannot be told from text in a file that was not read as a program.
@@ -38,13 +39,13 @@ def apply(findings: Iterable[Finding], comments: Callable[[str], Suppressions]) 
 
 
 def unused(
-    filename: str, comments: Suppressions, verdict: Verdict, is_judged: Callable[[str], bool]
+    filename: str, text: str, comments: Suppressions, verdict: Verdict, is_judged: Callable[[str], bool]
 ) -> Iterator[Finding]:
     """A finding for each cudalint code in a comment that silenced nothing."""
     for noqa in comments.comments:
         for prefix in noqa.codes:
             if is_judged(prefix) and (filename, noqa, prefix) not in verdict.used:
-                yield _unused_finding(filename, noqa, prefix)
+                yield _unused_finding(filename, text, noqa, prefix)
 
 
 def _silencers(finding: Finding, comments: Suppressions) -> Iterator[tuple[Noqa, str]]:
@@ -60,7 +61,7 @@ def _silencers(finding: Finding, comments: Suppressions) -> Iterator[tuple[Noqa,
                 yield noqa, prefix
 
 
-def _unused_finding(filename: str, noqa: Noqa, prefix: str) -> Finding:
+def _unused_finding(filename: str, text: str, noqa: Noqa, prefix: str) -> Finding:
     unused_rule = rule(UNUSED)
     start = Position(1, 1)
     comment = Span(filename, Position(noqa.row, noqa.column), Position(noqa.row, noqa.column + len("# noqa")))
@@ -71,4 +72,12 @@ def _unused_finding(filename: str, noqa: Noqa, prefix: str) -> Finding:
         message=f"the noqa on line {noqa.row} names {prefix}, which reports nothing there",
         span=Span(filename, start, start),
         trace=(Step(comment, f"{prefix} silences nothing here", StepKind.STEP, "main"),),
+        fix=Fix(Applicability.SAFE, f"remove {prefix} from the comment", (_without(filename, text, noqa, prefix),)),
     )
+
+
+def _without(filename: str, text: str, noqa: Noqa, prefix: str) -> Edit:
+    """The edit that takes a code out of a comment, and the comment away where it says nothing else."""
+    rows = Rows(text)
+    start, end, content = without_code(text, rows.offset(noqa.row, noqa.column), prefix)
+    return Edit(Span(filename, Position(*rows.place(start)), Position(*rows.place(end))), content)

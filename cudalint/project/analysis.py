@@ -52,7 +52,7 @@ class Analysis:
     findings: tuple[Finding, ...]
     work: Work
     notes: tuple[str, ...]
-    basis: Basis
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True)

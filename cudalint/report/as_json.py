@@ -42,6 +42,7 @@ def _fix(fix: Fix) -> dict[str, object]:
     return {
         "applicability": fix.applicability.value,
         "message": fix.message,
+        "reason": fix.reason,
         "edits": [
             {
                 "filename": edit.span.filename,

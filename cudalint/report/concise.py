@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from cudalint.finding import Applicability, Finding
 from cudalint.report.paths import relative
 from cudalint.session import Report
 
 
-def render(report: Report, directory: str) -> str:
-    """``path:row:column: CODE message``."""
+def render(report: Report, directory: str, *, unsafe_fixes: bool = False) -> str:
+    """``path:row:column: CODE [*] message``; the star says that ``--fix`` repairs it."""
     return "".join(
         f"{relative(finding.span.filename, directory)}:{finding.span.start.row}:{finding.span.start.column}: "
-        f"{finding.code} {finding.message}\n"
+        f"{finding.code} {'[*] ' if _fixable(finding, unsafe_fixes) else ''}{finding.message}\n"
         for finding in report.findings
     )
+
+
+def _fixable(finding: Finding, unsafe_fixes: bool) -> bool:
+    if finding.fix is None:
+        return False
+    level = finding.fix.applicability
+    return level is Applicability.SAFE or (unsafe_fixes and level is Applicability.UNSAFE)

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from cudalint.finding import Finding, Fix, Severity, Span, Step, StepKind
+from cudalint.finding import Applicability, Finding, Severity, Span, Step, StepKind
 from cudalint.report.paths import relative
 from cudalint.session import Report
 from cudalint.text.lines import split_rows
@@ -27,6 +27,13 @@ _OUTCOMES = {
     "wrong-device": "the work silently runs on the wrong device",
     "cost": "it works, and costs",
     "latent": "it works as it stands, and fails when a variable in its surroundings changes",
+}
+
+
+_LEVELS = {
+    Applicability.SAFE: "fix",
+    Applicability.UNSAFE: "fix, with --unsafe-fixes",
+    Applicability.DISPLAY: "advice",
 }
 
 
@@ -121,7 +128,8 @@ class _Block:
         if finding.condition is not None:
             yield self._note("condition", finding.condition)
         if finding.fix is not None:
-            yield self._note(f"fix ({_level(finding.fix)})", finding.fix.message)
+            reason = f" (not safe: {finding.fix.reason})" if finding.fix.applicability is Applicability.UNSAFE else ""
+            yield self._note(_LEVELS[finding.fix.applicability], finding.fix.message + reason)
         yield self._note("help", f"cudalint rule {finding.code}")
 
     def _note(self, label: str, content: str) -> Text:
@@ -134,10 +142,6 @@ def _colour(severity: Severity) -> str:
             return "red"
         case Severity.WARNING:
             return "yellow"
-
-
-def _level(fix: Fix) -> str:
-    return fix.applicability.value
 
 
 def _window(line: str, first: int, last: int) -> tuple[str, str, str]:

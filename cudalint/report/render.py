@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from cudalint.finding import Applicability
 from cudalint.session import Report
 
 
@@ -20,10 +21,15 @@ class OutputFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a report for people looks: whether coloured, and from which directory paths are shown."""
+    """How a report for people looks: whether coloured, and from which directory paths are shown.
+
+    ``unsafe_fixes`` counts unproven repairs among those that can be made; ``fixed`` were made already.
+    """
 
     colour: bool
     directory: str
+    unsafe_fixes: bool = False
+    fixed: int = 0
 
 
 def render(report: Report, output_format: OutputFormat, style: Style) -> str:
@@ -34,12 +40,13 @@ def render(report: Report, output_format: OutputFormat, style: Style) -> str:
             if report.findings:
                 from cudalint.report import full
 
-                return full.render(report, style.directory, colour=style.colour) + summary(report)
-            return summary(report)
+                return full.render(report, style.directory, colour=style.colour) + summary(report, style)
+            return summary(report, style)
         case OutputFormat.CONCISE:
             from cudalint.report import concise
 
-            return concise.render(report, style.directory) + summary(report)
+            shown = concise.render(report, style.directory, unsafe_fixes=style.unsafe_fixes)
+            return shown + summary(report, style)
         case OutputFormat.JSON:
             from cudalint.report import as_json
 
@@ -54,15 +61,29 @@ def render(report: Report, output_format: OutputFormat, style: Style) -> str:
             return sarif.render(report, style.directory)
 
 
-def summary(report: Report) -> str:
-    """The last line."""
+def summary(report: Report, style: Style) -> str:
+    """The last lines: what was found, and what of it can be repaired."""
+    repaired = f"{_count(style.fixed, 'repair')} made. " if style.fixed else ""
     if not report.findings:
-        return "All checks passed!\n"
+        return f"{repaired}All checks passed!\n"
     errors = sum(finding.severity.rank for finding in report.findings)
     warnings = len(report.findings) - errors
     counts = [_count(errors, "error"), _count(warnings, "warning")]
     files = len({finding.span.filename for finding in report.findings})
-    return f"Found {' and '.join(filter(None, counts))} in {_count(files, 'file')}.\n"
+    found = f"{repaired}Found {' and '.join(filter(None, counts))} in {_count(files, 'file')}.\n"
+    return found + _fixable(report, style)
+
+
+def _fixable(report: Report, style: Style) -> str:
+    levels = [finding.fix.applicability for finding in report.findings if finding.fix is not None]
+    safe, unsafe = levels.count(Applicability.SAFE), levels.count(Applicability.UNSAFE)
+    if style.unsafe_fixes:
+        total = safe + unsafe
+        return f"{_count(total, 'repair')} can be made with --fix --unsafe-fixes.\n" if total else ""
+    more = f"{_count(unsafe, 'repair')} with --fix --unsafe-fixes" if unsafe else ""
+    now = f"{_count(safe, 'repair')} with --fix" if safe else ""
+    offers = " and ".join(filter(None, (now, more)))
+    return f"You can have {offers} (--diff shows what).\n" if offers else ""
 
 
 def _count(number: int, noun: str) -> str:

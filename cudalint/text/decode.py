@@ -19,6 +19,13 @@ class Refusal:
     reason: str
 
 
+def encode(text: str, before: bytes) -> bytes:
+    """A changed text in the encoding and with the byte order mark of the file; raises ``UnicodeEncodeError``."""
+    if before.startswith(codecs.BOM_UTF8):
+        return text.encode("utf-8-sig")
+    return text.encode(_cookie(before) or "utf-8")
+
+
 def decode(path: str, data: bytes) -> SourceFile | Refusal:
     """Read ``data`` as a Python source file."""
     if b"\0" in data:

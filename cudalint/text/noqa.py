@@ -16,6 +16,7 @@ from cudalint.text.scan import Kind, lexemes
 _CODES = r"(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?"
 _LINE = re.compile(rf"# noqa(?![\w-]){_CODES}", re.IGNORECASE)
 _FILE = re.compile(rf"#\s*(?:flake8|cudalint)[:=]\s*noqa{_CODES}\s*$", re.IGNORECASE)
+_ROW_END = re.compile(r"\r\n|\r|\n")
 _CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
 
 
@@ -69,3 +70,26 @@ def suppressions(text: str) -> Suppressions:
 
 def _codes(match: re.Match[str]) -> tuple[str, ...]:
     return tuple(code.upper() for code in _CODE.findall(match["codes"] or ""))
+
+
+def without_code(text: str, start: int, code: str) -> tuple[int, int, str]:
+    """What to replace, and by what, so that the comment at ``start`` no longer names ``code``.
+
+    A comment that says nothing else goes, with the blanks before it, or with its row if nothing else is on it.
+    """
+    row_end = _ROW_END.search(text, start)
+    end = len(text) if row_end is None else row_end.start()
+    match = _FILE.match(text, start, end) or _LINE.match(text, start, end)
+    if match is None or match["codes"] is None:
+        return start, start, ""
+    kept = [found for found in _CODE.findall(match["codes"]) if found.upper() != code]
+    if kept:
+        codes = match.start("codes")
+        return codes, codes + len(match["codes"].rstrip(", \t")), ", ".join(kept)
+    rest = text[match.end() : end].strip()
+    if rest:
+        return start, end, rest if rest.startswith("#") else f"# {rest}"
+    before = text[:start].rstrip(" \t\f")
+    if before and before[-1] not in "\r\n":
+        return len(before), end, ""
+    return len(before), len(text) if row_end is None else row_end.end(), ""

@@ -1,0 +1,123 @@
+"""Check, apply what may be applied, and check again until nothing changes. Nothing is written here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from cudalint.finding import Applicability, Edit, Finding, Fix
+from cudalint.fixes.edits import apply, as_changes
+from cudalint.session import Report, Session
+from cudalint.text.decode import Refusal, decode, encode
+
+# Every round repairs something; a file with more findings than that keeps the rest for the next run.
+MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One file before and after."""
+
+    path: str
+    before: bytes
+    after: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What was repaired: the files, how many findings, what is left, and what a user should know.
+
+    ``stdin`` is the repaired standard input, where that was checked.
+    """
+
+    changes: tuple[Changed, ...]
+    count: int
+    report: Report
+    notes: tuple[str, ...] = ()
+    stdin: bytes = b""
+
+
+def fix(session: Session, paths: Iterable[str], *, unsafe: bool = False) -> Fixed:
+    """Repair what lies under the paths; raises ``NotFound`` for a path that does not exist."""
+    named = tuple(paths)
+    before: dict[str, bytes] = {}
+    return _rounds(lambda now: session.check(named, instead=now), before, unsafe)
+
+
+def fix_text(session: Session, filename: str, data: bytes, *, unsafe: bool = False) -> Fixed:
+    """Repair one file that is checked without its project."""
+    path = os.path.abspath(filename)
+    done = _rounds(lambda now: session.check_alone(filename, now.get(path, data)), {path: data}, unsafe)
+    after = next((change.after for change in done.changes if change.path == path), data)
+    return Fixed(done.changes, done.count, done.report, done.notes, after)
+
+
+def _rounds(check: Callable[[Mapping[str, bytes]], Report], before: dict[str, bytes], unsafe: bool) -> Fixed:
+    now: dict[str, bytes] = {}
+    count = 0
+    notes: tuple[str, ...] = ()
+    report = check(now)
+    for _ in range(MOST_ROUNDS):
+        made = _applied(report, now, before, unsafe)
+        if not made:
+            break
+        count += made
+        report = check(now)
+    else:
+        notes = (f"stopped after {MOST_ROUNDS} rounds of repairs; run again for the rest",)
+    changes = tuple(Changed(path, before[path], data) for path, data in sorted(now.items()) if data != before[path])
+    return Fixed(changes, count, report, notes)
+
+
+def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], unsafe: bool) -> int:
+    """Apply repairs that share no file with one another, because one may change what the next one rests on."""
+    touched: set[str] = set()
+    made = 0
+    for fix_ in _admitted(report.findings, unsafe):
+        by_file = _by_file(fix_.edits)
+        if not touched.isdisjoint(by_file):
+            continue
+        texts = {path: _edited(path, edits, now, before) for path, edits in by_file.items()}
+        touched.update(by_file)
+        changed = {path: data for path, data in texts.items() if data is not None}
+        if len(changed) < len(by_file):
+            continue
+        now.update(changed)
+        made += 1
+    return made
+
+
+def _admitted(findings: Iterable[Finding], unsafe: bool) -> Iterator[Fix]:
+    levels = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
+    for finding in findings:
+        if finding.fix is not None and finding.fix.edits and finding.fix.applicability in levels:
+            yield finding.fix
+
+
+def _by_file(edits: Iterable[Edit]) -> dict[str, list[Edit]]:
+    result: dict[str, list[Edit]] = {}
+    for edit in edits:
+        result.setdefault(edit.span.filename, []).append(edit)
+    return result
+
+
+def _edited(path: str, edits: list[Edit], now: Mapping[str, bytes], before: dict[str, bytes]) -> bytes | None:
+    """The bytes of a file with edits in it; None where it cannot be read any more, or not be written so."""
+    data = now.get(path)
+    if data is None:
+        data = before.get(path)
+    if data is None:
+        try:
+            with open(path, "rb") as stream:
+                data = stream.read()
+        except OSError:
+            return None
+        before[path] = data
+    source = decode(path, data)
+    if isinstance(source, Refusal):
+        return None
+    try:
+        return encode(apply(source.text, as_changes(source.text, edits)), before[path])
+    except (ValueError, IndexError):
+        return None

@@ -1,0 +1,206 @@
+"""Repairing files: what --fix, --diff and their like do, and that nothing is ever lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cudalint.fixing.rounds import Changed
+from cudalint.fixing.write import Refused, write
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+# Safe to repair (CUD403), and one that is not (CUD204).
+PINNED = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main():
+    data = TensorDataset(torch.ones(8, 2, device="cuda"))
+    for (batch,) in DataLoader(data, batch_size=4, pin_memory=True):  # Größe
+        print(batch.sum())
+
+
+if __name__ == "__main__":
+    main()
+"""
+SELECTED = """\
+import torch
+
+torch.cuda.device(1)
+print(torch.ones(1, device="cuda"))
+"""
+
+
+@pytest.fixture
+def pinned(tmp_path: Path) -> Path:
+    path = tmp_path / "pinned.py"
+    path.write_text(PINNED, encoding="utf-8")
+    return path
+
+
+def repaired(text: str) -> str:
+    return text.replace(", pin_memory=True", "")
+
+
+def test_fix_makes_safe_repairs_and_reports_the_rest(run: Run, pinned: Path, tmp_path: Path) -> None:
+    other = tmp_path / "selected.py"
+    other.write_text(SELECTED)
+    done = run("check", "--fix", "--output-format=concise")
+    assert done.returncode == 1
+    assert pinned.read_text(encoding="utf-8") == repaired(PINNED)
+    assert other.read_text() == SELECTED
+    assert done.stdout.splitlines()[0].startswith("selected.py:3:1: CUD204 ")
+    assert "1 repair made. Found 1 error in 1 file." in done.stdout
+
+
+def test_unsafe_repairs_are_made_when_asked_for(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "selected.py"
+    path.write_text(SELECTED)
+    done = run("check", "--fix", "--unsafe-fixes")
+    assert (done.returncode, done.stdout) == (0, "1 repair made. All checks passed!\n")
+    assert path.read_text() == SELECTED.replace("cuda.device(1)", "cuda.set_device(1)")
+    assert run("check", "--fix", "--unsafe-fixes").stdout == "All checks passed!\n"
+
+
+def test_the_configuration_grades_again(run: Run, pinned: Path, tmp_path: Path) -> None:
+    (tmp_path / "selected.py").write_text(SELECTED)
+    settings = '[tool.cudalint]\nextend-safe-fixes = ["CUD2"]\nextend-unsafe-fixes = ["CUD403"]\n'
+    (tmp_path / "pyproject.toml").write_text(settings)
+    done = run("check", "--fix", "--output-format=concise")
+    assert "set_device" in (tmp_path / "selected.py").read_text()
+    assert pinned.read_text(encoding="utf-8") == PINNED
+    assert "CUD403" in done.stdout
+
+
+def test_diff_writes_nothing_and_its_patch_does_what_fix_does(run: Run, pinned: Path, tmp_path: Path) -> None:
+    done = run("check", "--diff")
+    assert done.returncode == 1
+    assert done.stderr == "Would make 1 repair.\n"
+    assert pinned.read_text(encoding="utf-8") == PINNED
+    git = ["git", "apply", "-p0", "-"]
+    patched = subprocess.run(git, cwd=tmp_path, input=done.stdout, encoding="utf-8", capture_output=True, check=False)
+    assert patched.returncode == 0, patched.stderr
+    assert pinned.read_text(encoding="utf-8") == repaired(PINNED)
+    again = run("check", "--diff")
+    assert (again.returncode, again.stdout) == (0, "")
+
+
+def test_fix_only_reports_nothing_of_the_rest(run: Run, pinned: Path, tmp_path: Path) -> None:
+    (tmp_path / "selected.py").write_text(SELECTED)
+    done = run("check", "--fix-only")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "Made 1 repair.\n")
+    assert pinned.read_text(encoding="utf-8") == repaired(PINNED)
+
+
+def test_standard_input_is_repaired_to_standard_output(run: Run) -> None:
+    done = run("check", "--fix", "-", stdin=PINNED)
+    assert (done.returncode, done.stdout) == (0, repaired(PINNED))
+    kept = run("check", "--fix", "-", stdin="x = 1\n")
+    assert (kept.returncode, kept.stdout) == (0, "x = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("crlf", PINNED.replace("\n", "\r\n").encode()),
+        ("carriage returns", PINNED.replace("\n", "\r").encode()),
+        ("byte order mark", b"\xef\xbb\xbf" + PINNED.encode()),
+        ("latin-1", ("# -*- coding: latin-1 -*-\n" + PINNED).encode("latin-1")),
+        ("no end of line", PINNED.rstrip("\n").encode()),
+        ("form feed", PINNED.replace("\n\n\ndef", "\n\f\n\ndef").encode()),
+        ("tabs", PINNED.replace("    ", "\t").encode()),
+    ],
+)
+def test_all_other_bytes_stay(run: Run, tmp_path: Path, name: str, data: bytes) -> None:
+    path = tmp_path / "odd.py"
+    path.write_bytes(data)
+    assert run("check", "--fix").returncode == 0, name
+    assert path.read_bytes() == data.replace(b", pin_memory=True", b"")
+
+
+def test_unused_noqa_codes_go_and_other_words_stay(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(
+        "import torch  # noqa: CUD101\n"
+        "x = 1  # noqa: E501, CUD101\n"
+        "y = 2  # noqa: CUD101, CUD102 for later\n"
+        "# noqa: CUD403\n"
+        "z = 3\n"
+    )
+    assert run("check", "--fix").stdout == "5 repairs made. All checks passed!\n"
+    assert path.read_text() == "import torch\nx = 1  # noqa: E501\ny = 2  # for later\nz = 3\n"
+
+
+def test_the_mode_of_a_file_and_a_link_to_it_stay(run: Run, pinned: Path, tmp_path: Path) -> None:
+    pinned.chmod(0o751)
+    folder = tmp_path / "links"
+    folder.mkdir()
+    link = folder / "linked.py"
+    link.symlink_to(pinned)
+    assert run("check", "--fix", "linked.py", cwd=folder).returncode == 0
+    assert link.is_symlink()
+    assert pinned.read_text(encoding="utf-8") == repaired(PINNED)
+    assert stat.S_IMODE(pinned.stat().st_mode) == 0o751
+
+
+def test_a_read_only_file_is_left_and_named(run: Run, pinned: Path) -> None:
+    pinned.chmod(0o444)
+    done = run("check", "--fix")
+    assert done.returncode == 2
+    assert done.stderr == f"cudalint: error: {pinned} is not repaired: it is read-only\n"
+    assert "CUD403" in done.stdout
+    assert pinned.read_text(encoding="utf-8") == PINNED
+
+
+def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"edited\n")
+    with pytest.raises(Refused, match="changed while it was checked"):
+        write(Changed(str(path), b"read\n", b"repaired\n"))
+    assert path.read_bytes() == b"edited\n"
+
+
+def test_a_notebook_is_never_written(run: Run, tmp_path: Path) -> None:
+    notebook = tmp_path / "a.ipynb"
+    notebook.write_text('{"cells": []}')
+    done = run("check", "--fix", "a.ipynb")
+    assert "notebook" in done.stderr
+    assert notebook.read_text() == '{"cells": []}'
+
+
+WRITER = """\
+import sys
+from cudalint.fixing.rounds import Changed
+from cudalint.fixing.write import write
+
+path, old, new = sys.argv[1], b"old " * 500_000, b"new " * 500_000
+print("ready", flush=True)
+while True:
+    write(Changed(path, old, new))
+    write(Changed(path, new, old))
+"""
+
+
+def test_killing_the_writer_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    whole = {b"old " * 500_000, b"new " * 500_000}
+    chance = random.Random(4)
+    for _ in range(12):
+        path.write_bytes(b"old " * 500_000)
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(chance.uniform(0, 0.05))
+            os.kill(writer.pid, signal.SIGKILL)
+        assert path.read_bytes() in whole
