@@ -13,6 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from paper.rows import NOT_COVERED, ROWS, Row
 from paper.run import judge, read_header, run
 
+from cudalint.verify.facts import measure
+from cudalint.verify.paper import Paper, machine
+
 HANG = 2.0
 
 
@@ -31,10 +34,9 @@ def test_behaviour(row: Row, tmp_path: Path) -> None:
 @pytest.mark.parametrize("framework", ["torch", "cupy", "numba", "jax", "tensorflow", "libraries"])
 def test_expressions(framework: str) -> None:
     """Every measured expression poisons, initialises and fails as it did on hardware."""
-    program = Path(__file__).parent / "paper" / "expressions.py"
-    seen = run(program, gpus=2, limit=200.0, args=[framework], env={"PAPER_SLOWNESS": "0"})
-    assert "expressions" in seen.stdout, seen.text
-    assert "differs" not in seen.stdout, seen.stdout
+    measurement = measure(machine(2), [framework], surroundings=Paper(2), environment={"PAPER_SLOWNESS": "0"})
+    assert [(one.expression.text, one.why_not) for one in measurement.expressions if one.why_not] == []
+    assert [(one.expression.text, one.differences) for one in measurement.expressions if one.differences] == []
 
 
 def test_rows_have_names_of_their_own() -> None:

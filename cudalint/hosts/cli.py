@@ -214,6 +214,7 @@ def explain(place: str) -> int:
 @click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="Use at most so many GPUs.")
 @click.option("--limit-scale", metavar="X", type=float, default=1.0, help="Multiply the time limits of all programs.")
 @click.option("--select", multiple=True, metavar="CODES", help="Rules whose programs to run, comma-separated.")
+@click.option("--models", is_flag=True, help="Measure again what the models rest on; PATHS name frameworks.")
 @click.option("--paper", is_flag=True, help="Run on stub frameworks that end as measured, without a GPU: no evidence.")
 def verify(
     paths: tuple[str, ...],
@@ -222,6 +223,7 @@ def verify(
     gpus: int | None,
     limit_scale: float,
     select: tuple[str, ...],
+    models: bool,
     paper: bool,
 ) -> int:
     """Run programs with a header (default: those that come with cudalint) on the GPUs of this machine.
@@ -234,15 +236,19 @@ def verify(
         raise click.BadParameter("must be greater than 0", param_hint="--limit-scale")
     if paper and evidence is not None:
         raise click.UsageError("what runs on paper is no evidence: leave out --evidence or --paper")
-    _require(paths)
     known = [known_format.value for known_format in verification.Format]
     if output_format not in known:
         hint = config.nearest(output_format, known)
         raise ConfigError(f"unknown output format {output_format!r}: expected one of {', '.join(known)}{hint}")
+    chosen = verification.Format(output_format)
+    if models:
+        _known_frameworks(paths, verification.framework_names())
+        return verification.verify_models(paths, output_format=chosen, gpu_count=gpus, on_paper=paper)
+    _require(paths)
     try:
         return verification.verify(
             paths,
-            output_format=verification.Format(output_format),
+            output_format=chosen,
             evidence_folder=evidence,
             gpu_count=gpus,
             limit_scale=limit_scale,
@@ -251,6 +257,12 @@ def verify(
         )
     except verification.HeaderError as error:
         raise ConfigError(str(error)) from None
+
+
+def _known_frameworks(given: Iterable[str], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"unknown framework {name!r}: expected {', '.join(known)}{config.nearest(name, known)}")
 
 
 @cli.command(name="config")

@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import TextIO
 
 from cudalint.policy.selection import matches
-from cudalint.verify import evidence, gpus, headers, paper, report
+from cudalint.verify import evidence, facts, gpus, headers, paper, report
 from cudalint.verify.campaign import Campaign
+from cudalint.verify.facts import recorded
+from cudalint.verify.facts import report as facts_report
 from cudalint.verify.headers import HeaderError
 from cudalint.verify.report import Format
 from cudalint.verify.runner import Limits
 from cudalint.verify.surroundings import HARDWARE
 from cudalint.verify.verdict import Status, Verdict
 
-__all__ = ["Format", "HeaderError", "verify"]
+__all__ = ["Format", "HeaderError", "framework_names", "verify", "verify_models"]
 
 CONFIRMED, REFUTED, NOTHING_RAN = 0, 1, 2
 # Memory that a driver may keep after the programs have ended.
 _FORGOTTEN_MIB = 256
+# Some expressions name the second GPU.
+_PAPER_GPUS = 2
 
 
 def verify(
@@ -64,6 +68,45 @@ def verify(
     if evidence_folder is not None and not on_paper:
         _say(err, f"evidence: {evidence.save(Path(evidence_folder), place, result.verdicts)}")
     return _exit_code(result.verdicts, result.interrupted, err)
+
+
+def framework_names() -> tuple[str, ...]:
+    """What ``verify_models`` can measure."""
+    return tuple(framework.name for framework in recorded.frameworks())
+
+
+def verify_models(
+    names: Sequence[str] = (),
+    *,
+    output_format: Format = Format.TABLE,
+    gpu_count: int | None = None,
+    gpus_available: Sequence[gpus.Gpu] | None = None,
+    on_paper: bool = False,
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+) -> int:
+    """Measure again what the models rest on (or what the named frameworks add to it) and print what differs.
+
+    Gives 0 when everything that could be measured is as recorded, 1 when something differs, 2 when nothing
+    could be measured or somebody interrupted.
+    """
+    out, err = out or sys.stdout, err or sys.stderr
+    found = paper.machine(gpu_count or _PAPER_GPUS) if on_paper else _hardware(gpu_count, gpus_available)
+    surroundings = paper.Paper(len(found.devices)) if on_paper else HARDWARE
+    if not found.devices:
+        return _nothing(err, "no GPU was found: nothing was measured")
+    began = time.monotonic()
+    measurement = facts.measure(found, names, surroundings=surroundings)
+    place = evidence.this_place(found, surroundings)
+    out.write(facts_report.render(measurement.expressions, place, output_format, time.monotonic() - began))
+    out.flush()
+    if any(one.differences for one in measurement.expressions):
+        return REFUTED
+    if measurement.interrupted:
+        return _nothing(err, "interrupted: what had been measured is shown")
+    if all(one.why_not for one in measurement.expressions):
+        return _nothing(err, "nothing could be measured here")
+    return CONFIRMED
 
 
 def _hardware(count: int | None, available: Sequence[gpus.Gpu] | None) -> gpus.Gpus:

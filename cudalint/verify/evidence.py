@@ -77,9 +77,8 @@ def this_place(gpus: Gpus, surroundings: Surroundings = HARDWARE) -> Place:
     )
 
 
-def document(place: Place, verdicts: Iterable[Verdict]) -> Document:
-    """The evidence of one run."""
-    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+def head(place: Place) -> Document:
+    """What every document says of where it was made."""
     return {
         "schema": SCHEMA,
         "cudalint": __version__,
@@ -91,11 +90,14 @@ def document(place: Place, verdicts: Iterable[Verdict]) -> Document:
         },
         **({} if place.is_hardware else {"paper": True}),
         "versions": dict(sorted(place.versions.items())),
-        "fixtures": {
-            verdict.fixture.name: entry(verdict, today)
-            for verdict in sorted(verdicts, key=lambda verdict: verdict.fixture.name)
-        },
     }
+
+
+def document(place: Place, verdicts: Iterable[Verdict]) -> Document:
+    """The evidence of one run."""
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    ordered = sorted(verdicts, key=lambda verdict: verdict.fixture.name)
+    return {**head(place), "fixtures": {verdict.fixture.name: entry(verdict, today) for verdict in ordered}}
 
 
 def entry(verdict: Verdict, date: str) -> Document:

@@ -87,12 +87,12 @@ def _table(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iterato
             yield f"\n{title}:"
             yield from (f"  {text}" for text in lines)
     yield ""
-    yield _where(place)
+    yield where(place)
     yield f"{summarise(verdicts)} ({seconds:.0f} s)"
 
 
 def _markdown(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iterator[str]:
-    yield f"{summarise(verdicts)} ({seconds:.0f} s). {_where(place)}"
+    yield f"{summarise(verdicts)} ({seconds:.0f} s). {where(place)}"
     yield "\n| rule | fixtures | broken | ok | refuted | not run |\n| --- | --: | --: | --: | --: | --: |"
     for name, chosen in _by_folder(verdicts):
         yield f"| {' | '.join(_row(name, chosen))} |"
@@ -121,7 +121,8 @@ def _named(verdicts: Iterable[Verdict], status: Status) -> list[str]:
     return [f"{verdict.fixture.name}: {'; '.join(verdict.reasons)}" for verdict in chosen]
 
 
-def _where(place: Place) -> str:
+def where(place: Place) -> str:
+    """The machine and the versions, on one line."""
     if not place.is_hardware:
         return f"on paper: stub frameworks ended as measured elsewhere; no GPU took part. Python {place.python}"
     counted = Counter(place.gpus)

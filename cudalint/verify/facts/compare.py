@@ -1,0 +1,69 @@
+"""What was seen of an expression here, against what is recorded and what the models say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cudalint.verify.facts.claims import Claim
+from cudalint.verify.facts.recorded import Expression
+
+_LATER = "a child that uses CUDA afterwards"
+_INSIDE = "in a child of a CUDA parent"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One expression on this machine; ``why_not`` where nothing was seen."""
+
+    framework: str
+    expression: Expression
+    seen: Mapping[str, Any]
+    claim: Claim
+    why_not: str = ""
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """How this machine differs from what is recorded."""
+        return () if self.why_not else tuple(_differences(self.expression, self.seen))
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """How the models differ from this machine; what always raises says nothing about them."""
+        if self.why_not or self.seen.get("raised") or self.expression.raises:
+            return ()
+        return tuple(_contradictions(self.claim, self.seen))
+
+
+def _differences(recorded: Expression, seen: Mapping[str, Any]) -> Iterator[str]:
+    if seen.get("raised") and not recorded.raises:
+        yield f"raised {seen['raised']}"
+    poisons = seen.get("poisons")
+    if poisons is not None and poisons != recorded.poisons:
+        yield f"{_LATER} {_ends(poisons)} ({seen['symptom']}), recorded: {_ends(recorded.poisons)}"
+    elif poisons and recorded.symptom and recorded.symptom not in str(seen["symptom"]):
+        yield f"{_LATER} says {seen['symptom']!r}, recorded: {recorded.symptom!r}"
+    ready = seen.get("initialises")
+    if ready is not None and recorded.initialises is not None and ready != recorded.initialises:
+        yield f"initialises CUDA: {_yes(ready)}, recorded: {_yes(recorded.initialises)}"
+    child = seen.get("in_child")
+    if child is not None and recorded.in_child is not None and child != recorded.in_child:
+        yield f"{_INSIDE}: {child} ({seen['in_child_symptom']}), recorded: {recorded.in_child}"
+
+
+def _contradictions(claim: Claim, seen: Mapping[str, Any]) -> Iterator[str]:
+    poisons = seen.get("poisons")
+    if poisons is not None and poisons != claim.poisons:
+        yield f"{_LATER} {_ends(poisons)}, the models say it {_ends(claim.poisons)}"
+    child = seen.get("in_child")
+    if child is not None and (child != "ok") != claim.in_child:
+        yield f"{_INSIDE} it {_ends(child != 'ok')}, the models say it {_ends(claim.in_child)}"
+
+
+def _ends(fails: bool) -> str:
+    return "fails" if fails else "works"
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
