@@ -55,8 +55,8 @@ def tests(module: ir.Module) -> Iterable[ir.Function]:
 def unreached(module: ir.Module, data: bytes) -> Iterable[ir.Function]:
     """The functions that hold a launcher of their own, or a device object as a statement."""
     statement = device_statement(data)
-    launchers = _LAUNCHERS | _process_classes(module)
-    launchers |= _aliases(module, launchers)
+    launchers = _LAUNCHERS | _aliases(module, _LAUNCHERS)
+    launchers |= _process_classes(module, launchers)
     devices = _DEVICES | _aliases(module, _DEVICES)
     for function in functions(module.body):
         if function.name.startswith("test"):
@@ -65,12 +65,12 @@ def unreached(module: ir.Module, data: bytes) -> Iterable[ir.Function]:
             yield function
 
 
-def _process_classes(module: ir.Module) -> frozenset[str]:
+def _process_classes(module: ir.Module, launchers: frozenset[str]) -> frozenset[str]:
     """The classes of a module that derive from a process: making one is how they are launched."""
     names: set[str] = set()
     for statement in module.body:
         if isinstance(statement, ir.ClassDef) and any(
-            _last_name(a.value) in _LAUNCHERS | names for a in statement.bases
+            _last_name(a.value) in launchers | names for a in statement.bases
         ):
             names.add(statement.name)
     return frozenset(names)
