@@ -79,8 +79,8 @@ class Program(Protocol):
     def acting(self, name: str) -> tuple[str, ...]:
         """The modules whose top level may do something to the process when ``name`` is imported."""
 
-    def relevant(self, words: frozenset[str]) -> bool:
-        """Whether code with these words can matter to any rule."""
+    def relevant(self, name: str, words: frozenset[str]) -> bool:
+        """Whether code of a module, with these words in it, can matter to any rule."""
 
     def bound_at_top(self, module: str) -> frozenset[str]:
         """Names that the top level of a module, main guard included, binds."""
@@ -131,7 +131,7 @@ class Machine:
         self.entered: set[Site] = set()
         self.watched: dict[Site, list[Process]] = {}
         self._steps = 0
-        self._active: list[int] = []
+        self._active: list[tuple[str, int]] = []
         self.commands: list[Site] = []
         self.in_test = False
         self.assumed = False
@@ -939,7 +939,7 @@ class Machine:
         if len(self._active) > MOST_DEPTH:
             self.cut = self.cut or "imports nested too deeply"
             return [state]
-        self._active.append(-1)
+        self._active.append(("", -1))
         states = self.block(module.body, [state], inner)
         self._active.pop()
         if len(states) == 1:
@@ -1228,9 +1228,9 @@ class Machine:
         """Call a user function."""
         function = closure.function
         self.entered.add(Site(closure.module, function.ordinal))
-        if self._is_idle(function, args, kwargs, state):
+        if self._is_idle(closure, args, kwargs, state):
             return [(state, unknown("result", site, state.process.identity))]
-        if function.ordinal in self._active and self._active.count(function.ordinal) >= RECURSION:
+        if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             return [(state, unknown("recursion", site))]
         if len(self._active) >= MOST_DEPTH:
             self.cut = self.cut or "calls nested too deeply"
@@ -1253,7 +1253,7 @@ class Machine:
         state.stack = self.chain(state, site, message)
         receiver = args[0][0] if args and args[0] and closure.owner is not None else None
         inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
-        self._active.append(function.ordinal)
+        self._active.append((closure.module, function.ordinal))
         states = self.block(function.body, [state], inner)
         self._active.pop()
         results: Results = [*inner.returns, *((s, NONE) for s in states)]
@@ -1296,9 +1296,10 @@ class Machine:
             after.put(ref, Sequence("list", None, element))
         return results
 
-    def _is_idle(self, function: ir.Function, args: list[Value], kwargs: dict[str, Value], state: State) -> bool:
+    def _is_idle(self, closure: Closure, args: list[Value], kwargs: dict[str, Value], state: State) -> bool:
         """Whether running a function can change nothing that matters."""
-        if function.size <= SMALL or self.program.relevant(function.words):
+        function = closure.function
+        if function.size <= SMALL or self.program.relevant(closure.module, function.words):
             return False
         return not any(_interesting(a, state) for value in (*args, *kwargs.values()) for a in value)
 

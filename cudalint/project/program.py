@@ -10,10 +10,12 @@ import libcst
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.lower import lower
+from cudalint.ir.walk import inner_statements
 from cudalint.models.library import Library
 from cudalint.project.imports import imported
 from cudalint.project.layout import Layout, layout
 from cudalint.project.markers import acts_at_top, called_at_top, defines, may_matter, mentions_gpu
+from cudalint.project.relevance import Relevance
 from cudalint.project.scripts import console_scripts
 from cudalint.text.source import SourceFile
 
@@ -51,6 +53,7 @@ class FileProgram:
     budget: int = MOST_BYTES
     notes: set[str] = field(default_factory=set)
     _charged: set[str] = field(default_factory=set)
+    _relevance: Relevance | None = None
     _tops: dict[str, frozenset[str]] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _tops_act: dict[str, bool] = field(default_factory=dict)
@@ -71,6 +74,8 @@ class FileProgram:
         """Start an entry, which may read this many bytes."""
         self.budget = budget
         self._charged = set()
+        if self._relevance is not None:
+            self._relevance.begin()
 
     def module(self, name: str) -> ir.Module | None:
         """A lowered module; None where there is none, or none that can be parsed, or this entry has read too much."""
@@ -132,9 +137,11 @@ class FileProgram:
         """The package that a module lies in, or is."""
         return self.layout.package(name)
 
-    def relevant(self, words: frozenset[str]) -> bool:
-        """Whether code with these words can matter to any rule."""
-        return not words.isdisjoint(self.library.words)
+    def relevant(self, name: str, words: frozenset[str]) -> bool:
+        """Whether code of a module, with these words in it, can matter to any rule."""
+        if self._relevance is None:
+            self._relevance = Relevance(self.library, self.module, self.resolve, self.child)
+        return self._relevance.relevant(name, words)
 
     def bound_at_top(self, module: str) -> frozenset[str]:
         """Names that the top level of a module binds, main guard included, and ``global`` names of functions."""
@@ -277,7 +284,7 @@ def _bound(body: Iterable[ir.Stmt]) -> set[str]:
                 continue
         if top:
             names.update(_targets(statement))
-        stack.extend((s, top) for s in _children(statement))
+        stack.extend((s, top) for s in inner_statements(statement))
     return names
 
 
@@ -311,21 +318,6 @@ def _names(target: ir.Expr) -> Iterable[str]:
             yield from _names(value)
 
 
-def _children(statement: ir.Stmt) -> Iterable[ir.Stmt]:
-    match statement:
-        case ir.If(body=body, orelse=orelse) | ir.For(body=body, orelse=orelse) | ir.While(body=body, orelse=orelse):
-            yield from (*body, *orelse)
-        case ir.With(body=body):
-            yield from body
-        case ir.Try(body=body, handlers=handlers, orelse=orelse, final=final):
-            yield from (*body, *orelse, *final)
-            for handler in handlers:
-                yield from handler.body
-        case ir.Match(cases=cases):
-            for case in cases:
-                yield from case.body
-
-
 def functions(body: Iterable[ir.Stmt]) -> Iterable[ir.Function]:
     """The functions of a module and the methods of its classes, outermost only, in order."""
     for statement in body:
@@ -335,4 +327,4 @@ def functions(body: Iterable[ir.Stmt]) -> Iterable[ir.Function]:
             case ir.ClassDef(body=inner):
                 yield from functions(inner)
             case _:
-                yield from functions(_children(statement))
+                yield from functions(inner_statements(statement))

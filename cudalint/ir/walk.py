@@ -1,0 +1,23 @@
+"""Statements within statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cudalint.ir import nodes as ir
+
+
+def inner_statements(statement: ir.Stmt) -> Iterable[ir.Stmt]:
+    """The statements of the blocks of a statement; those of functions and classes are not its own."""
+    match statement:
+        case ir.If(body=body, orelse=orelse) | ir.For(body=body, orelse=orelse) | ir.While(body=body, orelse=orelse):
+            yield from (*body, *orelse)
+        case ir.With(body=body):
+            yield from body
+        case ir.Try(body=body, handlers=handlers, orelse=orelse, final=final):
+            yield from (*body, *orelse, *final)
+            for handler in handlers:
+                yield from handler.body
+        case ir.Match(cases=cases):
+            for case in cases:
+                yield from case.body
