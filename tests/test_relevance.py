@@ -21,7 +21,7 @@ def work(x):
 def go_on(count):
     {parent}
     with mp.get_context("fork").Pool(2) as pool:
-        print(pool.map(work, list(range(count))))
+        print(pool.map(work, list(range(count + 3))))
 
 
 class Runner:
