@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cudalint.project.blocks import runs_at_once
+
 _STATEMENT = re.compile(
     rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<home>\.*[ \t]*[\w.]*)[ \t]+import\b[ \t]*"
     rb"(?P<names>\([^)]*\)|(?:[^\r\n#;\\]|\\\r?\n)*)"
@@ -15,9 +17,6 @@ _STATEMENT = re.compile(
 _CALL = re.compile(rb"\b(?:import_module|__import__)\(\s*[\"'](?P<name>[.\w]+)[\"']")
 _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
 _COMMENT = re.compile(rb"#[^\n]*")
-_BLOCK = re.compile(
-    rb"(?P<indent>[ \t]*)(?:(?P<function>(?:async[ \t]+)?def\b)|if[ \t]+(?P<types>(?:\w+\.)?TYPE_CHECKING\b))?"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Imported:
 def imported(data: bytes) -> Iterator[Imported]:
     """The import statements of a file and its ``import_module`` calls; those only for type checkers are none."""
     for found in _STATEMENT.finditer(data):
-        at_once = not found["indent"] or _runs_at_once(data, found.start(), len(found["indent"]))
+        at_once = not found["indent"] or runs_at_once(data, found.start(), len(found["indent"]))
         if at_once is None:
             continue
         if found["modules"] is not None:
@@ -49,23 +48,3 @@ def imported(data: bytes) -> Iterator[Imported]:
     for found in _CALL.finditer(data):
         name = found["name"].decode("utf-8", "replace")
         yield Imported(name.lstrip("."), len(name) - len(name.lstrip(".")), (), False)
-
-
-def _runs_at_once(data: bytes, start: int, indent: int) -> bool | None:
-    """Whether an indented line is run when its file is imported; None where it is for type checkers."""
-    end = start
-    while indent and end > 0:
-        begin = data.rfind(b"\n", 0, end - 1) + 1
-        line = data[begin : end - 1].rstrip()
-        end = begin
-        if not line or line.lstrip().startswith(b"#"):
-            continue
-        block = _BLOCK.match(line)
-        if block is None or len(block["indent"]) >= indent:
-            continue
-        indent = len(block["indent"])
-        if block["function"]:
-            return False
-        if block["types"]:
-            return None
-    return True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from cudalint.project.blocks import runs_at_once
+
 _GPU_WORDS = (
     rb"cuda|gpu|GPU|cupy|numba|jax|tensorflow|keras|torch|pycuda|accelerate|transformers|lightning|pytorch_lightning|"
     rb"sentence_transformers|diffusers|timm"
@@ -48,18 +50,19 @@ def device_statement(data: bytes) -> bool:
 
 
 _ACTS = re.compile(
-    rb"^(?![ \t#'\")\]}]).*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b|\b(?:cupy|cp)\.\w+\(|\bcuda\.gpus\b|\bjax\.devices|"
+    rb"^([ \t]*)(?![ \t#'\")\]}]).*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b|\b(?:cupy|cp)\.\w+\(|\bcuda\.gpus\b|\bjax\.devices|"
     rb"\.is_available\(|\bjnp\.\w+\(|\btf\.(?:config|constant|Variable|random|keras\.(?:Sequential|Model))\b|"
     rb"\bset_start_method\(|\benviron.*(?:CUDA|NVML|XLA|MASTER)|\bAccelerator\(|\bimport torch_geometric\b|"
-    rb"\bcpp_extension\b|\bautoinit\b|\bset_default_(?:device|tensor_type)\()"
-    rb"|^(?:    |\t)\w+ *(?::[^=\n]*)?=.*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b)",
+    rb"\bcpp_extension\b|\bautoinit\b|\bset_default_(?:device|tensor_type)\()",
     re.MULTILINE,
 )
 
 
 def acts_at_top(data: bytes) -> bool:
-    """Whether a line at the top level, or of a class body, may do something to the process."""
-    return _ACTS.search(data) is not None
+    """Whether a line that runs at the import of a file may do something to the process."""
+    return any(
+        not found[1] or runs_at_once(data, found.start(), len(found[1])) is True for found in _ACTS.finditer(data)
+    )
 
 
 def mentions_gpu(data: bytes) -> bool:
@@ -67,7 +70,7 @@ def mentions_gpu(data: bytes) -> bool:
     return _GPU.search(data) is not None
 
 
-_TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async|@)\b|[ \t#'\")\]}@])[^#\n]*", re.MULTILINE)
+_TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async)\b|[ \t#'\")\]}])[^#\n]*", re.MULTILINE)
 _CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)(?:\.\w+)*\(|\.([A-Za-z_]\w*)\(")
 _DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 
