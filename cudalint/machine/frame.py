@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import State
-from cudalint.machine.trace import Site
+from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import Atom, Ref, Value
 
 Results = list[tuple[State, Value]]
+Around = Callable[[State, Value], list[State]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,10 @@ class Raised:
 
 @dataclass(slots=True)
 class Frame:
-    """Where the exits of a body are gathered while it runs."""
+    """Where the exits of a body are gathered while it runs.
+
+    ``around`` is what a context manager runs at its ``yield``, which happens outside of it: in ``outside``.
+    """
 
     scope: Ref
     module: str
@@ -39,6 +43,9 @@ class Frame:
     handling: list[Raised] = field(default_factory=list)
     tries: int = 0
     guards_import: bool = False
+    around: Around | None = None
+    outside: Chain | None = None
+    entered: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
-from cudalint.machine.frame import Call, Frame, Raised, Results
+from cudalint.machine.frame import Around, Call, Frame, Raised, Results
 from cudalint.machine.heap import (
     Class,
     Closure,
@@ -543,33 +543,44 @@ class Machine:
         return self.block(final, states, frame)
 
     def _with(self, node: ir.With, state: State, frame: Frame) -> list[State]:
-        states = [state]
-        entered: list[list[tuple[Value, int]]] = []
-        managers: list[tuple[ir.Expr, Value]] = []
-        for expr, target in node.items:
-            following: list[State] = []
-            for current in states:
-                for after, manager in self.eval(expr, current, frame):
-                    managers.append((expr, manager))
-                    site = Site(frame.module, expr.ordinal)
-                    for last, value in self.enter(manager, after, frame, site):
-                        if target is None:
-                            following.append(last)
-                        else:
-                            following.extend(self.assign(target, value, last, frame, node.ordinal))
-            states = merge(following)
-        del entered
-        returned = len(frame.returns)
-        states = self.block(node.body, states, frame)
-        for expr, manager in reversed(managers[-len(node.items) :]):
+        return self._with_items(node, 0, state, frame)
+
+    def _with_items(self, node: ir.With, position: int, state: State, frame: Frame) -> list[State]:
+        """The managers from ``position`` on, with the body inside."""
+        if position == len(node.items):
+            return self.block(node.body, [state], frame)
+        expr = node.items[position][0]
+        result: list[State] = []
+        for current, manager in self.eval(expr, state, frame):
             site = Site(frame.module, expr.ordinal)
-            states = [s for c in states for s in self.leave(manager, c, frame, site)]
+            atom = only(manager)
+            found = current.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(atom, Ref) and isinstance(found, Generator):
+
+                def body(inside: State, value: Value) -> list[State]:
+                    return self._with_body(node, position, inside, value, frame)
+
+                result.extend(s for s, _ in self.consume(atom, found, current, frame, body))
+                continue
+            returned = len(frame.returns)
+            inner = [
+                s
+                for after, value in self.enter(manager, current, frame, site)
+                for s in self._with_body(node, position, after, value, frame)
+            ]
+            result.extend(s for c in merge(inner) for s in self.leave(manager, c, frame, site))
             for i in range(returned, len(frame.returns)):
                 after, value = frame.returns[i]
                 left = self.leave(manager, after, frame, site)
                 if left:
                     frame.returns[i] = (left[0], value)
-        return states
+        return merge(result)
+
+    def _with_body(self, node: ir.With, position: int, state: State, value: Value, frame: Frame) -> list[State]:
+        """What runs between a manager's entry and its exit."""
+        target = node.items[position][1]
+        ready = [state] if target is None else self.assign(target, value, state, frame, node.ordinal)
+        return [s for current in merge(ready) for s in self._with_items(node, position + 1, current, frame)]
 
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
         """``manager.__enter__()``; a manager nobody knows enters as itself."""
@@ -583,12 +594,6 @@ class Machine:
         result: Results = []
         for i, atom in enumerate(manager):
             current = state if i == len(manager) - 1 else state.clone()
-            if isinstance(atom, Ref) and isinstance(found := current.get(atom), Generator):
-                if method == "__enter__":
-                    result.extend(self.consume(atom, found, current, frame))
-                else:
-                    result.append((current, default))
-                continue
             if isinstance(atom, Ref) and isinstance(found := current.get(atom), Instance):
                 function = self.user_method(found, method, current)
                 if function is not None:
@@ -684,7 +689,7 @@ class Machine:
             self._own_methods(scope, ref, last)
             values: Results = [(last, (ref,))]
             for decorator in reversed(node.decorators):
-                if not is_dataclass:
+                if _last_name(decorator) not in _DATACLASS:
                     values = [r for s, v in values for r in self._decorate(decorator, v, s, frame)]
             for final, value in values:
                 self.bind(node.name, value, final, frame)
@@ -700,6 +705,14 @@ class Machine:
                 if isinstance(atom, Lib):
                     return atom.path.rpartition(".")[2] in _DATACLASS
         return _last_name(callee) in _DATACLASS
+
+    def _derives_from_record(self, bases: Iterable[Value], state: State) -> bool:
+        """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel)."""
+        for atom in (a for base in bases for a in base):
+            entries = self.mro(atom, state) if isinstance(atom, Ref) else [atom.path] if isinstance(atom, Lib) else []
+            if any(isinstance(e, str) and self.library.is_a(e, "cudalint.record") for e in entries):
+                return True
+        return False
 
     def _fields(self, body: tuple[ir.Stmt, ...], scope: Ref, state: State) -> Iterable[tuple[str, Value | None]]:
         found = state.get(scope)
@@ -1246,13 +1259,23 @@ class Machine:
         return self._run_body(closure, scope, args, state, frame, site, f"calls {label}()")
 
     def _run_body(
-        self, closure: Closure, scope: Ref, args: list[Value], state: State, frame: Frame, site: Site, message: str
+        self,
+        closure: Closure,
+        scope: Ref,
+        args: list[Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        message: str,
+        around: Around | None = None,
     ) -> Results:
         function = closure.function
         before = state.stack
         state.stack = self.chain(state, site, message)
         receiver = args[0][0] if args and args[0] and closure.owner is not None else None
         inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
+        inner.around = around
+        inner.outside = before
         self._active.append((closure.module, function.ordinal))
         states = self.block(function.body, [state], inner)
         self._active.pop()
@@ -1278,8 +1301,13 @@ class Machine:
                 done.append((state, value))
         return done
 
-    def consume(self, ref: Ref, generator: Generator, state: State, frame: Frame) -> Results:
-        """Run a generator at its first consumer; the value is what it yields."""
+    def consume(
+        self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
+    ) -> Results:
+        """Run a generator at its first consumer; the value is what it yields.
+
+        A context manager runs ``around`` where it yields: the body of the ``with`` statement.
+        """
         closure = state.get(generator.closure)
         if not isinstance(closure, Closure):
             return [(state, unknown("generator", generator.site))]
@@ -1289,9 +1317,8 @@ class Machine:
         if isinstance(found, Scope) and closure.owner is not None and closure.function.params:
             args = [found.variables.get(closure.function.params[0].name, ())]
         name = closure.function.name
-        results = self._run_body(
-            closure, generator.scope, args, state, frame, generator.site, f"runs the generator {name}()"
-        )
+        message = f"runs the generator {name}()" if around is None else f"enters {name}()"
+        results = self._run_body(closure, generator.scope, args, state, frame, generator.site, message, around)
         for after, element in results:
             after.put(ref, Sequence("list", None, element))
         return results
@@ -1352,8 +1379,9 @@ class Machine:
     ) -> Results:
         """Make an instance of a user class and run its ``__init__``."""
         attributes: dict[str, Value] = {}
-        if cls.is_dataclass:
-            attributes = self._dataclass_attributes(cls, args, kwargs, site)
+        fields = self._record_fields(ref, state)
+        if fields:
+            attributes = _record_attributes(fields, args, kwargs, site)
         origin = self.chain(state, site, f"makes a {cls.name}")
         instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
         made = state.get(instance)
@@ -1362,6 +1390,10 @@ class Machine:
         init = self.user_method(made, "__init__", state)
         if init is not None:
             results = self._call_atom(init, [(instance,), *args], kwargs, state, frame, site, is_open, False)
+            return [(s, (instance,)) for s, _ in results]
+        after = self.user_method(made, "__post_init__", state) if fields else None
+        if after is not None:
+            results = self._call_atom(after, [(instance,)], {}, state, frame, site, False, False)
             return [(s, (instance,)) for s, _ in results]
         base = self.library_base(ref, state)
         call = (
@@ -1384,16 +1416,13 @@ class Machine:
                 self._set_on_object(instance, name, made, state, weak=False)
         return state
 
-    def _dataclass_attributes(
-        self, cls: Class, args: list[Value], kwargs: dict[str, Value], site: Site
-    ) -> dict[str, Value]:
-        result: dict[str, Value] = {}
-        for i, (name, default) in enumerate(cls.fields):
-            if i < len(args):
-                result[name] = args[i]
-            else:
-                result[name] = kwargs.get(name) or default or unknown("field", site, name)
-        return result
+    def _record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
+        """The fields that the ``__init__`` of a dataclass takes, those of its bases first; empty where it has none."""
+        fields: dict[str, Value | None] = {}
+        for entry in reversed(self.mro(cls, state)):
+            if isinstance(entry, Class) and entry.is_dataclass:
+                fields.update(entry.fields)
+        return list(fields.items())
 
     # -- objects ---------------------------------------------------------------------------------
 
@@ -1464,6 +1493,8 @@ class Machine:
                 return self.behaviours.tensor_attribute(self, atom, name, state, frame, site)
             case Super(cls=cls, receiver=receiver):
                 return [(state, self._super_attribute(cls, receiver, name, state))]
+            case Const() if name == "value":  # of an enum's member, which is its constant here
+                return [(state, (atom,))]
             case Const(value=str()):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
             case Bound(function=Lib(path=path), receiver=receiver):
@@ -1547,8 +1578,11 @@ class Machine:
             atom = only(value)
             found = state.get(atom) if isinstance(atom, Ref) else None
             if isinstance(atom, Ref) and isinstance(found, Closure):
-                if found.kind == "property":
-                    return self._call_atom(atom, [(ref,)], {}, state, frame, site, False, False)
+                if found.kind in ("property", "cached"):
+                    results = self._call_atom(atom, [(ref,)], {}, state, frame, site, False, False)
+                    for after, got in results if found.kind == "cached" else ():
+                        self._set_on_object(ref, name, got, after, weak=False)
+                    return results
                 if found.kind == "staticmethod":
                     return [(state, value)]
                 if found.kind == "classmethod":
@@ -1991,10 +2025,14 @@ class Machine:
         return self.eval(node.value, state, frame)
 
     def _yield(self, node: ir.Yield, state: State, frame: Frame) -> Results:
+        if node.value is None and frame.around is not None:
+            return self._around(node, frame.around, NONE, state, frame)
         if node.value is None:
             frame.yields.append(NONE)
             return [(state, unknown("sent", frame.module, node.ordinal))]
         results = self.eval(node.value, state, frame)
+        if frame.around is not None:
+            return [r for after, value in results for r in self._around(node, frame.around, value, after, frame)]
         for after, value in results:
             if node.each:
                 for _, rounds in self.iterate(value, after, frame, Site(frame.module, node.ordinal)):
@@ -2002,6 +2040,18 @@ class Machine:
             else:
                 frame.yields.append(value)
         return [(s, unknown("sent", frame.module, node.ordinal)) for s, _ in results]
+
+    def _around(self, node: ir.Yield, body: Around, value: Value, state: State, frame: Frame) -> Results:
+        """The place where a context manager lets the body of its ``with`` statement run; a second round does not."""
+        if state.second_round and node.ordinal in frame.entered:
+            return [(state, NONE)]
+        frame.entered.add(node.ordinal)
+        before = state.stack
+        state.stack = frame.outside
+        after = body(state, value)
+        for current in after:
+            current.stack = before
+        return [(current, NONE) for current in after]
 
     def _joined(self, node: ir.Joined, state: State, frame: Frame) -> Results:
         results: Results = []
@@ -2078,9 +2128,19 @@ _METHOD_KINDS = {
     "builtins.property": "property",
     "builtins.staticmethod": "staticmethod",
     "builtins.classmethod": "classmethod",
-    "functools.cached_property": "property",
+    "functools.cached_property": "cached",
 }
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
+
+
+def _record_attributes(
+    fields: list[tuple[str, Value | None]], args: list[Value], kwargs: dict[str, Value], site: Site
+) -> dict[str, Value]:
+    result: dict[str, Value] = {}
+    for i, (name, default) in enumerate(fields):
+        given = args[i] if i < len(args) else kwargs.get(name)
+        result[name] = given or default or unknown("field", site, name)
+    return result
 
 
 def _deferred(value: Value) -> bool:

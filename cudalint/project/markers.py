@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from cudalint.project.blocks import runs_at_once
 
@@ -50,7 +51,8 @@ def device_statement(data: bytes) -> bool:
 
 
 _ACTS = re.compile(
-    rb"^([ \t]*)(?![ \t#'\")\]}]).*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b|\b(?:cupy|cp)\.\w+\(|\bcuda\.gpus\b|\bjax\.devices|"
+    rb"^([ \t]*)(?![ \t#'\")\]}]).*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b|"
+    rb"\b(?:cupy|cp)\.\w+\(|\bcuda\.gpus\b|\bjax\.devices|"
     rb"\.is_available\(|\bjnp\.\w+\(|\btf\.(?:config|constant|Variable|random|keras\.(?:Sequential|Model))\b|"
     rb"\bset_start_method\(|\benviron.*(?:CUDA|NVML|XLA|MASTER)|\bAccelerator\(|\bimport torch_geometric\b|"
     rb"\bcpp_extension\b|\bautoinit\b|\bset_default_(?:device|tensor_type)\()",
@@ -71,16 +73,49 @@ def mentions_gpu(data: bytes) -> bool:
 
 
 _TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async)\b|[ \t#'\")\]}])[^#\n]*", re.MULTILINE)
-_CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)(?:\.\w+)*\(|\.([A-Za-z_]\w*)\(")
-_DEFINED = re.compile(rb"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)(?=\(|\s*$)|\.([A-Za-z_]\w*)(?=\(|\s*$)")
+_DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_KEEPS = re.compile(rb"\]\s*=[^=]|\.(?:append|add|update|setdefault|insert)\(")
+_SPAN = 4_000
 
 
-def called_at_top(data: bytes) -> frozenset[bytes]:
-    """The names that lines of the top level call."""
-    lines = (found.group() for found in _TOP_CALL.finditer(data) if b"(" in found.group())
-    return frozenset(name for line in lines for found in _CALLED.findall(line) for name in found if name)
+@dataclass(frozen=True, slots=True)
+class TopCalls:
+    """The names that lines of the top level call, and those that they decorate with."""
+
+    called: frozenset[bytes]
+    decorating: frozenset[bytes]
 
 
-def defines(data: bytes, names: frozenset[bytes]) -> bool:
-    """Whether a file defines a function or class of one of these names."""
-    return not names.isdisjoint(_DEFINED.findall(data))
+def calls_at_top(data: bytes) -> TopCalls:
+    """What a file calls when it is imported."""
+    called: set[bytes] = set()
+    decorating: set[bytes] = set()
+    for found in _TOP_CALL.finditer(data):
+        line = found.group()
+        if line.startswith(b"@"):
+            decorating.update(name for names in _CALLED.findall(line) for name in names if name)
+        elif b"(" in line:
+            called.update(name for names in _CALLED.findall(line) for name in names if name)
+    return TopCalls(frozenset(called), frozenset(decorating))
+
+
+def does_something(data: bytes, calls: TopCalls, *, registers: bool) -> bool:
+    """Whether a file defines one of these so that calling it may use a GPU, or as a decorator that keeps what it gets.
+
+    The second matters where the file that decorates ``registers`` GPU code.
+    """
+    for found in _DEFINED.finditer(data):
+        name = found[2]
+        if name not in calls.called and name not in calls.decorating:
+            continue
+        body = _body(data, found.end(), len(found[1]))
+        if mentions_gpu(body) or (registers and name in calls.decorating and _KEEPS.search(body) is not None):
+            return True
+    return False
+
+
+def _body(data: bytes, start: int, indent: int) -> bytes:
+    """The lines of a definition: those that stand deeper than its first one."""
+    end = re.compile(rb"^[ \t]{0,%d}[^ \t\r\n#)]" % indent, re.MULTILINE).search(data, start)
+    return data[start : min(end.start() if end is not None else len(data), start + _SPAN)]

@@ -14,7 +14,7 @@ from cudalint.ir.walk import inner_statements
 from cudalint.models.library import Library
 from cudalint.project.imports import imported
 from cudalint.project.layout import Layout, layout
-from cudalint.project.markers import acts_at_top, called_at_top, defines, may_matter, mentions_gpu
+from cudalint.project.markers import acts_at_top, calls_at_top, does_something, may_matter, mentions_gpu
 from cudalint.project.relevance import Relevance
 from cudalint.project.scripts import console_scripts
 from cudalint.text.source import SourceFile
@@ -178,12 +178,14 @@ class FileProgram:
         return self._tops_act[name]
 
     def _calls_at_top(self, name: str) -> bool:
-        """Whether the top level calls a function of the project that stands beside GPU code."""
-        called = called_at_top(self.sources[name].data)
-        if not called:
+        """Whether the top level calls a function of the project that may use a GPU, or hands one to a registry."""
+        data = self.sources[name].data
+        calls = calls_at_top(data)
+        if not calls.called and not calls.decorating:
             return False
-        homes = [name, *(i.home for i in self._imports(name))]
-        return any(mentions_gpu(self.sources[h].data) and defines(self.sources[h].data, called) for h in homes)
+        homes = dict.fromkeys((name, *(i.home for i in self._imports(name))))
+        registers = mentions_gpu(data)
+        return any(does_something(self.sources[home].data, calls, registers=registers) for home in homes)
 
     def reaches_gpu(self, name: str) -> bool:
         """Whether a file, or what it imports of the project, mentions a GPU framework."""

@@ -8,7 +8,28 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Bound, Lib, Partial, Rank, Ref, Value, constant, only, strings, unknown
+
+
+def register(machine: Machine, function: Value, state: State) -> None:
+    """Note a function that somebody starts as a program of its own."""
+    for atom in function:
+        target = atom
+        while isinstance(target, Partial):
+            target = only(target.function) or NONE[0]
+        found = state.get(target) if isinstance(target, Ref) else None
+        if isinstance(found, Closure):
+            machine.commands.append(Site(found.module, found.function.ordinal))
+
+
+def plain(machine: Machine, call: Call) -> Results:
+    """``@click.command()``, ``@hydra.main()``: the function is the program."""
+    function = call.args[0] if call.args else ()
+    if not function or not _callable(function, call.state):
+        return [(call.state, (Lib("cudalint.command"),))]
+    register(machine, function, call.state)
+    return [(call.state, function)]
 
 
 def option(machine: Machine, call: Call) -> Results:
@@ -84,6 +105,7 @@ def add_command(machine: Machine, call: Call) -> Results:
     """``group.add_command(function)``."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     function = call.args[0] if call.args else unknown("command", call.site)
+    register(machine, function, call.state)
     if isinstance(call.receiver, Ref) and isinstance(found, Thing):
         known = found.fields.get("<commands>", NONE)
         rows = () if known == NONE else tuple(machine.elements(known, call.state))

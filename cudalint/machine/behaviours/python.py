@@ -666,6 +666,22 @@ def dataclass_field(machine: Machine, call: Call) -> Results:
     return [(call.state, unknown("field", call.site))]
 
 
+def dataclass_replace(machine: Machine, call: Call) -> Results:
+    """``replace(record, field=value)``: another record with some fields changed."""
+    atom = only(call.args[0]) if call.args else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Instance):
+        return [(call.state, unknown("replace", call.site))]
+    made = replace(found, attributes={**found.attributes, **call.kwargs})
+    return [(call.state, (call.state.new(("replace", call.site), made),))]
+
+
+def namespace(machine: Machine, call: Call) -> Results:
+    """``SimpleNamespace(name=value)``."""
+    made = Thing("argparse.Namespace", dict(call.kwargs), call.site)
+    return [(call.state, (call.state.new(("namespace", call.site), made),))]
+
+
 def environ_preset(machine: Machine, call: Call) -> Results:
     """Importing a library sets a variable."""
     process = call.state.process

@@ -1,14 +1,20 @@
-"""Small projects written as one text: files behind ``=== path`` lines, ``# expect: CODE`` on the row of a finding."""
+"""Small projects written as one text: files behind ``=== path`` lines, ``# expect: CODE`` on the row of a finding.
+
+The files in ``projects/`` hold many of them, each behind a ``##### name`` line.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from cudalint.finding import Finding
 from cudalint.project.analysis import Options, analyse
 from cudalint.text.source import SourceFile
 
+FOLDER = Path(__file__).resolve().parent / "projects"
+_CASE = re.compile(r"^##### (.*)\n", re.MULTILINE)
 _FILE = re.compile(r"^=== (\S+)\n", re.MULTILINE)
 _EXPECT = re.compile(r"#\s*expect:\s*([\w, ]+)")
 ROOT = "/project"
@@ -21,6 +27,12 @@ class Place:
     path: str
     row: int
     code: str
+
+
+def cases(name: str) -> dict[str, str]:
+    """The projects of one file, by name."""
+    _, *parts = _CASE.split((FOLDER / name).read_text(encoding="utf-8"))
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def files(text: str) -> dict[str, str]:
