@@ -76,7 +76,8 @@ def test_functions_at_the_same_place_of_several_modules_are_no_recursion() -> No
     texts = {
         f"part{i}": f"from part{i + 1} import step{i + 1}\n\n\ndef step{i}(n):\n    step{i + 1}(n)\n" for i in range(6)
     }
-    texts["part6"] = _LAUNCH.format(parent="torch.cuda.init()").replace("go_on(", "step6(").replace('"plain": go_on', "")
+    texts["part6"] = _LAUNCH.format(parent="torch.cuda.init()").replace("go_on(", "step6(")
+    texts["part6"] = texts["part6"].replace('"plain": go_on', "")
     texts["main"] = 'from part0 import step0\n\nif __name__ == "__main__":\n    step0(2)\n'
     sources = [SourceFile(f"/project/{name}.py", text, text.encode()) for name, text in texts.items()]
     assert [f.code for f in analyse(sources, Options()).findings] == ["CUD101"]

@@ -49,27 +49,33 @@ def _programs(args: argparse.Namespace) -> Iterator[Program]:
 
 
 def _run(transformation: Transformation, programs: list[Program], args: argparse.Namespace) -> int:
-    began, complaints, total, inherited = time.monotonic(), Counter[str](), 0, 0
+    began, complaints, counts = time.monotonic(), Counter[str](), Counter[str]()
     with ThreadPoolExecutor(max_workers=args.jobs) as pool:
         for verdict in pool.map(lambda program: judged(program, transformation, on_paper=args.paper), programs):
-            if verdict is None:
-                continue
-            total += 1
-            inherited += verdict.inherited
-            if verdict.inherited:
-                continue
-            if verdict.complaint is not None:
-                complaints[verdict.complaint] += 1
+            counts[_kind(verdict)] += 1
+            if verdict is not None and _kind(verdict) == "wrong":
+                complaints[str(verdict.complaint)] += 1
                 _report(verdict, args)
-    wrong = sum(complaints.values())
+    changed = len(programs) - counts["unchanged"]
     print(
-        f"{transformation.name}: {total} of {len(programs)} programs changed, {total - wrong - inherited} agree,"
-        f" {inherited} are as without the change, {wrong} do not agree ({time.monotonic() - began:.0f} s)",
+        f"{transformation.name}: {changed} of {len(programs)} programs changed: {counts['agree']} agree,"
+        f" {counts['inherited']} are as without the change, {counts['spoilt']} fail for another reason,"
+        f" {counts['wrong']} disagree ({time.monotonic() - began:.0f} s)",
         flush=True,
     )
     for complaint, count in complaints.most_common():
         print(f"{count:5} {complaint}", flush=True)
-    return wrong
+    return counts["wrong"]
+
+
+def _kind(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "unchanged"
+    if verdict.complaint is None:
+        return "agree"
+    if verdict.spoilt:
+        return "spoilt"
+    return "inherited" if verdict.inherited else "wrong"
 
 
 def _report(verdict: Verdict, args: argparse.Namespace) -> None:

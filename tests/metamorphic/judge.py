@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import libcst as cst
@@ -21,6 +22,12 @@ from metamorphic.tags import tagged, tags
 from metamorphic.transformation import Transformation
 
 FOLDER = "/metamorphic"
+# How a change spoils a program for reasons of its own, with any number of processes: nothing for cudalint to foretell.
+_SPOILT = re.compile(
+    r"Expected all tensors to be on the same device|^AssertionError|No backend type associated with device type cpu|"
+    r"Expected a cuda device, but got: cpu|invalid device ordinal",
+    re.MULTILINE,
+)
 PATIENCE = 3.5  # a fixture may sleep or wait for seconds; generated programs never do
 
 Told = frozenset[tuple[str, str, int | str]]  # code, severity, and the tag of the anchor or its place
@@ -31,7 +38,7 @@ class Verdict:
     """What came of one changed program. `complaint` is None where cudalint agreed.
 
     `inherited`: the unchanged program has the same complaint, which says nothing about the change. A warning is what
-    cudalint gives where the code does not show what decides.
+    cudalint gives where the code does not show what decides. `spoilt`: the change made it fail whatever processes do.
     """
 
     program: Program
@@ -40,6 +47,7 @@ class Verdict:
     complaint: str | None
     seen: str = ""
     inherited: bool = False
+    spoilt: bool = False
 
 
 def judged(program: Program, transformation: Transformation, *, on_paper: bool = False) -> Verdict | None:
@@ -61,9 +69,13 @@ def judged(program: Program, transformation: Transformation, *, on_paper: bool =
         complaint = _difference(_told({MAIN: module}, before), _told(files, after))
         if complaint or not on_paper:
             return Verdict(program, transformation, texts, complaint)
-    complaint, seen = run(program, texts, after)
-    inherited = complaint is not None and program.fixture and run(program, {MAIN: program.text}, before)[0] == complaint
-    return Verdict(program, transformation, texts, complaint, seen, inherited)
+    complaint, output = run(program, texts, after)
+    verdict = Verdict(program, transformation, texts, complaint, _last_line(output))
+    if complaint is None or transformation.preserving:
+        return verdict
+    if complaint.startswith("missed") and _SPOILT.search(output):
+        return replace(verdict, spoilt=True)
+    return replace(verdict, inherited=program.fixture and run(program, {MAIN: program.text}, before)[0] == complaint)
 
 
 def analysed(texts: Mapping[str, str]) -> tuple[Finding, ...]:
@@ -109,16 +121,16 @@ def _names(told: Told) -> str:
 
 
 def run(program: Program, texts: Mapping[str, str], findings: tuple[Finding, ...]) -> tuple[str | None, str]:
-    """What does not fit between a run and the findings, and the last line of the run."""
+    """What does not fit between a run and the findings, and how the run ended."""
     with tempfile.TemporaryDirectory(prefix="metamorphic-") as folder:
         for name, text in texts.items():
             path = Path(folder) / f"{name}.py"
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        complaint, seen = _compared(program, Path(folder) / f"{MAIN}.py", findings)
+        complaint, output = _compared(program, Path(folder) / f"{MAIN}.py", findings)
         if complaint is not None:  # what does not come out the same twice is a race
-            complaint, seen = _compared(program, Path(folder) / f"{MAIN}.py", findings)
-    return complaint, seen
+            complaint, output = _compared(program, Path(folder) / f"{MAIN}.py", findings)
+    return complaint, output
 
 
 def _compared(program: Program, path: Path, findings: tuple[Finding, ...]) -> tuple[str | None, str]:
@@ -131,9 +143,12 @@ def _compared(program: Program, path: Path, findings: tuple[Finding, ...]) -> tu
         observed = _observed(program, path, {key: str(value) for key, value in trigger.items()})
         outcome, output = _outcome(program, observed), observed.text
     said = [Said(f.code, f.severity is Severity.ERROR, f.span.start.row) for f in findings]
+    return disagreement(outcome, output, said), f"{outcome}\n{output}"
+
+
+def _last_line(output: str) -> str:
     lines = [line for line in output.splitlines() if line.strip()]
-    seen = f"{outcome}: {lines[-1] if lines else ''}"
-    return disagreement(outcome, output, said), seen
+    return ": ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else ""
 
 
 def _observed(program: Program, path: Path, env: Mapping[str, str]) -> Observed:

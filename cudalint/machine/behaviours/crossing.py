@@ -283,7 +283,10 @@ class Transfer:
     def _scope(self, ref: Ref, closure: Closure) -> Ref:
         """The variables around a function that travels by value: only those it names."""
         found = self.source.get(ref)
-        if not isinstance(found, Scope) or (found.kind == "module" and self.pickler is Pickler.LOCALS):
+        if not isinstance(found, Scope):
+            return ref
+        if found.kind == "module" and self.pickler is Pickler.LOCALS:
+            self._import(found.module)
             return ref
         made = Ref(("globals", ref.address, self.owner))
         known = self.target.get(made)

@@ -204,8 +204,10 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
 
 def _selects_later(machine: Machine, call: Call) -> bool:
     """Whether the code goes on to select a device: then the order is wrong, not the choice missing."""
-    module = machine.program.module(call.frame.module)
-    return module is not None and bool(module.words & {"set_device", "set_device_index"})
+    stack = call.state.stack
+    callers = () if stack is None else tuple(hop.site.module for hop in stack.hops())
+    modules = [machine.program.module(name) for name in dict.fromkeys((call.frame.module, *callers))]
+    return any(m is not None and m.words & {"set_device", "set_device_index"} for m in modules)
 
 
 def _several_ranks(launch: object) -> bool:

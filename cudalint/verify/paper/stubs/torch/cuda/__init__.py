@@ -513,8 +513,13 @@ class GradScaler:
     """Loss scaling; asks whether there is a GPU."""
 
     def __init__(self, device: str = "cuda", *_: Any, enabled: bool = True, **__: Any) -> None:
-        if device == "cuda":
-            _gpu.query_count()
+        self._enabled = enabled
+        if device == "cuda" and enabled:
+            self._enabled = _gpu.query_count() > 0
+
+    def is_enabled(self) -> bool:
+        """Whether there was a GPU."""
+        return self._enabled
 
     def scale(self, loss: Any) -> Any:
         """The loss as it is."""
