@@ -26,6 +26,7 @@ from cudalint.machine.values import (
 MOST_STATES = 8
 MOST_FACTS = 3
 LARGE_LAYER = 150
+LARGE_SPLIT = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,18 +169,31 @@ class Process:
         return any(name == framework for name, _ in self.initialised)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """What a path changed between two settlings, and what it had settled before."""
+
+    before: Layer | None
+    objects: dict[Hashable, Object]
+    counts: dict[Hashable, int]
+    depth: int
+
+
 @dataclass(slots=True)
 class State:
     """One path: a process, a heap, what was assumed to get here, and the calls that led here.
 
-    Objects lie in two layers: ``heap`` is this path's own, ``base`` is shared by all paths that split
-    after the last ``settle`` and never changes, so that copying and comparing paths costs what they differ in.
+    ``heap`` holds the path's own objects, ``base`` all that lay on it when it last settled; ``base`` never
+    changes and is shared by the paths that split afterwards. ``layer`` remembers what ``base`` was made of: two
+    paths differ in nothing that stands below the last layer they share, so that copying, comparing and joining
+    paths costs what they differ in.
     """
 
     process: Process
     heap: dict[Hashable, Object]
     base: dict[Hashable, Object] = field(default_factory=dict)
     base_counts: dict[Hashable, int] = field(default_factory=dict)
+    layer: Layer | None = None
     facts: tuple[tuple[Hashable, bool], ...] = ()
     placed: dict[Hashable, Tensor] = field(default_factory=dict)
     counts: dict[Hashable, int] = field(default_factory=dict)
@@ -190,12 +204,14 @@ class State:
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""
+        self.settle(LARGE_SPLIT)
         self.owned = set()
         return State(
             self.process,
             dict(self.heap),
             self.base,
             self.base_counts,
+            self.layer,
             self.facts,
             dict(self.placed),
             dict(self.counts),
@@ -210,22 +226,47 @@ class State:
             return
         self.process = other.process
         self.heap, self.base, self.base_counts = other.heap, other.base, other.base_counts
+        self.layer = other.layer
         self.facts, self.placed, self.counts = other.facts, other.placed, other.counts
         self.owned = set()
 
     def get(self, ref: Ref) -> Object | None:
         """The object a reference leads to."""
-        found = self.heap.get(ref.address)
-        return self.base.get(ref.address) if found is None else found
+        return self.at(ref.address)
 
-    def settle(self) -> None:
-        """Make what is on the heap now the shared layer of all paths to come."""
-        if len(self.heap) > LARGE_LAYER:
-            self.base = {**self.base, **self.heap}
-            self.base_counts = {**self.base_counts, **self.counts}
-            self.heap = {}
-            self.counts = {}
-            self.owned = set()
+    def at(self, address: Hashable) -> Object | None:
+        """The object at an address."""
+        found = self.heap.get(address)
+        return self.base.get(address) if found is None else found
+
+    def settle(self, most: int = LARGE_LAYER) -> None:
+        """Make what is on the heap now, if it is more than this, part of what all paths to come share."""
+        if len(self.heap) <= most:
+            return
+        self.layer = Layer(self.layer, self.heap, self.counts, 1 if self.layer is None else self.layer.depth + 1)
+        self.base = {**self.base, **self.heap}
+        self.base_counts = {**self.base_counts, **self.counts}
+        self.heap = {}
+        self.counts = {}
+        self.owned = set()
+
+    def since(self, layer: Layer | None) -> tuple[dict[Hashable, Object], dict[Hashable, int]]:
+        """The objects and counts that changed after a layer of this path."""
+        if self.layer is layer:
+            return self.heap, self.counts
+        later: list[Layer] = []
+        current = self.layer
+        while current is not None and current is not layer:
+            later.append(current)
+            current = current.before
+        objects: dict[Hashable, Object] = {}
+        counts: dict[Hashable, int] = {}
+        for found in reversed(later):
+            objects.update(found.objects)
+            counts.update(found.counts)
+        objects.update(self.heap)
+        counts.update(self.counts)
+        return objects, counts
 
     def put(self, ref: Ref, value: Object) -> None:
         """Change the object at a reference."""
@@ -354,48 +395,72 @@ def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
 
 def join(a: State, b: State) -> State:
     """One state that stands for both."""
-    mine_all, theirs_all = _layers(a, b)
-    heap = dict(mine_all)
+    shared = _shared_layer(a, b)
+    mine_all, _ = a.since(shared)
+    theirs_all, their_counts = b.since(shared)
+    heap = dict(a.heap)
     for address, theirs in theirs_all.items():
-        mine = heap.get(address) or a.base.get(address)
+        mine = a.at(address)
         if mine is None:
             heap[address] = theirs
         elif mine is not theirs:
             heap[address] = _join_objects(mine, theirs)
+    for address, mine in mine_all.items():
+        if address not in theirs_all and (before := b.base.get(address)) is not None and before is not mine:
+            heap[address] = _join_objects(mine, before)
     counts = dict(a.counts)
-    for site, count in b.counts.items():
-        if count > counts.get(site, 0):
+    for site, count in their_counts.items():
+        if count > counts.get(site, a.base_counts.get(site, 0)):
             counts[site] = count
     facts = tuple(f for f in a.facts if f in b.facts)
     stack = a.stack if a.stack is not None else b.stack
     placed = {**b.placed, **a.placed}
-    process = join_process(a.process, b.process)
-    for address, mine in mine_all.items():
-        if address not in theirs_all and (before := b.base.get(address)) is not None and before is not mine:
-            heap[address] = _join_objects(mine, before)
-    base = a.base if a.base is b.base else {}
-    base_counts = a.base_counts if a.base is b.base else {**b.base_counts, **a.base_counts}
-    return State(process, heap, base, base_counts, facts, placed, counts, stack, a.second_round, a.caught and b.caught)
+    return State(
+        join_process(a.process, b.process),
+        heap,
+        a.base,
+        a.base_counts,
+        a.layer,
+        facts,
+        placed,
+        counts,
+        stack,
+        a.second_round,
+        a.caught and b.caught,
+    )
 
 
-def _layers(a: State, b: State) -> tuple[dict[Hashable, Object], dict[Hashable, Object]]:
-    """The objects in which two paths can differ."""
-    if a.base is b.base:
-        return a.heap, b.heap
-    return {**a.base, **a.heap}, {**b.base, **b.heap}
+def _shared_layer(a: State, b: State) -> Layer | None:
+    """The last layer of both paths."""
+    mine, theirs = a.layer, b.layer
+    while mine is not theirs:
+        if theirs is None or (mine is not None and mine.depth >= theirs.depth):
+            assert mine is not None
+            mine = mine.before
+        else:
+            theirs = theirs.before
+    return mine
 
 
 def alike(a: State, b: State) -> bool:
     """Whether two paths differ in nothing that a rule could look at."""
-    if a.process != b.process or a.placed.keys() != b.placed.keys():
+    if (a.process is not b.process and a.process != b.process) or a.placed.keys() != b.placed.keys():
         return False
-    mine_all, theirs_all = _layers(a, b)
-    for address in mine_all.keys() | theirs_all.keys():
-        mine = mine_all.get(address) or a.base.get(address)
-        theirs = theirs_all.get(address) or b.base.get(address)
-        if mine is None or theirs is None:
+    shared = _shared_layer(a, b)
+    mine_all, _ = a.since(shared)
+    theirs_all, _ = b.since(shared)
+    return _objects_alike(mine_all, b) and _objects_alike(
+        {k: v for k, v in theirs_all.items() if k not in mine_all}, a
+    )
+
+
+def _objects_alike(changed: dict[Hashable, Object], other: State) -> bool:
+    """Whether what one path changed is told apart from what the other has there; what it lacks is not."""
+    for address, mine in changed.items():
+        theirs = other.at(address)
+        if theirs is None or mine is theirs:
             continue
-        if mine is not theirs and mine != theirs and _tell_apart(mine, theirs):
+        if mine != theirs and _tell_apart(mine, theirs):
             return False
     return True
 
@@ -464,7 +529,7 @@ def _merge_into(result: list[State], state: State) -> None:
     for i, other in enumerate(result):
         if other.process.identity != state.process.identity:
             continue
-        if set(other.facts) == set(state.facts) or alike(other, state):
+        if other.facts == state.facts or set(other.facts) == set(state.facts) or alike(other, state):
             result[i] = join(other, state)
             return
     result.append(state)

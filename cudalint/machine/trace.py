@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Site:
+class Site(NamedTuple):
     """A node of a file: its module's name and ordinal."""
 
     module: str
