@@ -133,6 +133,7 @@ class Machine:
         self._steps = 0
         self._active: list[tuple[str, int]] = []
         self.commands: list[Site] = []
+        self.serves = False
         self.in_test = False
         self.assumed = False
 
@@ -2119,6 +2120,9 @@ class Behaviours(Protocol):
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""
+
+    def served(self, machine: Machine, state: State, module: str) -> None:
+        """A server that is started from outside has imported a module."""
 
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""

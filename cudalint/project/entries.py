@@ -34,7 +34,8 @@ def _may_start(program: FileProgram, name: str) -> bool:
     """Whether a module may be started, or holds something that may."""
     if program.guards_main(name) or program.scripts(name) or program.lies_outside_packages(name):
         return True
-    return may_register(program.sources[name].data) or is_test_module(program.sources[name].path)
+    data = program.sources[name].data
+    return may_register(data) or may_serve(data) or is_test_module(program.sources[name].path)
 
 
 _REGISTERS = re.compile(rb"^[ \t]*@[\w.]*(?:command|group|callback|main)\b", re.MULTILINE)
@@ -43,6 +44,14 @@ _REGISTERS = re.compile(rb"^[ \t]*@[\w.]*(?:command|group|callback|main)\b", re.
 def may_register(data: bytes) -> bool:
     """Whether a file may hand functions to a library as the commands of a program."""
     return _REGISTERS.search(data) is not None
+
+
+_SERVES = re.compile(rb"\b(?:celery|wsgi_app|uwsgidecorators)\b")
+
+
+def may_serve(data: bytes) -> bool:
+    """Whether a server that is started from outside may import a file before it forks."""
+    return _SERVES.search(data) is not None
 
 
 def tests(module: ir.Module) -> Iterable[ir.Function]:

@@ -14,7 +14,7 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
-from cudalint.project.entries import is_test_module, may_register, tests, unreached
+from cudalint.project.entries import is_test_module, may_register, may_serve, tests, unreached
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
 
 
@@ -84,6 +84,7 @@ class Runner:
             return
         in_test = is_test_module(self.files.sources[name].path)
         commands: list[Site] = []
+        main: Machine | None = None
         if self.alone or self.starts(name):
             main = self._machine(name, in_test)
             self._run_main(main, module)
@@ -94,8 +95,16 @@ class Runner:
             self._imported(registered, module, assumed=False)
             commands = registered.commands
         yield from self._commands(module, commands)
+        if may_serve(self.files.sources[name].data) and not (main is not None and main.serves):
+            yield self._served(module, in_test)
         if in_test:
             yield from self._tests(module)
+
+    def _served(self, module: ir.Module, in_test: bool) -> Ran:
+        """A module that a server imports before it forks."""
+        machine = self._machine(module.name, in_test)
+        machine.behaviours.served(machine, self._imported(machine, module, assumed=False), module.name)
+        return Ran(module.name, module.name, machine)
 
     def _tests(self, module: ir.Module) -> Iterator[Ran]:
         fresh: State | None = None

@@ -92,7 +92,14 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "celery.app": servers.celery_app,
     "celery.task": servers.celery_task,
     "celery.worker": servers.celery_worker,
+    "celery.task.bound": servers.celery_bound_task,
+    "celery.settings": servers.celery_settings,
+    "celery.signal": servers.signal_connect,
     "gunicorn.run": servers.gunicorn_run,
+    "gunicorn.set": servers.gunicorn_set,
+    "server.register": servers.register,
+    "server.request": servers.server_request,
+    "server.import": servers.import_application,
     "module.call": gpu.module_call,
     "load": gpu.load,
     "is-initialized": gpu.is_initialized,
@@ -253,6 +260,10 @@ class LibraryBehaviours:
         machine.emit(outcome)
         state.process = replace(state.process, doomed=True)
         return [(state, unknown("name", frame.module, name))]
+
+    def served(self, machine: Machine, state: State, module: str) -> None:
+        """A server that is started from outside has imported a module."""
+        servers.served(machine, state, module)
 
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""
