@@ -285,11 +285,11 @@ class Machine:
     def _unpack(
         self, items: tuple[ir.Expr, ...], value: Value, state: State, frame: Frame, ordinal: int
     ) -> list[State]:
-        exact = self.exact_items(value, state)
+        rows = [self.exact_items((atom,), state) for atom in value]
         states = [state]
         for i, item in enumerate(items):
-            if exact is not None and len(exact) == len(items):
-                part = exact[i]
+            if rows and all(row is not None and len(row) == len(items) for row in rows):
+                part = union([row[i] for row in rows if row is not None])
             else:
                 part = self._part(value, i, state, frame, ordinal)
             states = [s for c in states for s in self.assign(item, part, c, frame, ordinal)]

@@ -22,6 +22,7 @@ from cudalint.machine.values import (
     NONE,
     TRUE,
     Bound,
+    Const,
     Lib,
     Partial,
     Ref,
@@ -210,7 +211,8 @@ def _serve_gunicorn(
     machine: Machine, state: State, serving: _Serving, settings: dict[str, Value], making: Value
 ) -> None:
     """Fork workers: ``making`` is what makes the application, before the fork if it is preloaded, else after."""
-    if constant(settings.get("preload_app", NONE)) is True:
+    preloads = settings.get("preload_app", NONE)
+    if Const(True) in preloads and Const(False) not in preloads:
         made = machine.call_value(making, [], {}, state, serving.frame, serving.site)
     else:
         made = [(state, ())]
