@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from cudalint.fixes import devices, loaders, queries, ranks, start_method
+from cudalint.fixes import crossing, devices, fresh, late, launchers, loaders, nesting, queries, ranks, start_method
 from cudalint.fixes.proposal import Repair
 
 _REPAIRS: dict[str, tuple[Repair, ...]] = {
-    "CUD101": (queries.count_instead, start_method.spawn),
-    "CUD102": (queries.count_instead, start_method.spawn),
-    "CUD103": (queries.count_instead, start_method.spawn),
-    "CUD104": (queries.count_instead, start_method.spawn),
+    "CUD101": (queries.count_instead, start_method.spawn, start_method.before_cuda),
+    "CUD102": (queries.count_instead, start_method.spawn, start_method.before_cuda),
+    "CUD103": (queries.count_instead, start_method.spawn, crossing.on_the_cpu, crossing.copy_before_fork),
+    "CUD104": (
+        queries.count_instead,
+        launchers.spawning_strategy,
+        launchers.no_preload,
+        launchers.spawning_library,
+        launchers.after_the_fork,
+    ),
+    "CUD105": (late.choose_first, late.right_library, late.own_context, late.from_the_start),
     "CUD106": (start_method.guard,),
-    "CUD108": (start_method.same_context,),
+    "CUD107": (nesting.executor_instead, nesting.no_daemon, nesting.one_level),
+    "CUD108": (
+        start_method.same_context,
+        fresh.constant_above_guard,
+        fresh.call_itself,
+        fresh.function_at_top,
+        fresh.sent_along,
+    ),
     "CUD204": (devices.select_instead,),
-    "CUD301": (start_method.spawn,),
+    "CUD301": (crossing.on_the_cpu, start_method.spawn, crossing.copy_before_fork),
+    "CUD302": (crossing.through_the_cpu, crossing.keep_shared),
+    "CUD303": (crossing.through_the_cpu, crossing.threads_instead),
+    "CUD304": (crossing.as_array, crossing.wait_for_receiver),
+    "CUD305": (crossing.on_the_host, crossing.made_in_worker),
     "CUD401": (queries.count_instead, start_method.spawn),
     "CUD402": (start_method.spawn,),
     "CUD403": (loaders.no_pinning,),

@@ -87,7 +87,7 @@ class _Search:
             problems = self._problems(following)
             if not problems:
                 yield following
-            elif len(following.proposals) < MOST_STEPS:
+            elif not proposal.final and len(following.proposals) < MOST_STEPS:
                 yield from self._carried_on(following, problems[0])
 
     def _proposals(self, case: Case) -> Iterator[Proposal]:
@@ -169,7 +169,7 @@ class _Search:
                 return proposal.doubt
         outcome = self._basis.outcomes[self._finding]
         if not may_be_safe(self._finding.code):
-            return "it changes how the program runs"
+            return attempt.proposals[0].doubt
         if self._finding.severity is not Severity.ERROR or not outcome.certain or outcome.caught:
             return "the program may work as it is"
         if outcome.facts or outcome.assumed:

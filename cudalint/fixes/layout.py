@@ -12,7 +12,7 @@ def under_main_guard(view: View, statement: cst.BaseStatement) -> list[Change]:
     """Put a top-level statement and all that follow it, definitions left where they are, under a main guard."""
     rest = view.siblings(statement)
     rest = rest[rest.index(statement) :]
-    if any(isinstance(s, cst.FunctionDef | cst.ClassDef) for s in rest) or any(_is_guard(view, s) for s in rest):
+    if any(isinstance(s, cst.FunctionDef | cst.ClassDef) for s in rest) or any(is_guard(view, s) for s in rest):
         return _into_guard(view, statement, rest)
     first, last = view.row(rest[0]), view.last_row(rest[-1])
     at = view.row_start(first)
@@ -26,7 +26,7 @@ def _into_guard(view: View, statement: cst.BaseStatement, rest: list[cst.CSTNode
     indent = view.tree.default_indent
     text = _indented_text(moved, indent)
     for other in rest:
-        if _is_guard(view, other) and isinstance(other, cst.If) and isinstance(other.body, cst.IndentedBlock):
+        if is_guard(view, other) and isinstance(other, cst.If) and isinstance(other.body, cst.IndentedBlock):
             first = other.body.body[0]
             inner = view.indentation(first)
             at = view.row_start(view.row(first))
@@ -42,7 +42,16 @@ def _removed(view: View, statement: cst.CSTNode) -> Change:
     return Change(view.row_start(view.row(statement)), view.row_start(view.last_row(statement) + 1), "")
 
 
-def _is_guard(view: View, statement: cst.CSTNode) -> bool:
+def guarded(view: View) -> cst.CSTNode | None:
+    """The first statement under the main guard."""
+    for statement in view.tree.body:
+        if is_guard(view, statement) and isinstance(statement, cst.If):
+            return next(iter(statement.body.body), None) if isinstance(statement.body, cst.IndentedBlock) else None
+    return None
+
+
+def is_guard(view: View, statement: cst.CSTNode | None) -> bool:
+    """Whether a statement is ``if __name__ == "__main__":``."""
     return isinstance(statement, cst.If) and "__main__" in view.source(statement.test)
 
 

@@ -13,8 +13,9 @@ from cudalint.fixes.edits import Change
 from cudalint.fixes.view import View
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Outcome
+from cudalint.machine.shapes import Shape
 from cudalint.machine.trace import Site
-from cudalint.project.analysis import Basis
+from cudalint.project.analysis import Basis, shapes
 
 
 class Proof(Enum):
@@ -30,7 +31,8 @@ class Proposal:
     """A change that may repair a finding, in one file or several.
 
     ``message`` is an imperative sentence without a full stop. ``doubt`` completes "not safe, because ...", for what
-    is never safe. ``shown`` only: the edits are an illustration, or there are none.
+    is never safe. ``shown`` only: the edits are an illustration, or there are none. ``final``: it holds by itself or
+    not at all; nothing else is changed on top of it.
     """
 
     message: str
@@ -38,6 +40,7 @@ class Proposal:
     proof: Proof = Proof.NEVER
     doubt: str = "it changes how the program runs"
     shown: bool = False
+    final: bool = False
 
 
 @dataclass(slots=True)
@@ -68,6 +71,12 @@ class Case:
         """The call at a site of the machine."""
         found = self.at(site)
         return (found[0], found[1]) if found is not None and isinstance(found[1], cst.Call) else None
+
+    def shapes(self, view: View, nodes: Iterable[cst.CSTNode]) -> Mapping[cst.CSTNode, Shape]:
+        """What expressions of a file hold on the GPU; those that are not seen to be evaluated are left out."""
+        places = {Site(view.name, o): n for n in nodes if (o := view.ordinal(n)) is not None}
+        seen = shapes(self.basis, self.finding, frozenset(places))
+        return {places[site]: shape for site, shape in seen.items()}
 
     @property
     def launch(self) -> Launched | None:

@@ -16,6 +16,10 @@ from cudalint.machine.trace import Site
 _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "ddp_notebook": "ddp_spawn"}
 
 
+_FRESH = "a fresh process imports main again, starts slower, and knows only what is sent to it"
+_GUARDED = "code under the main guard does not run where the module is imported"
+
+
 def spawn(case: Case) -> Iterator[Proposal]:
     """The launch of the finding by spawn; under joblib by its default backend."""
     launch = case.launch
@@ -28,7 +32,7 @@ def spawn(case: Case) -> Iterator[Proposal]:
         return
     view, call = made
     for changes, what in _launches(view, call, launch):
-        yield Proposal(what, in_file(view, changes), Proof.SPAWN)
+        yield Proposal(what, in_file(view, changes), Proof.SPAWN, _FRESH)
 
 
 def _chosen_elsewhere(case: Case, place: Site) -> Iterator[Proposal]:
@@ -42,7 +46,7 @@ def _chosen_elsewhere(case: Case, place: Site) -> Iterator[Proposal]:
         at = view.end(call) - 1
         changes = [Change(at, at, '"spawn"')]
     if changes:
-        yield Proposal("choose the start method spawn", in_file(view, changes), Proof.SPAWN)
+        yield Proposal("choose the start method spawn", in_file(view, changes), Proof.SPAWN, _FRESH)
 
 
 def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[list[Change], str]]:
@@ -56,7 +60,7 @@ def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[li
         case "joblib":
             yield from _joblib(view, call)
         case "pool" | "process":
-            changes = _from_context(view, call, launch)
+            changes = from_context(view, call)
             if changes:
                 yield changes, f"start this {launch.family} by spawn"
         case "spawn" | "fork-launcher":
@@ -89,7 +93,7 @@ def _joblib(view: View, call: cst.Call) -> Iterator[tuple[list[Change], str]]:
             yield changes, what
 
 
-def _from_context(view: View, call: cst.Call, launch: Launched) -> list[Change]:
+def from_context(view: View, call: cst.Call) -> list[Change]:
     """``mp.Pool(...)`` as ``mp.get_context("spawn").Pool(...)``; a subclass gets another base."""
     binding = view.bindings().get(dotted(call.func).partition(".")[0])
     if isinstance(call.func, cst.Attribute) and binding is not None:
@@ -125,9 +129,23 @@ def same_context(case: Case) -> Iterator[Proposal]:
     if found is None or launch is None:
         return
     view, call = found
-    changes = _from_context(view, call, launch)
+    changes = from_context(view, call)
     if changes:
-        yield Proposal("make what the worker shares from the same context", in_file(view, changes), Proof.SPAWN)
+        yield Proposal(
+            "make what the worker shares from the same context",
+            in_file(view, changes),
+            Proof.SPAWN,
+            "other processes that share it may belong to the old context",
+        )
+
+
+def before_cuda(case: Case) -> Iterator[Proposal]:
+    """Advice for children that no start method reaches, such as those of ``os.fork()``."""
+    if case.outcome.launcher.startswith("os.fork"):
+        message = 'start the child with `multiprocessing.get_context("spawn").Process` in place of `os.fork()`'
+    else:
+        message = "start these workers by spawn, or before this process uses CUDA"
+    yield Proposal(message, {}, doubt="what the child takes from its parent has to be sent to it then", shown=True)
 
 
 def guard(case: Case) -> Iterator[Proposal]:
@@ -142,7 +160,7 @@ def guard(case: Case) -> Iterator[Proposal]:
         return
     changes = layout.under_main_guard(view, statement)
     if changes:
-        yield Proposal("start workers under a main guard", in_file(view, changes), Proof.SPAWN)
+        yield Proposal("start workers under a main guard", in_file(view, changes), Proof.SPAWN, _GUARDED)
 
 
 def _words(call: cst.Call) -> Iterator[tuple[cst.SimpleString, str]]:

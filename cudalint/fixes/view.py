@@ -31,11 +31,13 @@ class View:
 
     def __init__(self, source: SourceFile, name: str) -> None:
         self.path = source.path
+        self.name = name
         self.text = source.text
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, _DEEP))
         try:
             self.tree, self._origins = origins(source.text, source.path, name)
+            self._ordinals = {node: ordinal for ordinal, node in reversed(self._origins.items())}
             wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
             self._ranges: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
             self._parents: Mapping[cst.CSTNode, cst.CSTNode] = wrapper.resolve(ParentNodeProvider)
@@ -54,6 +56,10 @@ class View:
         """The same, where it is a call."""
         found = self._origins.get(ordinal)
         return found if isinstance(found, cst.Call) else None
+
+    def ordinal(self, node: cst.CSTNode) -> int | None:
+        """The number of a node in the program form; None where it has none there."""
+        return self._ordinals.get(node)
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node around a node."""
@@ -145,6 +151,11 @@ class View:
     def before(self, node: cst.CSTNode, content: str) -> Change:
         """Insert a text before a node."""
         return Change(self.start(node), self.start(node), content)
+
+    def around_text(self, node: cst.CSTNode, lead: str, tail: str) -> list[Change]:
+        """Insert texts before a node and after it, outside its own parentheses."""
+        start = min([self.start(node), *(self.start(p) for p in getattr(node, "lpar", ()))])
+        return [Change(start, start, lead), self.after(node, tail)]
 
     def after(self, node: cst.CSTNode, content: str) -> Change:
         """Insert a text after a node and its own parentheses."""

@@ -136,6 +136,8 @@ class Machine:
         self.serves = False
         self.in_test = False
         self.assumed = False
+        # Whether workers run although what is sent to them does not pickle: for a look at what they do with it.
+        self.lenient = False
 
     # -- emission ------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from cudalint.ir.positions import spans
 from cudalint.machine.interpret import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.shapes import Shape, Watcher, noted
 from cudalint.machine.state import Process
 from cudalint.machine.trace import Hop, Site
 from cudalint.models.library import load
@@ -133,6 +134,19 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     sys.setrecursionlimit(max(limit, _DEEPEST))
     try:
         return _run(files, basis.options, basis.alone, names, entered)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Site, Shape]:
+    """What expressions hold on the GPU, as the entries that show a finding evaluate them."""
+    names = basis.entries.get(about, frozenset())
+    entered = {place for name, known in basis.entered.items() if name not in names for place in known}
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        runner = Runner(basis.files, _host(basis.options), basis.alone, entered, shaped=places)
+        return noted(ran.machine for ran in runner.run(sorted(names)) if isinstance(ran.machine, Watcher))
     finally:
         sys.setrecursionlimit(limit)
 

@@ -10,6 +10,7 @@ from cudalint.machine.behaviours import LibraryBehaviours
 from cudalint.machine.frame import Frame
 from cudalint.machine.interpret import Host, Machine
 from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
@@ -36,13 +37,18 @@ class Ran:
 
 @dataclass(slots=True)
 class Runner:
-    """Runs entries. ``entered`` are the functions that any of them reached; ``watched`` the statements looked at."""
+    """Runs entries.
+
+    ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
+    expressions whose values are.
+    """
 
     files: FileProgram
     host: Host
     alone: bool = False
     entered: set[Place] = field(default_factory=set)
     watched: frozenset[Site] = frozenset()
+    shaped: frozenset[Site] = frozenset()
     _callers: Callers | None = None
     _ready: dict[str, State] = field(default_factory=dict)
 
@@ -163,7 +169,11 @@ class Runner:
     # -- the machine -----------------------------------------------------------------------------
 
     def _machine(self, name: str, in_test: bool) -> Machine:
-        machine = Machine(self.files, self.files.library, LibraryBehaviours(), name, self.host)
+        machine = (
+            Watcher(self.files, self.files.library, LibraryBehaviours(), name, self.host, self.shaped)
+            if self.shaped
+            else Machine(self.files, self.files.library, LibraryBehaviours(), name, self.host)
+        )
         machine.uses_gpu = self.files.reaches_gpu(name)
         machine.in_test = in_test
         machine.watched = {site: [] for site in self.watched}

@@ -142,7 +142,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
         visible_for_children(machine, state)
     before = len(machine.outcomes)
     blocked = _crossing(machine, state, start, way, launch, parent or state)
-    if blocked is not None:
+    if blocked is not None and not machine.lenient:
         return Ended(blocked, [])
     children = (
         boot(machine, parent or state, frame, start, way, launch)

@@ -1,0 +1,206 @@
+"""Workers that may have children of their own: those of an executor, and processes that are no daemons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from cudalint.fixes import imports, layout
+from cudalint.fixes.edits import Change
+from cudalint.fixes.proposal import Case, Proposal, in_file
+from cudalint.fixes.view import View, dotted
+
+_LAZY = frozenset({"imap", "imap_unordered"})
+_ENDS = frozenset({"close", "join", "terminate"})
+_ADVICE = {
+    "loader": "do the work in the loader's worker itself: `num_workers` is its way of working in parallel",
+    "pool": "use a `ProcessPoolExecutor` for the outer workers, or do the work in the worker itself",
+    "process": "start the outer process without `daemon=True`, or do the work in the process itself",
+}
+
+
+def executor_instead(case: Case) -> Iterator[Proposal]:
+    """A ``ProcessPoolExecutor`` in place of the outer pool, where all its uses have an equivalent."""
+    launch = case.launch
+    made = None if launch is None or launch.family != "pool" else case.call_at(launch.made)
+    if made is None:
+        return
+    view, call = made
+    changes = _executor(view, call)
+    name = _bound_to(view, call)
+    if changes is None or name is None:
+        return
+    for use in _uses(view, name):
+        changed = _use(view, use)
+        if changed is None:
+            return
+        changes += changed
+    yield Proposal(
+        "use a `ProcessPoolExecutor`, whose workers may start processes",
+        in_file(view, changes),
+        doubt="an executor reports a dead worker as `BrokenProcessPool` and waits for its tasks at the end",
+    )
+
+
+def no_daemon(case: Case) -> Iterator[Proposal]:
+    """The outer process without ``daemon=True``."""
+    launch = case.launch
+    made = None if launch is None or launch.family != "process" else case.call_at(launch.made)
+    if made is None:
+        return
+    view, call = made
+    changes = [view.without_argument(call, a) for a in call.args if _is_daemon(a)]
+    for statement in _daemon_statements(view, call):
+        changes += layout.taken_out(view, statement)
+    for inner in _base_calls(view, call):
+        changes += [view.without_argument(inner, a) for a in inner.args if _is_daemon(a)]
+    if changes:
+        yield Proposal(
+            "start the outer process without `daemon=True`, so that it may have children",
+            in_file(view, changes),
+            doubt="the process no longer ends with its parent, which waits for it",
+        )
+
+
+def one_level(case: Case) -> Iterator[Proposal]:
+    """Advice where the outer workers stay daemons."""
+    family = "pool" if case.launch is None else case.launch.family
+    yield Proposal(
+        _ADVICE.get(family, _ADVICE["pool"]),
+        {},
+        doubt="which of the two levels is the right one is a decision about the program",
+        shown=True,
+    )
+
+
+# -- pools -------------------------------------------------------------------------------------------------
+
+
+def _executor(view: View, call: cst.Call) -> list[Change] | None:
+    """The call that makes the pool, as one that makes an executor."""
+    if view.keyword(call, "maxtasksperchild") is not None or len(call.args) > 3 or any(a.star for a in call.args):
+        return None
+    changes: list[Change] = []
+    processes = view.keyword(call, "processes")
+    if processes is not None and processes.keyword is not None:
+        changes.append(view.replace(processes.keyword, "max_workers"))
+    if [a for a in call.args if a.keyword is None][1:]:
+        return None  # The second of a pool is its initializer, that of an executor a context.
+    context = _context(view, call)
+    if context is not None:
+        changes += view.with_keyword(call, "mp_context", context)
+    name = imports.member(view, "concurrent.futures", "ProcessPoolExecutor")
+    return [view.replace(call.func, name.text), *changes, *name.changes]
+
+
+def _context(view: View, call: cst.Call) -> str | None:
+    """The context that a pool is made from; None where that is the library itself."""
+    if not isinstance(call.func, cst.Attribute):
+        return None
+    binding = view.bindings().get(dotted(call.func).partition(".")[0]) if dotted(call.func) else None
+    return None if binding is not None else view.source(call.func.value)
+
+
+def _bound_to(view: View, call: cst.Call) -> str | None:
+    """The name that a pool is given: by ``with ... as``, or by an assignment."""
+    holder = view.parent(call)
+    match holder:
+        case cst.WithItem(asname=cst.AsName(name=cst.Name(value=name))):
+            return name
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
+            return name
+    return None
+
+
+def _uses(view: View, name: str) -> Iterator[cst.Name]:
+    """Where a name is read: all of it that the file has, for the repair must not miss one."""
+    for node in view.inside(view.tree):
+        if not isinstance(node, cst.Name) or node.value != name:
+            continue
+        around = view.parent(node)
+        bound = isinstance(around, cst.AsName | cst.AssignTarget | cst.Param)
+        if not bound and not (isinstance(around, cst.Arg) and around.keyword is node):
+            yield node
+
+
+def _use(view: View, use: cst.Name) -> list[Change] | None:
+    """One use of the pool as one of an executor; None where there is no equivalent."""
+    attribute = view.parent(use)
+    if not isinstance(attribute, cst.Attribute) or attribute.value is not use:
+        return [] if isinstance(attribute, cst.WithItem) else None
+    call = view.parent(attribute)
+    if not isinstance(call, cst.Call) or call.func is not attribute:
+        return None
+    method = attribute.attr.value
+    if method in _ENDS and not call.args:
+        return [view.replace(attribute.attr, "shutdown")]
+    if method == "apply":
+        return _submitted(view, attribute, call)
+    if method != "map" and method not in _LAZY:
+        return None
+    changes = [] if method == "map" else [view.replace(attribute.attr, "map")]
+    if len(call.args) > 2 and call.args[2].keyword is None:
+        changes.append(view.before(call.args[2].value, "chunksize="))
+    return changes + (view.around_text(call, "list(", ")") if method == "map" and _is_list(view, call) else [])
+
+
+def _is_list(view: View, call: cst.Call) -> bool:
+    """Whether what ``map`` gives is used in a way that an iterator would not serve; a bare statement has to run too."""
+    around = view.parent(call)
+    return not isinstance(around, cst.For | cst.CompFor)
+
+
+def _submitted(view: View, attribute: cst.Attribute, call: cst.Call) -> list[Change] | None:
+    """``pool.apply(f, (a, b))`` as ``pool.submit(f, a, b).result()``."""
+    given = [a for a in call.args if a.keyword is None]
+    if len(given) != len(call.args) or not 1 <= len(given) <= 2:
+        return None
+    changes = [view.replace(attribute.attr, "submit"), view.after(call, ".result()")]
+    if len(given) == 2:
+        row = given[1].value
+        if isinstance(row, cst.Tuple | cst.List):
+            changes.append(view.replace(row, ", ".join(view.source(e.value) for e in row.elements)))
+        else:
+            changes.append(view.before(row, "*"))
+    return changes
+
+
+# -- processes ---------------------------------------------------------------------------------------------
+
+
+def _is_daemon(argument: cst.Arg) -> bool:
+    if argument.keyword is None or argument.keyword.value != "daemon":
+        return False
+    return isinstance(argument.value, cst.Name) and argument.value.value == "True"
+
+
+def _class_of(view: View, call: cst.Call) -> cst.ClassDef | None:
+    name = dotted(call.func).rpartition(".")[2]
+    return next((n for n in view.inside(view.tree) if isinstance(n, cst.ClassDef) and n.name.value == name), None)
+
+
+def _daemon_statements(view: View, call: cst.Call) -> Iterator[cst.BaseStatement]:
+    """``p.daemon = True``, of the process or in its class."""
+    holder = _class_of(view, call)
+    name = _bound_to(view, call)
+    for node in view.inside(view.tree):
+        match node:
+            case cst.Assign(
+                targets=[
+                    cst.AssignTarget(target=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value="daemon")))
+                ],
+                value=cst.Name(value="True"),
+            ):
+                own = holder is not None and owner == "self" and holder in view.around(node)
+                statement = view.statement(node)
+                if (own or owner == name) and statement is not None and layout.has_own_rows(view, statement):
+                    yield statement
+
+
+def _base_calls(view: View, call: cst.Call) -> Iterator[cst.Call]:
+    """``super().__init__(daemon=True)`` in the class of the process."""
+    holder = _class_of(view, call)
+    for node in view.inside(holder) if holder is not None else ():
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "__init__":
+            yield node
