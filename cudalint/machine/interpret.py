@@ -36,6 +36,7 @@ from cudalint.machine.values import (
     Partial,
     Rank,
     Ref,
+    Snapshot,
     Super,
     Task,
     Tensor,
@@ -56,6 +57,8 @@ ROUNDS = 2
 RECURSION = 3
 SMALL = 40
 REEXPORTS = 10
+# The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
+BEGAN = "<snapshot>"
 
 
 class Program(Protocol):
@@ -1099,10 +1102,23 @@ class Machine:
         is_super = isinstance(atom, Lib) and atom.path == "builtins.super" and not node.args
         if is_super and frame.owner is not None and frame.receiver is not None:
             return [(state, (Super(frame.owner, frame.receiver),))]
+        if any(isinstance(a.value, ir.Comprehension) and a.value.kind == "generator" for a in node.args):
+            self._begin_lazy(function, state)
         for current, values in self.eval_all([a.value for a in node.args], state, frame):
             args, kwargs, is_open = self._arguments(node, values, current)
             result.extend(self.call_value(function, args, kwargs, current, frame, site, is_open, statement))
         return result
+
+    def _begin_lazy(self, function: Value, state: State) -> None:
+        """A call that consumes a generator expression itself began before the elements are made: keep how it was."""
+        for atom in function:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if not isinstance(atom, Ref) or not isinstance(found, Thing) or BEGAN in found.fields:
+                continue
+            spec = self.library.function(f"{found.type}.__call__")
+            if spec is not None and spec.get("lazy") is True:
+                began: Value = (Snapshot(state.clone()),)
+                state.put(atom, replace(found, fields={**found.fields, BEGAN: began}))
 
     def _arguments(
         self, node: ir.Call, values: list[Value], state: State

@@ -37,6 +37,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "reused": bool,
     "unless-env": str,
     "decorator": bool,
+    "lazy": bool,
     "marks": bool,
     "evidence": str,
     "versions": str,

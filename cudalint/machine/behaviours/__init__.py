@@ -131,6 +131,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "fork-launcher": fork_launchers.fork_launcher,
     "parallel": parallel.parallel,
     "parallel.call": parallel.parallel_call,
+    "parallel.enter": parallel.parallel_enter,
+    "parallel.exit": parallel.parallel_exit,
     "parallel.backend": parallel.parallel_backend,
     "parallel.backend.exit": parallel.parallel_backend_exit,
     "delayed": parallel.delayed,

@@ -13,10 +13,10 @@ from cudalint.machine.behaviours.tasks import one_task
 from cudalint.machine.behaviours.threads import pool_in_thread
 from cudalint.machine.behaviours.workers import Start, Way, count_of, task
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.heap import Generator, Sequence, Thing
+from cudalint.machine.interpret import BEGAN, Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Lib, Partial, Task, Value, const, strings, unknown
+from cudalint.machine.values import NONE, TRUE, Lib, Partial, Ref, Snapshot, Task, Value, const, only, strings, unknown
 
 
 def parallel(machine: Machine, call: Call) -> Results:
@@ -71,8 +71,55 @@ def joblib_task(machine: Machine, call: Call) -> Results:
     return [(call.state, (task(call.args[0], call.args[1:], call.kwargs),))]
 
 
+def parallel_enter(machine: Machine, call: Call) -> Results:
+    """``with Parallel(...) as parallel``: the workers start here and serve all calls inside."""
+    thing = thing_of(call)
+    if thing is None or not isinstance(call.receiver, Ref):
+        return [(call.state, unknown("parallel", call.site))]
+    began: Value = (Snapshot(call.state.clone()),)
+    call.state.put(call.receiver, replace(thing, fields={**thing.fields, BEGAN: began, "<entered>": TRUE}))
+    return [(call.state, (call.receiver,))]
+
+
+def parallel_exit(machine: Machine, call: Call) -> Results:
+    """The workers end; another call would start new ones."""
+    thing = thing_of(call)
+    if thing is not None and isinstance(call.receiver, Ref):
+        kept = {k: v for k, v in thing.fields.items() if k not in (BEGAN, "<entered>")}
+        call.state.put(call.receiver, replace(thing, fields=kept))
+    return [(call.state, NONE)]
+
+
+def _forked_from(call: Call, thing: Thing) -> State | None:
+    """The state in which the workers were forked: when the call began, or the ``with`` statement around it."""
+    held = only(thing.fields.get(BEGAN, NONE))
+    if not isinstance(held, Snapshot) or not isinstance(held.state, State):
+        return None
+    if "<entered>" not in thing.fields and isinstance(call.receiver, Ref):
+        kept = {k: v for k, v in thing.fields.items() if k != BEGAN}
+        call.state.put(call.receiver, replace(thing, fields=kept))
+    return held.state.clone()
+
+
+def _consumed(machine: Machine, call: Call) -> list[tuple[State, State | None]]:
+    """The states after a generator of tasks ran, each with the one before: the workers were forked by then."""
+    atom = only(call.args[0]) if call.args else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(atom, Ref) or not isinstance(found, Generator):
+        return [(call.state, None)]
+    before = call.state.clone()
+    return [(after, before) for after, _ in machine.consume(atom, found, call.state, call.frame)]
+
+
 def parallel_call(machine: Machine, call: Call) -> Results:
     """``Parallel(...)(tasks)``: by fresh workers, forks or threads, as the backend says."""
+    results: Results = []
+    for state, before in _consumed(machine, call):
+        results.extend(_run(machine, replace(call, state=state), before))
+    return results
+
+
+def _run(machine: Machine, call: Call, before: State | None) -> Results:
     state = call.state
     thing = thing_of(call)
     values = machine.elements(call.args[0], state) if call.args else []
@@ -107,7 +154,9 @@ def parallel_call(machine: Machine, call: Call) -> Results:
         made=thing.site,
     )
     ways = [Way("loky", True)] if backend == "loky" else workers.ways(machine, state, "multiprocessing", None)
-    ended = [workers.start(machine, state, call.frame, start, way) for way in ways]
+    forked_from = _forked_from(call, thing) or before
+    parents = [forked_from if way.method == "fork" else None for way in ways]
+    ended = [workers.start(machine, state, call.frame, start, way, p) for way, p in zip(ways, parents, strict=True)]
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     returned = [v for e in ended for _, v in e.children]

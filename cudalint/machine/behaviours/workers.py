@@ -508,7 +508,8 @@ def _crossing_outcome(
         return base
     parent = forked_from.process
     if parent.driver is None and parent.poison is None:
-        return base
+        # joblib's own pickler copies through the host: it knows nothing of torch's CUDA IPC.
+        return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB) if start.family == "joblib" else base
     return replace(base, kind=Kind.CUDA_TO_FORK, how=launch.failure)
 
 
