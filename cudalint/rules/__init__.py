@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType, ModuleType
 
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
+
+__all__ = ["RepairLevel", "Rule", "codes", "page", "registry", "rule"]
 
 _PREFIX = "cud"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind, Outcome
@@ -24,9 +25,19 @@ def warned(outcome: Outcome) -> Severity | None:
     return Severity.WARNING
 
 
+class RepairLevel(Enum):
+    """Whether findings of a rule come with a repair that can be made; advice alone is none."""
+
+    ALWAYS = "always"
+    SOMETIMES = "sometimes"
+    NEVER = "never"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """The record of one rule; the docstring of its module is its page.
+
+    ``repair`` declares whether its findings can be repaired.
 
     ``severity`` is the worst one; a single finding can be softer, as ``grade`` says (None: no finding).
     ``summary`` is one sentence in lower case without a full stop, as in a table. ``outcomes`` are what
@@ -40,6 +51,7 @@ class Rule:
     summary: str
     outcomes: dict[Kind, str] = field(default_factory=dict)
     grade: Callable[[Outcome], Severity | None] = measured
+    repair: RepairLevel = RepairLevel.NEVER
 
     def message(self, outcome: Outcome) -> str:
         """What a finding of this rule says."""
