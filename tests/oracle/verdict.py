@@ -26,7 +26,7 @@ FITTING: tuple[tuple[str, frozenset[str]], ...] = (
     (r"[Cc]annot pickle|no default __reduce__|PicklingError", frozenset({"CUD305", "CUD108"})),
     (r"NameError: name '\w+' is not defined|Can't get attribute", frozenset({"CUD108"})),
     (r"daemonic processes are not allowed", frozenset({"CUD107"})),
-    (r"invalid resource handle", frozenset({"CUD304", "CUD302"})),
+    (r"invalid resource handle", frozenset({"CUD304", "CUD302", "CUD305"})),
     (r"cannot pin 'torch\.cuda", frozenset({"CUD403"})),
     (r"Expected a 'cuda' device type for generator", frozenset({"CUD404"})),
     (r"Cannot re-initialize CUDA in forked subprocess", _FORK),

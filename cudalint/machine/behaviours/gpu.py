@@ -322,6 +322,11 @@ def effect(machine: Machine, call: Call) -> Results:
     return [(state, returned(machine, call, state, device))]
 
 
+def asks_nvml(process: Process) -> bool:
+    """Whether torch's question for a GPU goes past the driver, as PYTORCH_NVML_BASED_CUDA_CHECK wants it."""
+    return _is_set(process, "PYTORCH_NVML_BASED_CUDA_CHECK")
+
+
 def _hides_all(process: Process) -> bool:
     """Whether the program hid all GPUs before the driver looked."""
     value = process.environ(VISIBLE)

@@ -25,6 +25,7 @@ from cudalint.machine.values import (
     Lib,
     Ref,
     Task,
+    Unknown,
     Tensor,
     Value,
     const,
@@ -90,7 +91,7 @@ def loader_iter(machine: Machine, call: Call) -> Results:
             return []
         state = after
     pin = constant_bool(fields.get("<pin_memory>"), False)
-    if pin is True:
+    if pin is True and not gpu.asks_nvml(state.process):
         after = gpu.touch(
             machine, state, call.frame, call.site, "torch", "query", "iterating a DataLoader with pin_memory=True"
         )
@@ -291,7 +292,16 @@ def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, s
 
 def _has_number(machine: Machine, sample: Value, state: State) -> bool:
     values = [sample, *machine.elements(sample, state)]
-    return any(isinstance(a, Const) and isinstance(a.value, int | float) for v in values for a in v)
+    return any(_is_number(atom) for v in values for atom in v)
+
+
+def _is_number(atom: Atom) -> bool:
+    match atom:
+        case Const(value=value):
+            return isinstance(value, int | float)
+        case Unknown(sym=("int" | "float" | "len", *_)):
+            return True
+    return False
 
 
 def fetch(machine: Machine, dataset: Value, state: State, frame: Frame, site: Site, depth: int = 0) -> Results:
