@@ -280,7 +280,7 @@ def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, s
     default = after.process.default_device
     if default is not None and default.is_gpu and _has_number(machine, sample, after):
         after = gpu.touch(
-            machine, after, frame, site, "torch", "init", "default_collate on the default device", default, True
+            machine, after, frame, site, "torch", "init", "default_collate on the default device", default, True, True
         )
         if after is None:
             return []
