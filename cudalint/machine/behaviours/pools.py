@@ -29,6 +29,8 @@ def pool(machine: Machine, call: Call) -> Results:
     context = context_of(call)
     if context is None:
         workers.fix_default(machine, state, library, call.site, "Pool()")
+    else:
+        workers.fix_by_fresh(machine, state, library, context, call.site)
     workers_ = call.get("processes")
     fields: dict[str, Value] = {
         "<library>": const(library),

@@ -86,6 +86,13 @@ def fix_default(machine: Machine, state: State, library: str, site: Site, what: 
         state.process = state.process.with_method(library, replace(method, fixed=where))
 
 
+def fix_by_fresh(machine: Machine, state: State, library: str, context: Value, site: Site) -> None:
+    """Telling a fresh process how its parent starts others settles the default, whoever's context starts it."""
+    names = _context_methods(context, state) if context != NONE else None
+    if names and set(names) <= {"spawn", "forkserver"}:
+        fix_default(machine, state, library, site, "starting a fresh process")
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """One launch: who starts what, how, and what its failures look like.
@@ -137,6 +144,8 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     launch = launch_of(start, way, "unpickle", start.anchor)
     fresh = way.method in FRESH
     if fresh:
+        if way.certain and way.method != "loky":
+            fix_default(machine, state, start.library, start.anchor, "starting a fresh process")
         for anchor in _anchors(start):
             machine.protect(anchor, state)
         visible_for_children(machine, state)
