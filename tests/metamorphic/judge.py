@@ -25,7 +25,7 @@ FOLDER = "/metamorphic"
 # How a change spoils a program for reasons of its own, with any number of processes: nothing for cudalint to foretell.
 _SPOILT = re.compile(
     r"Expected all tensors to be on the same device|^AssertionError|No backend type associated with device type cpu|"
-    r"Expected a cuda device, but got: cpu|invalid device ordinal",
+    r"Expected a cuda device, but got: cpu|invalid device ordinal|No CUDA GPUs are available",
     re.MULTILINE,
 )
 PATIENCE = 3.5  # a fixture may sleep or wait for seconds; generated programs never do

@@ -289,16 +289,21 @@ class Transfer:
             self._import(found.module)
             return ref
         made = Ref(("globals", ref.address, self.owner))
-        known = self.target.get(made)
-        variables = dict(known.variables) if isinstance(known, Scope) else {}
         parent = None if found.parent is None else self._scope(found.parent, closure)
-        self.target.put(made, Scope(variables, parent, found.module, found.kind, found.outside))
-        wanted = closure.function.words & found.variables.keys()
-        for name in sorted(wanted - variables.keys()):
-            variables[name] = unknown("recursive", name)
-            self.target.put(made, Scope(variables, parent, found.module, found.kind, found.outside))
-            variables[name] = self.value(found.variables[name])
-        self.target.put(made, Scope(variables, parent, found.module, found.kind, found.outside))
+
+        def known() -> dict[str, Value]:
+            """What is there by now: functions that a variable leads to add theirs to the same scope."""
+            there = self.target.get(made)
+            return there.variables if isinstance(there, Scope) else {}
+
+        def put(variables: dict[str, Value]) -> None:
+            self.target.put(made, Scope({**known(), **variables}, parent, found.module, found.kind, found.outside))
+
+        put({})
+        for name in sorted((closure.function.words & found.variables.keys()) - known().keys()):
+            if name not in known():
+                put({name: unknown("recursive", name)})
+                put({name: self.value(found.variables[name])})
         return made
 
     def _class(self, ref: Ref, found: object) -> Atom:

@@ -11,7 +11,7 @@ from cudalint.machine.behaviours.refused import daemon_child
 from cudalint.machine.behaviours.results import returned_values
 from cudalint.machine.behaviours.tasks import one_task
 from cudalint.machine.behaviours.threads import pool_in_thread
-from cudalint.machine.behaviours.workers import Start, Way, count_of, task
+from cudalint.machine.behaviours.workers import Ended, Start, Way, count_of, task
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Generator, Sequence, Thing
 from cudalint.machine.interpret import BEGAN, Machine
@@ -154,9 +154,14 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         made=thing.site,
     )
     ways = [Way("loky", True)] if backend == "loky" else workers.ways(machine, state, "multiprocessing", None)
-    forked_from = _forked_from(call, thing) or before
-    parents = [forked_from if way.method == "fork" else None for way in ways]
-    ended = [workers.start(machine, state, call.frame, start, way, p) for way, p in zip(ways, parents, strict=True)]
+    lost = workers.unpicklable_task(state, joined.function) if backend == "multiprocessing" else None
+    if lost is not None:
+        ended = [Ended(workers.lambda_task(machine, state, start, way, lost), []) for way in ways]
+    else:
+        forked_from = _forked_from(call, thing) or before
+        parents = [forked_from if way.method == "fork" else None for way in ways]
+        pairs = zip(ways, parents, strict=True)
+        ended = [workers.start(machine, state, call.frame, start, way, parent) for way, parent in pairs]
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     returned = [v for e in ended for _, v in e.children]

@@ -150,7 +150,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
             machine.protect(anchor, state)
         visible_for_children(machine, state)
     before = len(machine.outcomes)
-    blocked = _crossing(machine, state, start, way, launch, parent or state)
+    blocked = _crossing(machine, state, start, way, launch, parent or state) or _nameless(machine, state, start, way)
     if blocked is not None and not machine.lenient:
         return Ended(blocked, [])
     children = (
@@ -555,6 +555,15 @@ def _lost(machine: Machine, state: State, start: Start, launch: Launch, name: st
     )
     machine.emit(outcome)
     return outcome
+
+
+def _nameless(machine: Machine, state: State, start: Start, way: Way) -> Outcome | None:
+    """A lambda or local function is refused when it is pickled, before the child is anything."""
+    if way.method not in FRESH or start.pickler is not Pickler.NAMES:
+        return None
+    names = [unpicklable_task(state, t.function) for t in (start.initializer, *start.tasks) if t is not None]
+    name = next((n for n in names if n is not None), None)
+    return None if name is None else lambda_task(machine, state, start, way, name)
 
 
 def unpicklable_task(state: State, function: Value) -> str | None:
