@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from cudalint.fixes import crossing, devices, fresh, late, launchers, loaders, nesting, queries, ranks, start_method
+from cudalint.fixes import (
+    crossing,
+    devices,
+    fresh,
+    late,
+    launchers,
+    loaders,
+    memory,
+    nesting,
+    queries,
+    ranks,
+    start_method,
+)
 from cudalint.fixes.proposal import Repair
 
 _REPAIRS: dict[str, tuple[Repair, ...]] = {
@@ -26,19 +38,26 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         fresh.function_at_top,
         fresh.sent_along,
     ),
+    "CUD202": (devices.visible_first, devices.visible_by_index, devices.set_in_the_environment),
+    "CUD203": (devices.by_index, devices.process_per_gpu),
     "CUD204": (devices.select_instead,),
+    "CUD205": (devices.select_in_threads,),
+    "CUD206": (memory.growth_first, memory.share_memory, memory.growth_in_each_process),
     "CUD301": (crossing.on_the_cpu, start_method.spawn, crossing.copy_before_fork),
     "CUD302": (crossing.through_the_cpu, crossing.keep_shared),
     "CUD303": (crossing.through_the_cpu, crossing.threads_instead),
     "CUD304": (crossing.as_array, crossing.wait_for_receiver),
     "CUD305": (crossing.on_the_host, crossing.made_in_worker),
-    "CUD401": (queries.count_instead, start_method.spawn),
-    "CUD402": (start_method.spawn,),
+    "CUD401": (loaders.move_in_loop, queries.count_instead, start_method.spawn),
+    "CUD402": (loaders.no_workers, start_method.spawn),
     "CUD403": (loaders.no_pinning,),
-    "CUD501": (ranks.select_first,),
-    "CUD502": (ranks.select_first,),
-    "CUD504": (ranks.select_first,),
+    "CUD404": (loaders.generator_on_device, loaders.no_workers, loaders.without_default),
+    "CUD501": (ranks.select_first, ranks.select_early, ranks.local_rank_advice),
+    "CUD502": (ranks.select_first, ranks.select_early, ranks.local_rank_advice),
+    "CUD503": (ranks.select_own, ranks.local_rank_advice),
+    "CUD504": (ranks.select_first, ranks.select_early, ranks.local_rank_advice),
     "CUD505": (ranks.rendezvous,),
+    "CUD506": (ranks.local_instead,),
 }
 
 

@@ -1,4 +1,4 @@
-"""Choosing a device where a program only seems to."""
+"""Choosing a device where a program only seems to: by its index, or by the variable before CUDA reads it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,293 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from cudalint.fixes import imports
+from cudalint.fixes import imports, moves, names
+from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proposal, in_file
+from cudalint.fixes.queries import count_instead
+from cudalint.fixes.view import View, dotted
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_NUMBERS = "GPUs keep the numbers of the machine: what names GPU 0 means the first one, and other GPUs stay visible"
+_OTHER_GPU = "what follows then runs on that GPU, where it ran on another"
 
 
 def select_instead(case: Case) -> Iterator[Proposal]:
-    """``torch.cuda.set_device(i)`` for the statement ``torch.cuda.device(i)``."""
+    """``torch.cuda.set_device(i)`` for the statement ``torch.cuda.device(i)``, ``Device(i).use()`` for CuPy's."""
     found = case.call_at(case.outcome.anchor)
     if found is None:
         return
     view, call = found
+    if dotted(call.func).rpartition(".")[2] == "Device":
+        change = view.after(call, ".use()")
+        yield Proposal("select the device with `.use()`", in_file(view, [change]), doubt=_OTHER_GPU)
+        return
     if isinstance(call.func, cst.Attribute):
         changes = [view.replace(call.func.attr, "set_device")]
     else:
-        name = imports.member(view, "torch.cuda", "set_device")
+        name = imports.torch_cuda(view, "set_device")
         changes = [view.replace(call.func, name.text), *name.changes]
+    yield Proposal("select the device with `set_device`", in_file(view, changes), doubt=_OTHER_GPU)
+
+
+# -- CUDA_VISIBLE_DEVICES ------------------------------------------------------------------------------------
+
+
+def visible_first(case: Case) -> Iterator[Proposal]:
+    """Choose the visible devices above what touches CUDA first."""
+    yield from earlier(case, "choose the visible devices before anything touches CUDA", _OTHER_GPU)
+
+
+def earlier(case: Case, message: str, doubt: str) -> Iterator[Proposal]:
+    """Move what comes too late, the last step of the effect, above the first step of the cause that it can reach."""
+    pairs = [(effect, cause) for effect in reversed(case.outcome.effect) for cause in case.outcome.cause]
+    for move in (moves.above_here, moves.above_there):
+        for effect, cause in pairs:
+            late, early = case.at(effect.site), case.at(cause.site)
+            if late is None or early is None or late[0] is not early[0]:
+                continue
+            if move is moves.above_there and effect is not case.outcome.effect[-1]:
+                continue
+            for changes in move(late[0], early[1], late[1]):
+                yield Proposal(message, in_file(late[0], changes), doubt=doubt)
+
+
+def visible_by_index(case: Case) -> Iterator[Proposal]:
+    """A way that does not need the variable: the GPU's index, or no question before the variable is set."""
+    found = case.at(case.outcome.anchor)
+    if found is not None and _names_first_gpu(found[0]):
+        yield from count_instead(case)
+        yield from by_index(case)
+        return
+    yield from by_index(case)
+    yield from count_instead(case)
+
+
+def by_index(case: Case) -> Iterator[Proposal]:
+    """Select the GPU by its index where the program sets ``CUDA_VISIBLE_DEVICES`` to one GPU."""
+    found = case.at(case.outcome.anchor)
+    if found is None:
+        return
+    view, node = found
+    index = _wanted_index(view, node)
+    if index is None:
+        return
+    selection = _selection(case, view, index)
+    if selection is None:
+        return
+    text, needed = selection
+    for changes in _in_place(view, node, text):
+        yield Proposal("select the GPU by its index", in_file(view, [*changes, *needed]), doubt=_NUMBERS)
+
+
+def _wanted_index(view: View, node: cst.CSTNode) -> str | None:
+    """The index of the GPU that is made visible, as an expression; None where it is not one GPU."""
+    value = _visible_value(node)
+    match value:
+        case None:
+            return None
+        case cst.Call(func=cst.Name(value="str"), args=[cst.Arg(keyword=None, star="", value=number)]):
+            return view.source(number)
+        case cst.FormattedString(parts=[cst.FormattedStringExpression(format_spec=None, conversion=None) as part]):
+            return view.source(part.expression)
+        case cst.SimpleString(evaluated_value=str() as digits):
+            return digits if digits.isdecimal() else None
+        case cst.FormattedString() | cst.ConcatenatedString():
+            return None
+    return f"int({view.source(value)})"
+
+
+def _visible_value(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """What the variable is set to by an assignment, or by a call that sets nothing else."""
+    match node:
+        case cst.Assign(targets=[_], value=value):
+            return value
+        case cst.Call(args=[cst.Arg(value=cst.Dict(elements=elements))]):
+            return next((e.value for e in elements if isinstance(e, cst.DictElement) and _is_visible(e.key)), None)
+        case cst.Call(args=[cst.Arg(keyword=cst.Name(value=name), value=value)]) if name == _VISIBLE:
+            return value
+        case cst.Call(args=[cst.Arg(value=key), cst.Arg(value=value)]) if _is_visible(key):
+            return value if dotted(node.func).endswith("putenv") else None
+    return None
+
+
+def _is_visible(key: cst.BaseExpression) -> bool:
+    return isinstance(key, cst.SimpleString) and key.evaluated_value == _VISIBLE
+
+
+def _in_place(view: View, node: cst.CSTNode, text: str) -> Iterator[list[Change]]:
+    """Put a call in the place of what sets the variable; what sets others as well keeps them."""
+    if isinstance(node, cst.Call) and isinstance(node.args[0].value, cst.Dict):
+        elements = node.args[0].value.elements
+        entry = next(i for i, e in enumerate(elements) if isinstance(e, cst.DictElement) and _is_visible(e.key))
+        if len(elements) > 1:
+            yield [*moves.inserted_before(view, node, [text]), without_element(view, elements, entry)]
+            return
+    if isinstance(node, cst.Assign) or isinstance(view.parent(node), cst.Expr):
+        yield [view.replace(node, text)]
+
+
+def without_element(view: View, elements: object, position: int) -> Change:
+    """Take an entry out of a dictionary display, with the comma that separates it."""
+    assert isinstance(elements, list | tuple)
+    entry = elements[position]
+    if position + 1 < len(elements):
+        return Change(view.start(entry), view.start(elements[position + 1]), "")
+    start = view.start(entry) if position == 0 else view.end(elements[position - 1].value)
+    return Change(start, view.end(entry.value), "")
+
+
+def _selection(case: Case, view: View, index: str) -> tuple[str, tuple[Change, ...]] | None:
+    """The call that selects a GPU for the framework that used CUDA, and the imports it needs."""
+    message = case.outcome.cause[-1].message if case.outcome.cause else ""
+    match message.partition(".")[0]:
+        case "cupy":
+            module = imports.module(view, "cupy")
+            return f"{module.text}.cuda.Device({index}).use()", module.changes
+        case "numba":
+            name = imports.member(view, "numba.cuda", "select_device")
+            return f"{name.text}({index})", name.changes
+        case "jax" | "tensorflow":
+            return None
+    name = imports.torch_cuda(view, "set_device")
+    return f"{name.text}({index})", name.changes
+
+
+def _names_first_gpu(view: View) -> bool:
+    """Whether the file counts on the chosen GPU being number 0."""
+    for node in view.inside(view.tree):
+        match node:
+            case cst.SimpleString(evaluated_value="cuda:0"):
+                return True
+            case cst.Call(func=func, args=[cst.Arg(value=cst.Integer(evaluated_value=0)), *_]):
+                if ".cuda." in dotted(func):
+                    return True
+    return False
+
+
+def process_per_gpu(case: Case) -> Iterator[Proposal]:
+    """Advice for a worker that cannot change its GPU."""
+    del case
     yield Proposal(
-        "select the device with `set_device`",
-        in_file(view, changes),
-        doubt="what follows then runs on that GPU, where it ran on another",
+        "start one worker process per GPU, each with CUDA_VISIBLE_DEVICES set before it uses CUDA",
+        {},
+        doubt="a worker keeps the first GPU it used, and the work has to be divided differently",
+        shown=True,
     )
+
+
+def set_in_the_environment(case: Case) -> Iterator[Proposal]:
+    """Advice where the variable cannot be set in time."""
+    first = case.outcome.cause[-1].message if case.outcome.cause else "something"
+    yield Proposal(
+        f"set the visible devices before this: {first}; on the command line, for example",
+        {},
+        doubt="the code does not show a place that is early enough and knows the value",
+        shown=True,
+    )
+
+
+# -- threads -------------------------------------------------------------------------------------------------
+
+
+def select_in_threads(case: Case) -> Iterator[Proposal]:
+    """Select the device in the pool's threads as well, or at the beginning of what the thread runs."""
+    chosen = case.call_at(case.outcome.cause[-1].site) if case.outcome.cause else None
+    if chosen is None or not chosen[1].args:
+        return
+    home, selection = chosen
+    yield from _by_initializer(case, home, selection)
+    yield from _in_target(case, home, selection)
+    yield Proposal(
+        "hand the device to the thread and select it there, or name it in full (`cuda:1`)",
+        {},
+        doubt="the thread's function does not know the device",
+        shown=True,
+    )
+
+
+def _by_initializer(case: Case, home: View, selection: cst.Call) -> Iterator[Proposal]:
+    found = case.call_at(case.outcome.anchor)
+    if found is None or not isinstance(found[1].func, cst.Attribute) or found[0] is not home:
+        return
+    view, call = found
+    assert isinstance(call.func, cst.Attribute)
+    for pool in _made(view, view.source(call.func.value)):
+        if view.keyword(pool, "initializer") is not None:
+            continue
+        value = selection.args[0].value
+        if not names.known_at(view, names.read(view, value), pool) or not _same_reach(view, selection, pool):
+            continue
+        given = [f"initializer={view.source(selection.func)}", f"initargs=({view.source(value)},)"]
+        yield Proposal(
+            "select the device in each of the pool's threads",
+            in_file(view, _with_keywords(view, pool, given)),
+            doubt="the work then runs on that GPU, where it ran on GPU 0",
+        )
+
+
+def _same_reach(view: View, selection: cst.Call, place: cst.Call) -> bool:
+    """Whether the argument means the same at both calls: one scope, or names of the module only."""
+    used = names.read(view, selection.args[0].value)
+    scope = names.scope_of(view, selection)
+    return names.scope_of(view, place) is scope or names.global_names(view, used, scope)
+
+
+def _with_keywords(view: View, call: cst.Call, given: list[str]) -> list[Change]:
+    name, _, value = given[0].partition("=")
+    return view.with_keyword(call, name, ", ".join([value, *given[1:]]))
+
+
+def _made(view: View, name: str) -> Iterator[cst.Call]:
+    """Calls that make what a name stands for: in an assignment, or in a ``with``."""
+    for node in view.inside(view.tree):
+        match node:
+            case cst.WithItem(item=cst.Call() as made, asname=cst.AsName(name=target)) if view.source(target) == name:
+                yield made
+            case cst.Assign(targets=[cst.AssignTarget(target=target)], value=cst.Call() as made):
+                if view.source(target) == name:
+                    yield made
+
+
+def _in_target(case: Case, home: View, selection: cst.Call) -> Iterator[Proposal]:
+    """At the beginning of the function that the thread runs."""
+    function = _thread_function(case)
+    if function is None:
+        return
+    view, target = function
+    for text, needed in _selection_there(case, home, selection, view):
+        yield Proposal(
+            "select the device at the beginning of what the thread runs",
+            in_file(view, [*moves.at_top(view, target, [text]), *needed]),
+            doubt="the thread then works on that GPU, where it worked on GPU 0; so does any other that runs this",
+        )
+
+
+def _selection_there(
+    case: Case, home: View, selection: cst.Call, view: View
+) -> Iterator[tuple[str, tuple[Change, ...]]]:
+    scope = names.scope_of(home, selection)
+    if view is home and names.global_names(home, names.read(home, selection), scope):
+        yield home.source(selection), ()
+        return
+    index = case.outcome.detail
+    if not index:
+        return
+    if view is home and names.global_names(home, names.read(home, selection.func), scope):
+        yield f"{home.source(selection.func)}({index})", ()
+        return
+    name = imports.torch_cuda(view, "set_device")
+    yield f"{name.text}({index})", name.changes
+
+
+def _thread_function(case: Case) -> tuple[View, cst.FunctionDef] | None:
+    """The function that the thread runs: where the step after its start stands."""
+    effect, launch = case.outcome.effect, case.outcome.launch
+    if not launch:
+        return None
+    started = [i for i, hop in enumerate(effect) if hop.site == launch[-1].site]
+    if not started or started[-1] + 1 >= len(effect):
+        return None
+    found = case.at(effect[started[-1] + 1].site)
+    function = None if found is None else found[0].function(found[1])
+    return None if found is None or function is None else (found[0], function)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cudalint.finding import Applicability, Edit, Finding, Fix, Severity
+from cudalint.finding import Applicability, Edit, Finding, Fix, Severity, Span, StepKind
 from cudalint.fixes.catalogue import may_be_safe, repairs
 from cudalint.fixes.edits import apply, as_edits, between, images
 from cudalint.fixes.proposal import Case, Proof, Proposal
@@ -87,7 +87,11 @@ class _Search:
             problems = self._problems(following)
             if not problems:
                 yield following
-            elif not proposal.final and len(following.proposals) < MOST_STEPS:
+            elif (
+                not proposal.final
+                and len(following.proposals) < MOST_STEPS
+                and not self._unmoved(attempt, problem, following, problems[0])
+            ):
                 yield from self._carried_on(following, problems[0])
 
     def _proposals(self, case: Case) -> Iterator[Proposal]:
@@ -126,6 +130,23 @@ class _Search:
             elif found.severity is Severity.ERROR and place not in known:
                 new.append(found)
         return [*same, *new]
+
+    def _unmoved(self, before: _Attempt, problem: Finding, after: _Attempt, left: Finding) -> bool:
+        """Whether a proposal did nothing for its problem: it is left, and of the same cause."""
+        if left.code != problem.code:
+            return False
+        causes = [s.span for s in problem.trace if s.kind is StepKind.CAUSE]
+        left_causes = [s.span for s in left.trace if s.kind is StepKind.CAUSE]
+        places = [(problem.span, left.span), *zip(causes, left_causes, strict=False)]
+        return len(causes) == len(left_causes) and all(self._stays(a, before, b, after) for a, b in places)
+
+    def _stays(self, old: Span, before: _Attempt, new: Span, after: _Attempt) -> bool:
+        """Whether a place of one text is that of another, with the changes in between."""
+        if old.filename != new.filename:
+            return False
+        texts = [a.texts.get(old.filename, self._old[old.filename]) for a in (before, after)]
+        was, now = (Rows(t).offset(s.start.row, s.start.column) for t, s in zip(texts, (old, new), strict=True))
+        return now in images(was, between(texts[0], texts[1]))
 
     def _warnings(self, attempt: _Attempt) -> bool:
         """Whether the changed program has findings that were not there before."""

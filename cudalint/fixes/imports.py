@@ -55,6 +55,15 @@ def member(view: View, name: str, attribute: str) -> Spelling:
     return Spelling(f"{known.text}.{attribute}", known.changes)
 
 
+def torch_cuda(view: View, attribute: str) -> Spelling:
+    """A name of ``torch.cuda``, which ``import torch`` loads as well."""
+    known = member(view, "torch.cuda", attribute)
+    if not known.changes or known.text == attribute:
+        return known
+    torch = module(view, "torch")
+    return Spelling(f"{torch.text}.cuda.{attribute}", torch.changes)
+
+
 def _imports_from(view: View, name: str) -> Iterator[cst.ImportFrom]:
     for statement in view.tree.body:
         for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
+from cudalint.fixes import imports, names
+from cudalint.fixes.devices import without_element
+from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
+from cudalint.fixes.view import View, dotted
+from cudalint.machine.outcome import Kind
+
+# Arguments of a loader that mean something only with workers; torch refuses most of them without.
+_FOR_WORKERS = (
+    "num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout", "worker_init_fn",
+)  # fmt: skip
+_MOVES = ("cuda", "to")
+_QUESTIONS = frozenset({"is_available", "device_count", "is_initialized"})
 
 
 def no_pinning(case: Case) -> Iterator[Proposal]:
@@ -13,7 +27,262 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
     if found is None:
         return
     view, call = found
+    message = "drop `pin_memory`: the batches are on the GPU already"
     argument = view.keyword(call, "pin_memory")
     if argument is not None:
-        change = view.without_argument(call, argument)
-        yield Proposal("drop `pin_memory`: the batches are on the GPU already", in_file(view, [change]), Proof.NOTHING)
+        yield Proposal(message, in_file(view, [view.without_argument(call, argument)]), Proof.NOTHING)
+        return
+    doubt = "other loaders may take their arguments from the same place"
+    for change in _pins_elsewhere(view):
+        yield Proposal(message, in_file(view, [change]), doubt=doubt)
+
+
+def _pins_elsewhere(view: View) -> Iterator[Change]:
+    """``pin_memory`` among the keyword arguments that are kept in a dictionary."""
+    for node in view.inside(view.tree):
+        match node:
+            case cst.Dict(elements=elements):
+                for i, element in enumerate(elements):
+                    if isinstance(element, cst.DictElement) and _is_pin(element.key):
+                        yield without_element(view, elements, i)
+            case cst.Call(func=cst.Name(value="dict")) if (argument := view.keyword(node, "pin_memory")) is not None:
+                yield view.without_argument(node, argument)
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=[element]))], value=value):
+                if isinstance(element.slice, cst.Index) and _is_pin(element.slice.value):
+                    yield view.replace(value, "False")
+
+
+def _is_pin(key: cst.BaseExpression) -> bool:
+    return isinstance(key, cst.SimpleString) and key.evaluated_value == "pin_memory"
+
+
+def no_workers(case: Case) -> Iterator[Proposal]:
+    """No workers: the main process reads what is on the GPU itself."""
+    found = case.call_at(case.outcome.anchor)
+    if found is None:
+        return
+    view, call = found
+    given = [a for a in call.args if a.keyword is not None and a.keyword.value in _FOR_WORKERS]
+    if any(a.keyword is not None and a.keyword.value == "num_workers" for a in given):
+        changes = [view.without_argument(call, argument) for argument in given]
+        why = "what it loads" if case.outcome.kind is Kind.DEFAULT_DEVICE_LOADER else "the data"
+        yield Proposal(
+            f"load without workers: {why} is on the GPU",
+            in_file(view, changes),
+            doubt="what else the dataset does for a sample then runs in the main process, one sample after the other",
+        )
+
+
+def generator_on_device(case: Case) -> Iterator[Proposal]:
+    """A generator on the default device for the sampler that shuffles."""
+    found = case.call_at(case.outcome.anchor)
+    if found is None or case.outcome.detail != "shuffle":
+        return
+    view, call = found
+    device, doubt = _default_device(case, view, call)
+    generator = imports.member(view, "torch", "Generator")
+    changes = view.with_keyword(call, "generator", f"{generator.text}(device={device})")
+    yield Proposal(
+        "shuffle with a generator on the default device",
+        in_file(view, [*generator.changes, *changes]),
+        Proof.NOTHING if doubt is None else Proof.NEVER,
+        doubt or "",
+    )
+
+
+def _default_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, str | None]:
+    """The default device as the program writes it, where that means the same at the loader, and what is uncertain."""
+    module = case.basis.files.module(case.outcome.cause[-1].site.module) if case.outcome.cause else None
+    if module is None or module.words & _QUESTIONS:
+        return _written_device(case, view, place)[0], "the program may also run without a GPU"
+    return _written_device(case, view, place)
+
+
+def _written_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, str | None]:
+    unsure = "the default device may be another one on other paths"
+    chosen = case.call_at(case.outcome.cause[-1].site) if case.outcome.cause else None
+    if chosen is None or len(chosen[1].args) != 1:
+        return '"cuda"', unsure
+    value = chosen[1].args[0].value
+    if isinstance(value, cst.Call) and dotted(value.func).endswith("device") and len(value.args) == 1:
+        value = value.args[0].value
+    if isinstance(value, cst.SimpleString):
+        text = value.evaluated_value
+        return chosen[0].source(value) if isinstance(text, str) and text.startswith("cuda") else '"cuda"', None
+    if chosen[0] is not view or not isinstance(value, cst.Name):
+        return '"cuda"', unsure
+    used = names.read(view, value)
+    known = names.global_names(view, used, names.scope_of(view, value)) and names.known_at(view, used, place)
+    return view.source(value) if known else '"cuda"', unsure
+
+
+def without_default(case: Case) -> Iterator[Proposal]:
+    """Advice for workers that make tensors on a default device."""
+    del case
+    yield Proposal(
+        "name the GPU where it is wanted (`device=`, `.to(...)`) in place of a default device for all code",
+        {},
+        doubt="which tensors are wanted on the GPU the code does not say",
+        shown=True,
+    )
+
+
+# -- the batch stays on the CPU until the loop -----------------------------------------------------------------
+
+
+def move_in_loop(case: Case) -> Iterator[Proposal]:
+    """Let the workers make CPU batches, and move each batch in the loop, from pinned memory."""
+    last = case.call_at(case.outcome.effect[-1].site) if case.outcome.effect else None
+    loader = case.call_at(case.outcome.anchor)
+    if last is None or loader is None or last[0] is not loader[0]:
+        return
+    view, move = last
+    function = view.function(move)
+    if function is None or not _is_workers_own(view, function, loader[1]):
+        return
+    pinned = (
+        [] if view.keyword(loader[1], "pin_memory") is not None else view.with_keyword(loader[1], "pin_memory", "True")
+    )
+    if dotted_attribute(move) == "pin_memory":
+        changes = [_without_call(view, move), *pinned]
+        yield Proposal(
+            "pin the batches in the main process: `pin_memory=True` on the loader",
+            in_file(view, changes),
+            doubt="each batch is then pinned after it is collated, not each sample",
+        )
+        return
+    moves = _moves(view, function)
+    if not moves or move not in [m for m, _ in moves]:
+        return
+    for loop in _loops(case, view):
+        inside = _in_loop(view, loop, function, moves)
+        if inside is None:
+            continue
+        yield Proposal(
+            "let the workers stay on the CPU, and move each batch in the loop",
+            in_file(view, [*(c for _, c in moves), inside, *pinned]),
+            doubt="whatever else takes samples from this dataset or collate function then gets them on the CPU",
+        )
+
+
+def dotted_attribute(call: cst.Call) -> str:
+    """The last name of what is called."""
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
+
+
+def _is_workers_own(view: View, function: cst.FunctionDef, loader: cst.Call) -> bool:
+    """``__getitem__`` and ``__iter__`` of the dataset, and the loader's collate function."""
+    if function.name.value in ("__getitem__", "__iter__"):
+        return True
+    collate = view.keyword(loader, "collate_fn")
+    return collate is not None and dotted(collate.value).rpartition(".")[2] == function.name.value
+
+
+def _moves(view: View, function: cst.FunctionDef) -> list[tuple[cst.Call, Change]]:
+    """All calls of a function that put something on a GPU, with the change that leaves it where it is."""
+    found: list[tuple[cst.Call, Change]] = []
+    for node in view.inside(function.body):
+        if not isinstance(node, cst.Call):
+            continue
+        device = view.keyword(node, "device")
+        if dotted_attribute(node) in _MOVES and isinstance(node.func, cst.Attribute):
+            found.append((node, _without_call(view, node)))
+        elif device is not None:
+            found.append((node, view.without_argument(node, device)))
+    return found
+
+
+def _without_call(view: View, call: cst.Call) -> Change:
+    """``x.cuda()`` as ``x``."""
+    assert isinstance(call.func, cst.Attribute)
+    start = view.after(call.func.value, "").start
+    return Change(start, view.end(call), "")
+
+
+def _loops(case: Case, view: View) -> Iterator[cst.For]:
+    """The loop that takes the batches."""
+    found = case.at(case.outcome.launch[-1].site) if case.outcome.launch else None
+    if found is None or found[0] is not view:
+        return
+    for around in view.around(found[1]):
+        if isinstance(around, cst.For) and isinstance(around.body, cst.IndentedBlock):
+            if found[1] in view.inside(around.iter):
+                yield around
+            return
+
+
+def _in_loop(
+    view: View, loop: cst.For, function: cst.FunctionDef, moves: list[tuple[cst.Call, Change]]
+) -> Change | None:
+    """A statement at the beginning of the loop that moves what the workers moved; None where the shapes differ."""
+    targets = _target_names(loop)
+    moved = _moved_results(view, function, [m for m, _ in moves], len(targets))
+    if moved is None or _batch(loop) is None:
+        return None
+    wanted: list[tuple[str, str]] = []
+    for i, call in moved:
+        device = _device_in_loop(view, call, loop)
+        if device is None:
+            return None
+        wanted.append((targets[i], device))
+    left = ", ".join(name for name, _ in wanted)
+    right = ", ".join(f"{name}{device}" for name, device in wanted)
+    return view.lines_before(loop.body.body[0], [f"{left} = {right}"])
+
+
+def _batch(loop: cst.For) -> cst.BaseAssignTargetExpression | None:
+    """What a batch is bound to; of ``for i, batch in enumerate(loader)`` the second."""
+    target = loop.target
+    match loop.iter:
+        case cst.Call(func=cst.Name(value="enumerate")):
+            if isinstance(target, cst.Tuple) and len(target.elements) == 2:
+                inner = target.elements[1].value
+                return inner if isinstance(inner, cst.Name | cst.Tuple | cst.List) else None
+            return None
+        case cst.Name() | cst.Attribute() | cst.Call():
+            return target
+    return None
+
+
+def _target_names(loop: cst.For) -> list[str]:
+    batch = _batch(loop)
+    if isinstance(batch, cst.Name):
+        return [batch.value]
+    if isinstance(batch, cst.Tuple | cst.List):
+        return [e.value.value for e in batch.elements if isinstance(e, cst.Element) and isinstance(e.value, cst.Name)]
+    return []
+
+
+def _moved_results(
+    view: View, function: cst.FunctionDef, moves: list[cst.Call], count: int
+) -> list[tuple[int, cst.Call]] | None:
+    """Which parts of what a function returns were moved; None where that cannot be read off its one ``return``."""
+    results = [n for n in view.inside(function.body) if isinstance(n, cst.Return | cst.Yield)]
+    if len(results) != 1:
+        return None
+    value = results[0].value
+    parts: list[cst.BaseExpression] = []
+    if isinstance(value, cst.Tuple | cst.List):
+        parts = [e.value for e in value.elements]
+    elif isinstance(value, cst.BaseExpression):
+        parts = [value]
+    if len(parts) != count:
+        return None
+    found = [(i, move) for i, part in enumerate(parts) for move in moves if part is move]
+    return found if len(found) == len(moves) and len({i for i, _ in found}) == len(found) else None
+
+
+def _device_in_loop(view: View, move: cst.Call, loop: cst.For) -> str | None:
+    """The call that moves a batch in the loop to the device that a worker moved it to."""
+    if dotted_attribute(move) == "cuda" and not move.args:
+        return ".cuda(non_blocking=True)"
+    device = view.keyword(move, "device") or (move.args[0] if move.args else None)
+    if device is None or (len(move.args) != 1 and view.keyword(move, "device") is None):
+        return None
+    value = device.value
+    last = dotted(value).rpartition(".")[2]
+    if isinstance(value, cst.SimpleString):
+        return f".to({view.source(value)}, non_blocking=True)"
+    if last and names.known_at(view, frozenset({last}), loop):
+        return f".to({last}, non_blocking=True)"
+    return None

@@ -1,4 +1,4 @@
-"""Ranks: the device first, and a place to meet."""
+"""Ranks: a device of their own, first; and a place to meet."""
 
 from __future__ import annotations
 
@@ -6,62 +6,297 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from cudalint.fixes import imports, layout
+from cudalint.fixes import imports, layout, moves, names
+from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.view import View, dotted
+from cudalint.machine.outcome import Kind
 
 _MEETING = (("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "29500"))
 _EARLY = "selecting the device initialises CUDA earlier than before"
+_OWN_GPU = "where each rank is given one visible GPU by its launcher, there is no GPU of that number"
+_TORCHRUN = "torchrun sets LOCAL_RANK; a launcher that does not would make this fail"
+_LOCAL_RANK = "LOCAL_RANK"
 
 
 def select_first(case: Case) -> Iterator[Proposal]:
     """Move ``set_device`` above the call that needs it, where its argument is known there."""
-    found = case.at(case.outcome.cause[-1].site) if case.outcome.cause else None
-    found = found or case.at(case.outcome.anchor)
-    if found is None:
-        return
-    view, node = found
+    for view, node in _needing(case):
+        for call in _selections(view):
+            if not _is_after(view, call, node):
+                continue
+            for changes in _moved(view, call, node):
+                yield Proposal("select the device first", in_file(view, changes), doubt=_EARLY)
+
+
+def _needing(case: Case) -> Iterator[tuple[View, cst.CSTNode]]:
+    """What must come after the choice: the call that needs it, and the calls that lead there, inner ones first."""
+    outcome = case.outcome
+    legs = (outcome.cause, outcome.effect) if outcome.cause else (outcome.effect,)
+    sites = [] if outcome.cause else [outcome.anchor]
+    sites += [hop.site for leg in legs for hop in reversed(leg)]
+    seen: set[object] = set()
+    for site in sites:
+        found = case.at(site)
+        if found is None or site in seen:
+            continue
+        seen.add(site)
+        yield found
+        if site == outcome.anchor:
+            yield from ((found[0], call) for call in _callers(*found))
+
+
+def _callers(view: View, node: cst.CSTNode) -> Iterator[cst.Call]:
+    """Calls of the file that, by their name, run the function around a node."""
     function = view.function(node)
-    target = view.statement(node)
-    if target is None:
+    if function is None:
         return
     for call in view.calls():
-        statement = view.statement(call)
-        if not dotted(call.func).endswith("set_device") or statement is None or view.function(call) is not function:
-            continue
-        if view.start(call) < view.start(node) or not layout.has_own_rows(view, statement):
-            continue
-        if _known_at(view, call, target):
-            changes = layout.moved_above(view, statement, target)
-            yield Proposal("select the device first", in_file(view, changes), doubt=_EARLY)
+        if dotted(call.func).rpartition(".")[2] == function.name.value:
+            yield call
 
 
-def _known_at(view: View, call: cst.Call, target: cst.BaseStatement) -> bool:
-    """Whether the arguments of a call have their values above a statement: nothing from there on binds them."""
-    used = {n.value for a in call.args for n in view.inside(a.value) if isinstance(n, cst.Name)}
-    start, end = view.start(target), view.start(call)
-    for node in view.inside(view.function(target) or view.tree):
-        if not isinstance(node, cst.AssignTarget | cst.AnnAssign) or not start <= view.start(node) < end:
-            continue
-        if used & {n.value for n in view.inside(node.target) if isinstance(n, cst.Name)}:
-            return False
-    return True
+def _selections(view: View) -> Iterator[cst.Call]:
+    return (c for c in view.calls() if dotted(c.func).rpartition(".")[2] == "set_device" and c.args)
+
+
+def _is_after(view: View, call: cst.Call, node: cst.CSTNode) -> bool:
+    return view.function(call) is view.function(node) and view.start(call) > view.start(node)
+
+
+def _moved(view: View, call: cst.Call, node: cst.CSTNode) -> Iterator[list[Change]]:
+    statement = view.statement(call)
+    if statement is None or not names.is_plain(view, call.args[0].value):
+        return
+    if layout.has_own_rows(view, statement):
+        changes = moves.moved_up(view, statement, node)
+        if changes:
+            yield changes
+    elif names.known_at(view, names.read(view, call), node):
+        yield moves.inserted_before(view, node, [view.source(call)])
+
+
+# -- a device for ranks that have none -------------------------------------------------------------------------
+
+
+def select_own(case: Case) -> Iterator[Proposal]:
+    """``set_device`` with the rank that is at hand, in place of a constant or before the process group is joined."""
+    yield from _other_choice(case)
+    yield from select_early(case)
+
+
+def _other_choice(case: Case) -> Iterator[Proposal]:
+    """Where each rank selects the same GPU: its own in that call."""
+    view = case.view(case.outcome.anchor.module)
+    joined = _joined(case)
+    for place in {v.path: v for v in (view, joined[0] if joined else None) if v is not None}.values():
+        for call in _selections(place):
+            if names.read(place, call.args[0].value) & {"rank", "local_rank"}:
+                continue
+            for rank, doubt in _ranks_at(case, place, call):
+                change = place.replace(call.args[0].value, rank)
+                yield Proposal("select a GPU of its own in each rank", in_file(place, [change]), doubt=doubt)
+
+
+def select_early(case: Case) -> Iterator[Proposal]:
+    """``set_device`` with the rank that is at hand: first in the rank's function, or before the group is joined."""
+    message = "select the rank's GPU first"
+    target = _target(case)
+    if target is not None:
+        view, function, rank = target
+        yield _selecting(view, moves.at_top(view, function, [_select(view, rank)]), message, _OWN_GPU)
+    for view, node in _joining(case):
+        for rank, doubt in _ranks_at(case, view, node):
+            changes = moves.inserted_before(view, node, [_select(view, rank)])
+            yield _selecting(view, changes, message, doubt)
+
+
+def _selecting(view: View, changes: list[Change], message: str, doubt: str) -> Proposal:
+    needed = imports.torch_cuda(view, "set_device").changes
+    return Proposal(message, in_file(view, [*needed, *changes]), doubt=doubt)
+
+
+def _select(view: View, rank: str) -> str:
+    return f"{imports.torch_cuda(view, 'set_device').text}({rank})"
+
+
+def _joined(case: Case) -> tuple[View, cst.CSTNode] | None:
+    """Where the process group is joined, as far as the outcome says it."""
+    if case.outcome.kind is Kind.INIT_BEFORE_DEVICE:
+        return case.at(case.outcome.anchor)
+    return case.at(case.outcome.cause[-1].site) if case.outcome.cause else None
+
+
+def _joining(case: Case) -> Iterator[tuple[View, cst.CSTNode]]:
+    """Places for the choice: where the group is joined, else the first step inside a function that leads to CUDA."""
+    joined = _joined(case)
+    if joined is not None:
+        yield joined
+        return
+    for hop in case.outcome.effect:
+        found = case.at(hop.site)
+        if found is not None and found[0].function(found[1]) is not None:
+            yield found
+
+
+def _target(case: Case) -> tuple[View, cst.FunctionDef, str] | None:
+    """The function that ``mp.spawn`` runs and its first parameter, which is the number of the process."""
+    launch = case.launch
+    made = None if launch is None or launch.family != "spawn" else case.call_at(launch.made)
+    if launch is None or made is None or len(launch.targets) != 1:
+        return None
+    view, call = made
+    first = view.keyword(call, "fn") or (call.args[0] if call.args else None)
+    found = case.at(launch.targets[0])
+    if first is None or not dotted(first.value) or found is None or not isinstance(found[1], cst.FunctionDef):
+        return None
+    given = names.parameters(found[1])
+    if given and given[0] in ("self", "cls"):
+        given = given[1:]
+    return (found[0], found[1], given[0]) if given else None
+
+
+def _ranks_at(case: Case, view: View, node: cst.CSTNode) -> Iterator[tuple[str, str]]:
+    """Expressions for the rank's number at a place, the local ones first, each with what is uncertain about it."""
+    for name in _local_ranks(case, view, node):
+        yield name, _OWN_GPU
+    if isinstance(node, cst.Call):
+        for call in (node, *_groups(view, node)):
+            argument = view.keyword(call, "rank")
+            if argument is not None and names.known_at(view, names.read(view, argument.value), node):
+                yield view.source(argument.value), "this rank counts over all machines where there are several"
+    target = _target(case)
+    if target is None and _LOCAL_RANK in view.text:
+        environ = imports.member(view, "os", "environ")
+        if not environ.changes:
+            yield f'int({environ.text}["{_LOCAL_RANK}"])', _TORCHRUN
+
+
+def _groups(view: View, node: cst.CSTNode) -> Iterator[cst.Call]:
+    """Where the function of a node joins the process group."""
+    function = view.function(node)
+    for call in view.calls():
+        if view.function(call) is function and dotted(call.func).rpartition(".")[2] == "init_process_group":
+            yield call
+
+
+def local_rank_advice(case: Case) -> Iterator[Proposal]:
+    """Advice where no number of the rank on its machine is at hand."""
+    joined = _joined(case)
+    changes: dict[str, tuple[Change, ...]] = {}
+    if joined is not None and _target(case) is None:
+        view, node = joined
+        environ = imports.member(view, "os", "environ")
+        line = _select(view, f'int({environ.text}["{_LOCAL_RANK}"])')
+        changes = in_file(view, [*environ.changes, *moves.inserted_before(view, node, [line])])
+    yield Proposal(
+        "select the rank's GPU before anything else: `torch.cuda.set_device` with its number on this machine",
+        changes,
+        doubt="the code does not show where that number comes from; torchrun says it in LOCAL_RANK",
+        shown=True,
+    )
+
+
+# -- the local rank in place of the global one -------------------------------------------------------------------
+
+
+def local_instead(case: Case) -> Iterator[Proposal]:
+    """The local rank as the device, where the program knows it."""
+    found = case.call_at(case.outcome.anchor)
+    if found is None or not found[1].args:
+        return
+    view, call = found
+    doubt = "other places that use the global rank as a device, such as `device_ids`, have to agree"
+    for place in _numbers(view, call.args[0].value):
+        named = [*_local_ranks(case, view, call), *_siblings(view, place)]
+        there = [r for r in named if r != view.source(place) and _is_there(view, r, place)]
+        for rank in (*there, *_computed(view, place)):
+            changes = in_file(view, [view.replace(place, rank)])
+            yield Proposal("use the local rank as the device", changes, doubt=doubt)
+
+
+def _numbers(view: View, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What says the number of a device: the expression itself, or what ``torch.device`` and f-strings are given."""
+    match value:
+        case cst.FormattedString(parts=parts):
+            for part in parts:
+                if isinstance(part, cst.FormattedStringExpression):
+                    yield part.expression
+        case cst.Call(func=func, args=args) if dotted(func).rpartition(".")[2] == "device":
+            for argument in args:
+                if not isinstance(argument.value, cst.SimpleString):
+                    yield from _numbers(view, argument.value)
+        case cst.Name(value=name):
+            made = names.definition(view, name, value)
+            if made is not None and _makes_device(made.value):
+                yield from _numbers(view, made.value)
+            else:
+                yield value
+        case _:
+            yield value
+
+
+def _makes_device(value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.FormattedString):
+        return True
+    return isinstance(value, cst.Call) and dotted(value.func).rpartition(".")[2] == "device"
+
+
+def _local_ranks(case: Case, view: View, node: cst.CSTNode) -> Iterator[str]:
+    """What holds the local rank at a node: read from LOCAL_RANK, or a parameter that is one."""
+    scope = names.scope_of(view, node)
+    target = _target(case)
+    if target is not None and target[1] is scope:
+        yield target[2]
+    if isinstance(scope, cst.FunctionDef) and "local_rank" in names.parameters(scope):
+        yield "local_rank"
+    for made in view.inside(view.tree):
+        match made:
+            case cst.Assign(targets=[cst.AssignTarget(target=bound)], value=value) if _LOCAL_RANK in view.source(value):
+                own = names.scope_of(view, made)
+                early = own is scope and view.start(made) < view.start(node)
+                if dotted(bound) and (early or isinstance(own, cst.Module) or isinstance(bound, cst.Attribute)):
+                    yield view.source(bound)
+
+
+def _siblings(view: View, place: cst.BaseExpression) -> Iterator[str]:
+    """``x.local_rank`` beside ``x.rank``."""
+    if isinstance(place, cst.Attribute) and "local_rank" in view.names():
+        yield f"{view.source(place.value)}.local_rank"
+
+
+def _is_there(view: View, rank: str, place: cst.CSTNode) -> bool:
+    """Whether a name has a value at a place; of an attribute, its object."""
+    return names.known_at(view, frozenset({rank.partition(".")[0]}), place)
+
+
+def _computed(view: View, place: cst.BaseExpression) -> Iterator[str]:
+    if _LOCAL_RANK in view.text:
+        environ = imports.member(view, "os", "environ")
+        if not environ.changes:
+            yield f'int({environ.text}["{_LOCAL_RANK}"])'
+    torch = imports.torch_cuda(view, "device_count")
+    if not torch.changes and isinstance(place, cst.Name | cst.Attribute | cst.Call):
+        yield f"{view.source(place)} % {torch.text}()"
+
+
+# -- the meeting place -------------------------------------------------------------------------------------------
 
 
 def rendezvous(case: Case) -> Iterator[Proposal]:
-    """Set ``MASTER_ADDR`` and ``MASTER_PORT`` where they are not set yet, before the ranks start."""
-    place = case.outcome.launch[-1].site if case.outcome.launch else case.outcome.anchor
-    found = case.at(place)
-    if found is None:
-        return
-    view, node = found
-    statement = view.statement(node)
-    if statement is None or not layout.has_own_rows(view, statement):
-        return
-    environ = imports.member(view, "os", "environ")
-    lines = [f'{environ.text}.setdefault("{name}", "{value}")' for name, value in _MEETING]
-    yield Proposal(
-        "say where the ranks meet, unless the environment does",
-        in_file(view, [view.lines_before(statement, lines), *environ.changes]),
-        doubt="the address and the port are a guess that holds for one machine",
-    )
+    """Set ``MASTER_ADDR`` and ``MASTER_PORT`` where they are not set yet, before the ranks start or meet."""
+    started = case.outcome.launch[-1].site if case.outcome.launch else case.outcome.anchor
+    for site in (started, case.outcome.anchor):
+        found = case.at(site)
+        if found is None:
+            continue
+        view, node = found
+        environ = imports.member(view, "os", "environ")
+        lines = [f'{environ.text}.setdefault("{name}", "{value}")' for name, value in _MEETING]
+        changes = moves.inserted_before(view, node, lines)
+        if changes:
+            yield Proposal(
+                "say where the ranks meet, unless the environment does",
+                in_file(view, [*environ.changes, *changes]),
+                doubt="the address and the port are a guess that holds for one machine",
+            )

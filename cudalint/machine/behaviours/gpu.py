@@ -78,7 +78,15 @@ def _poison(machine: Machine, state: State, site: Site, framework: str, effect: 
     if effect in ("init", "use", "driver") and not process.is_initialised(framework):
         made = made or machine.chain(state, site, f"{what} {verb}")
         process = replace(process, initialised=tuple(sorted((*process.initialised, (framework, made)), key=_first)))
+        if framework == "tensorflow" and process.growth is None and _grows(process):
+            process = replace(process, growth=made)
     return process
+
+
+def _grows(process: Process) -> bool:
+    """Whether the environment asks TensorFlow for memory growth, which it reads when it starts the GPU."""
+    value = process.environ("TF_FORCE_GPU_ALLOW_GROWTH") or ()
+    return any(isinstance(a, Const) and str(a.value).lower() in ("1", "true") for a in value)
 
 
 def _first(pair: tuple[str, Chain]) -> str:
@@ -116,6 +124,7 @@ def _thread_outcome(machine: Machine, state: State, site: Site, what: str) -> No
             cause=others[0].where,
             effect=machine.chain(state, site, f"{what} uses GPU 0, the current device of this thread"),
             subject=what,
+            detail=str(index) if isinstance(index := others[0].index, int) else "",
             launch=launch,
             started=chain,
         )

@@ -616,18 +616,13 @@ def _parent_took_all(state: State, child: State) -> bool:
 def _memory(start: Start, way: Way, child: Process, seen: int) -> str | None:
     """How workers that each reserve GPU memory end: None where they only cost a context."""
     known = seen if start.family in ("process", "fork") else start.count
-    if child.is_initialised("tensorflow") and child.growth is None and not _grows(child, "TF_FORCE_GPU_ALLOW_GROWTH"):
+    if child.is_initialised("tensorflow") and child.growth is None:
         if known is not None and known < 4:
             return "cost"
         return "hang" if way.method == "fork" and start.family == "pool" else "crash"
     if child.is_initialised("jax") and not _preallocation_off(child) and (known is None or known >= 8):
         return "crash"
     return None
-
-
-def _grows(process: Process, name: str) -> bool:
-    value = process.environ(name)
-    return value is not None and any(isinstance(a, Const) and str(a.value).lower() in ("1", "true") for a in value)
 
 
 def _preallocation_off(process: Process) -> bool:

@@ -1,0 +1,150 @@
+"""Which names code reads and binds, so that a statement can stand at another place."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+
+import libcst as cst
+
+from cudalint.fixes.view import View, dotted
+
+_BUILTINS = frozenset(dir(builtins))
+_Scope = cst.FunctionDef | cst.Module
+# Calls whose result depends on nothing but their arguments and the environment.
+_PLAIN_CALLS = frozenset({"int", "str", "getenv", "get", "device", "divmod", "min", "max", "len", "getattr"})
+_COMPOSED = (
+    cst.Name, cst.Attribute, cst.Subscript, cst.Integer, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString,
+    cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BooleanOperation, cst.IfExp, cst.Call, cst.Tuple,
+)  # fmt: skip
+
+
+def scope_of(view: View, node: cst.CSTNode) -> _Scope:
+    """The function whose names code at a node sees first, else the module."""
+    return view.function(node) or view.tree
+
+
+def read(view: View, node: cst.CSTNode) -> frozenset[str]:
+    """The names that code needs from outside itself."""
+    names = {n.value for n in view.inside(node) if isinstance(n, cst.Name) and _is_variable(view, n)}
+    return frozenset(names - _own(view, node))
+
+
+def _is_variable(view: View, name: cst.Name) -> bool:
+    """Whether a name is read as a variable: not an attribute, a keyword, or something that is bound."""
+    match view.parent(name):
+        case cst.Attribute(attr=attr):
+            return attr is not name
+        case cst.Arg(keyword=keyword):
+            return keyword is not name
+        case cst.Param(name=bound) | cst.AsName(name=bound) | cst.NamedExpr(target=bound):
+            return bound is not name
+        case cst.AssignTarget():
+            return False
+        case cst.ImportAlias():
+            return False
+    return True
+
+
+def _own(view: View, node: cst.CSTNode) -> set[str]:
+    """Names that a compound statement, a comprehension or a lambda binds for itself."""
+    own: set[str] = set()
+    for inner in view.inside(node):
+        match inner:
+            case cst.For(target=target) | cst.CompFor(target=target):
+                own |= _plain_names(view, target)
+            case cst.Param(name=name):
+                own.add(name.value)
+            case cst.AsName(name=cst.Name(value=value)):
+                own.add(value)
+    return own
+
+
+def _plain_names(view: View, target: cst.CSTNode) -> set[str]:
+    """The names that a target binds; ``x.y`` and ``x[i]`` bind none."""
+    if isinstance(target, cst.Name):
+        return {target.value}
+    if isinstance(target, cst.Tuple | cst.List | cst.StarredElement | cst.Element):
+        return {n for child in target.children for n in _plain_names(view, child)}
+    return set()
+
+
+def bindings(view: View, scope: _Scope) -> Iterator[tuple[str, cst.CSTNode]]:
+    """Names that a function or the module binds, each with the node that binds it."""
+    for node in view.inside(scope.body if isinstance(scope, cst.FunctionDef) else scope):
+        if node is not scope and scope_of(view, node) is scope:
+            for name in _bound_by(view, node):
+                yield name, node
+
+
+def _bound_by(view: View, node: cst.CSTNode) -> set[str]:
+    match node:
+        case cst.AssignTarget(target=target) | cst.AnnAssign(target=target) | cst.AugAssign(target=target):
+            return _plain_names(view, target)
+        case cst.For(target=target):
+            return _plain_names(view, target)
+        case cst.NamedExpr(target=target):
+            return _plain_names(view, target)
+        case cst.AsName(name=name):
+            return _plain_names(view, name)
+        case cst.ImportAlias(asname=None, name=name):
+            return {dotted(name).partition(".")[0]}
+        case cst.FunctionDef(name=name) | cst.ClassDef(name=name):
+            return {name.value}
+    return set()
+
+
+def parameters(function: cst.FunctionDef) -> list[str]:
+    """The names of a function's parameters, in the order of positional arguments; keyword-only ones last."""
+    given = function.params
+    return [p.name.value for p in (*given.posonly_params, *given.params, *given.kwonly_params)]
+
+
+def known_at(view: View, names: frozenset[str], place: cst.CSTNode) -> bool:
+    """Whether all names have values where a node stands: bound earlier there, or around it."""
+    scope = scope_of(view, place)
+    missing = set(names) - _BUILTINS
+    if isinstance(scope, cst.FunctionDef):
+        local = {n for n, _ in bindings(view, scope)} | set(parameters(scope))
+        early = {n for n, b in bindings(view, scope) if view.start(b) < view.start(place)} | set(parameters(scope))
+        if missing & (local - early):
+            return False
+        around = {n for n, _ in bindings(view, view.tree)}
+        return not missing - early - around - _enclosing(view, scope)
+    return not missing - {n for n, b in bindings(view, scope) if view.start(b) < view.start(place)}
+
+
+def _enclosing(view: View, function: cst.FunctionDef) -> set[str]:
+    """Names of the functions around a function."""
+    outer = view.function(function)
+    if outer is None:
+        return set()
+    return {n for n, _ in bindings(view, outer)} | set(parameters(outer)) | _enclosing(view, outer)
+
+
+def global_names(view: View, names: frozenset[str], scope: _Scope) -> bool:
+    """Whether names mean the same in any function of the file: none of them is local to this one."""
+    local: set[str] = set()
+    if isinstance(scope, cst.FunctionDef):
+        local = {n for n, _ in bindings(view, scope)} | set(parameters(scope)) | _enclosing(view, scope)
+    around = {n for n, _ in bindings(view, view.tree)} | _BUILTINS
+    return not names & local and names <= around
+
+
+def is_plain(view: View, node: cst.CSTNode) -> bool:
+    """Whether an expression is made of constants, names and the environment: it can be computed earlier."""
+    for inner in view.inside(node):
+        if isinstance(inner, cst.Call) and dotted(inner.func).rpartition(".")[2] not in _PLAIN_CALLS:
+            return False
+    return isinstance(node, _COMPOSED)
+
+
+def definition(view: View, name: str, place: cst.CSTNode) -> cst.Assign | None:
+    """The only assignment of a name in the scope of a node, where it is a simple one above it."""
+    found = [b for n, b in bindings(view, scope_of(view, place)) if n == name]
+    if len(found) != 1 or view.start(found[0]) >= view.start(place):
+        return None
+    parent = view.parent(found[0])
+    if isinstance(parent, cst.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0].target, cst.Name):
+        return parent
+    return None
