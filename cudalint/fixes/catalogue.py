@@ -38,7 +38,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         fresh.function_at_top,
         fresh.sent_along,
     ),
-    "CUD202": (devices.visible_first, devices.visible_by_index, devices.set_in_the_environment),
+    "CUD202": (devices.visible_in_time, devices.set_in_the_environment),
     "CUD203": (devices.by_index, devices.process_per_gpu),
     "CUD204": (devices.select_instead,),
     "CUD205": (devices.select_in_threads,),

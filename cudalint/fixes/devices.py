@@ -11,6 +11,7 @@ from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.queries import count_instead
 from cudalint.fixes.view import View, dotted
+from cudalint.machine.outcome import Kind
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _NUMBERS = "GPUs keep the numbers of the machine: what names GPU 0 means the first one, and other GPUs stay visible"
@@ -38,8 +39,23 @@ def select_instead(case: Case) -> Iterator[Proposal]:
 # -- CUDA_VISIBLE_DEVICES ------------------------------------------------------------------------------------
 
 
-def visible_first(case: Case) -> Iterator[Proposal]:
-    """Choose the visible devices above what touches CUDA first."""
+def visible_in_time(case: Case) -> Iterator[Proposal]:
+    """Choose the visible devices above what touches CUDA first, or do without: by index, or without a question.
+
+    What suits the program shows in the GPUs it names. ``cuda:1`` exists only while others stay visible, and
+    ``cuda:0`` is the chosen one only if they do not.
+    """
+    found = case.at(case.outcome.anchor)
+    named = frozenset[int]() if found is None else _named_gpus(found[0])
+    ways = {"first": _visible_first, "index": by_index, "unasked": count_instead}
+    order = ("first", "unasked", "index") if named == {0} else ("first", "index", "unasked")
+    if any(index > 0 for index in named):
+        order = ("index", "first", "unasked")
+    for way in order:
+        yield from ways[way](case)
+
+
+def _visible_first(case: Case) -> Iterator[Proposal]:
     yield from earlier(case, "choose the visible devices before anything touches CUDA", _OTHER_GPU)
 
 
@@ -57,17 +73,6 @@ def earlier(case: Case, message: str, doubt: str) -> Iterator[Proposal]:
                 yield Proposal(message, in_file(late[0], changes), doubt=doubt)
 
 
-def visible_by_index(case: Case) -> Iterator[Proposal]:
-    """A way that does not need the variable: the GPU's index, or no question before the variable is set."""
-    found = case.at(case.outcome.anchor)
-    if found is not None and _names_first_gpu(found[0]):
-        yield from count_instead(case)
-        yield from by_index(case)
-        return
-    yield from by_index(case)
-    yield from count_instead(case)
-
-
 def by_index(case: Case) -> Iterator[Proposal]:
     """Select the GPU by its index where the program sets ``CUDA_VISIBLE_DEVICES`` to one GPU."""
     found = case.at(case.outcome.anchor)
@@ -75,7 +80,7 @@ def by_index(case: Case) -> Iterator[Proposal]:
         return
     view, node = found
     index = _wanted_index(view, node)
-    if index is None:
+    if index is None or not _nothing_placed(case):
         return
     selection = _selection(case, view, index)
     if selection is None:
@@ -83,6 +88,14 @@ def by_index(case: Case) -> Iterator[Proposal]:
     text, needed = selection
     for changes in _in_place(view, node, text):
         yield Proposal("select the GPU by its index", in_file(view, [*changes, *needed]), doubt=_NUMBERS)
+
+
+def _nothing_placed(case: Case) -> bool:
+    """Whether no data of this round is on another GPU by now: CUDA was asked only, or used for an earlier task."""
+    cause, effect = case.outcome.cause, case.outcome.effect
+    asked = bool(cause) and cause[-1].message.endswith("asks the driver")
+    again = bool(effect) and effect[-1].message.endswith("(second time round)")
+    return asked or again or case.outcome.kind is Kind.VISIBLE_PER_TASK
 
 
 def _wanted_index(view: View, node: cst.CSTNode) -> str | None:
@@ -158,16 +171,17 @@ def _selection(case: Case, view: View, index: str) -> tuple[str, tuple[Change, .
     return f"{name.text}({index})", name.changes
 
 
-def _names_first_gpu(view: View) -> bool:
-    """Whether the file counts on the chosen GPU being number 0."""
+def _named_gpus(view: View) -> frozenset[int]:
+    """The GPUs that a file names by number."""
+    found: set[int] = set()
     for node in view.inside(view.tree):
         match node:
-            case cst.SimpleString(evaluated_value="cuda:0"):
-                return True
-            case cst.Call(func=func, args=[cst.Arg(value=cst.Integer(evaluated_value=0)), *_]):
+            case cst.SimpleString(evaluated_value=str() as text) if text.startswith("cuda:") and text[5:].isdecimal():
+                found.add(int(text[5:]))
+            case cst.Call(func=func, args=[cst.Arg(value=cst.Integer(evaluated_value=int() as index)), *_]):
                 if ".cuda." in dotted(func):
-                    return True
-    return False
+                    found.add(index)
+    return frozenset(found)
 
 
 def process_per_gpu(case: Case) -> Iterator[Proposal]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.behaviours import gpu, workers
 from cudalint.machine.behaviours.outcomes import outcome_of
-from cudalint.machine.behaviours.refused import daemon_child
+from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.behaviours.workers import Ended, Start, constant_bool
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
@@ -178,8 +178,9 @@ def _with_workers(
     number: Value | None,
     pin: bool | None,
 ) -> Results:
-    if daemon_child(machine, replace(call, state=state), "a DataLoader with workers", anchor):
-        return machine.fail(state, call.frame, Raised(None, ("AssertionError",)))
+    iterated, what = replace(call, state=state), "a DataLoader with workers"
+    if bootstrapping(machine, iterated, what, anchor) or daemon_child(machine, iterated, what, anchor):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     persistent = constant_bool(fields.get("<persistent_workers>"), False)
     if persistent is True and "<started>" in fields:
         return [(state, _batches(state, call.site, fields["<started>"]))]

@@ -41,7 +41,7 @@ def _again(launch: Launch | None, how: str) -> str:
     """How a child that dies while importing main shows: a pool restarts it for ever, a spawn reports it."""
     if launch is None:
         return how
-    return {"pool": "hang", "spawn": "crash", "process": "child-death"}.get(launch.family, how)
+    return {"pool": "hang", "spawn": "crash", "loader": "crash", "process": "child-death"}.get(launch.family, how)
 
 
 def bootstrapping(machine: Machine, call: Call, what: str, anchor: Site | None = None) -> bool:
