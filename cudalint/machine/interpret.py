@@ -137,6 +137,7 @@ class Machine:
         self._active: list[tuple[str, int]] = []
         self.commands: list[Site] = []
         self.serves = False
+        self.saved: dict[Atom, bool] = {}
         self.in_test = False
         self.assumed = False
         # Whether workers run although what is sent to them does not pickle: for a look at what they do with it.

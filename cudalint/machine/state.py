@@ -449,9 +449,7 @@ def alike(a: State, b: State) -> bool:
     shared = _shared_layer(a, b)
     mine_all, _ = a.since(shared)
     theirs_all, _ = b.since(shared)
-    return _objects_alike(mine_all, b) and _objects_alike(
-        {k: v for k, v in theirs_all.items() if k not in mine_all}, a
-    )
+    return _objects_alike(mine_all, b) and _objects_alike({k: v for k, v in theirs_all.items() if k not in mine_all}, a)
 
 
 def _objects_alike(changed: dict[Hashable, Object], other: State) -> bool:

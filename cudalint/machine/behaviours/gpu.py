@@ -705,19 +705,6 @@ def module_call(machine: Machine, call: Call) -> Results:
     return [(state, unknown("forward", call.site, state.process.identity))]
 
 
-def load(machine: Machine, call: Call) -> Results:
-    """``torch.load``: where ``map_location`` says; without it nothing is known."""
-    value = call.get("map_location")
-    devices = [] if value is None else operators.device_of(value)
-    gpu = next((d for d in devices if d.is_gpu), None)
-    if gpu is None:
-        return [(call.state, unknown("load", call.site))]
-    state = touch(machine, call.state, call.frame, call.site, "torch", "init", label(call), gpu, context=True)
-    if state is None:
-        return []
-    return [(state, (new_tensor(machine, call, state, gpu),))]
-
-
 def is_initialized(machine: Machine, call: Call) -> Results:
     """``torch.cuda.is_initialized()``: of this very process."""
     process = call.state.process

@@ -120,3 +120,26 @@ def _thing(value: Value | None, state: State) -> Thing | None:
     atom = only(value or ())
     found = state.get(atom) if isinstance(atom, Ref) else None
     return found if isinstance(found, Thing) else None
+
+
+# -- estimators -----------------------------------------------------------------------------------------------------
+
+
+def estimator(machine: Machine, call: Call) -> Results:
+    """``NeuralNetClassifier(module, device=)``: its module is made, on that device, when it is fitted."""
+    fields: dict[str, Value] = {"<device>": call.kwargs.get("device", NONE)}
+    made = Thing(call.text("type"), fields, call.site)
+    return [(call.state, (call.state.new(("estimator", call.site), made),))]
+
+
+def estimator_fit(machine: Machine, call: Call) -> Results:
+    """``net.fit(X, y)``."""
+    receiver = call.receiver
+    found = _thing(None if receiver is None else (receiver,), call.state)
+    device = _first(operators.device_of(() if found is None else found.fields.get("<device>", ())))
+    if receiver is None or device is None or not device.is_gpu:
+        return [(call.state, () if receiver is None else (receiver,))]
+    after = gpu.touch(
+        machine, call.state, call.frame, call.site, "torch", "init", gpu.label(call), device, context=True
+    )
+    return [] if after is None else [(after, (receiver,))]

@@ -10,7 +10,7 @@ from cudalint.machine.heap import Instance, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State, merge
-from cudalint.machine.values import NONE, Bound, Ref, Value, const, only, strings, unknown
+from cudalint.machine.values import NONE, Bound, Const, Ref, Value, const, only, strings, unknown
 
 
 def trainer(machine: Machine, call: Call) -> Results:
@@ -20,6 +20,15 @@ def trainer(machine: Machine, call: Call) -> Results:
         "<accelerator>": call.get("accelerator") or const("auto"),
     }
     return [(call.state, (call.state.new(("trainer", call.site), Thing("lightning.Trainer", fields, call.site)),))]
+
+
+def strategy(machine: Machine, call: Call) -> Results:
+    """``DDPStrategy(start_method=)``: the strategy that its name stands for."""
+    names = strings(call.kwargs.get("start_method", const("popen")))
+    return [(call.state, tuple(Const(_STRATEGIES[n]) for n in names if n in _STRATEGIES) or unknown("strategy"))]
+
+
+_STRATEGIES = {"popen": "ddp", "fork": "ddp_fork", "spawn": "ddp_spawn", "forkserver": "ddp_spawn"}
 
 
 def trainer_fit(machine: Machine, call: Call) -> Results:

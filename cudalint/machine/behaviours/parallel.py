@@ -15,7 +15,7 @@ from cudalint.machine.behaviours.workers import Ended, Start, Way, count_of, tas
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Generator, Sequence, Thing
 from cudalint.machine.interpret import BEGAN, Machine
-from cudalint.machine.state import State
+from cudalint.machine.state import Method, State
 from cudalint.machine.values import NONE, TRUE, Lib, Partial, Ref, Snapshot, Task, Value, const, only, strings, unknown
 
 
@@ -30,10 +30,19 @@ def parallel(machine: Machine, call: Call) -> Results:
     return [(call.state, (call.state.new(("parallel", call.site), Thing("joblib.Parallel", fields, call.site)),))]
 
 
+def imported(machine: Machine, call: Call) -> Results:
+    """``import joblib``: reads ``JOBLIB_START_METHOD``, once."""
+    process = call.state.process
+    chosen = tuple(strings(process.environ("JOBLIB_START_METHOD") or ()))
+    if chosen and process.method("joblib").names is None:
+        call.state.process = process.with_method("joblib", Method(chosen))
+    return [(call.state, NONE)]
+
+
 def parallel_backend(machine: Machine, call: Call) -> Results:
     """``with parallel_config(backend=...)``: the backend of what follows."""
     state = call.state
-    backend = call.get("backend") or ()
+    backend = call.get("backend") or _hinted(call)
     fields: dict[str, Value] = {"<before>": state.process.joblib_backend or NONE}
     fields["<jobs before>"] = state.process.joblib_jobs or NONE
     jobs = call.get("n_jobs") or ()
@@ -43,6 +52,12 @@ def parallel_backend(machine: Machine, call: Call) -> Results:
         joblib_jobs=jobs or state.process.joblib_jobs,
     )
     return [(state, (state.new(("config", call.site), Thing("joblib.parallel_config", fields, call.site)),))]
+
+
+def _hinted(call: Call) -> Value:
+    """The backend that a configuration hints at without naming one."""
+    threads = call.kwargs.get("prefer") == const("threads") or call.kwargs.get("require") == const("sharedmem")
+    return const("threading") if threads else ()
 
 
 def parallel_backend_exit(machine: Machine, call: Call) -> Results:
@@ -128,7 +143,7 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         return [(state, unknown("parallel", call.site))]
     backend = _backend(thing, state)
     joined = one_task(machine, state, tasks, call.site)
-    if backend is None or backend == "threading" or thing.fields["<jobs>"] in (const(1), NONE):
+    if backend is None or backend in ("threading", "sequential") or thing.fields["<jobs>"] in (const(1), NONE):
         if backend == "threading":
             return pool_in_thread(machine, call, joined.function, list(joined.args), dict(joined.kwargs))
         return _here(machine, call, joined, backend)
@@ -153,7 +168,8 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         count=_jobs(thing.fields["<jobs>"]),
         made=thing.site,
     )
-    ways = [Way("loky", True)] if backend == "loky" else workers.ways(machine, state, "multiprocessing", None)
+    library = "multiprocessing" if state.process.method("joblib").names is None else "joblib"
+    ways = [Way("loky", True)] if backend == "loky" else workers.ways(machine, state, library, None)
     lost = workers.unpicklable_task(state, joined.function) if backend == "multiprocessing" else None
     if lost is not None:
         ended = [Ended(workers.lambda_task(machine, state, start, way, lost), []) for way in ways]
@@ -181,12 +197,15 @@ def _backend(thing: Thing, state: State) -> str | None:
         return "threading"
     given = strings(thing.fields["<backend>"])
     if len(given) == 1:
-        return given[0]
+        return given[0] if given[0] in _BACKENDS else None
     if thing.fields["<backend>"] != NONE:
         return None
     if strings(thing.fields["<prefer>"]) == ["threads"]:
         return "threading"
     return "loky"
+
+
+_BACKENDS = frozenset({"loky", "multiprocessing", "threading", "sequential"})
 
 
 def _here(machine: Machine, call: Call, joined: Task, backend: str | None) -> Results:

@@ -31,7 +31,7 @@ def pool(machine: Machine, call: Call) -> Results:
         workers.fix_default(machine, state, library, call.site, "Pool()")
     else:
         workers.fix_by_fresh(machine, state, library, context, call.site)
-    workers_ = call.get("processes")
+    workers_ = call.get(call.text("workers", "processes"))
     fields: dict[str, Value] = {
         "<library>": const(library),
         "<context>": context or NONE,
@@ -110,6 +110,9 @@ def pool_apply(machine: Machine, call: Call) -> Results:
     return _pool_run(machine, call, name, function, args, kwargs)
 
 
+_METHODS = {"uimap": "imap_unordered", "amap": "map_async", "pipe": "apply", "apipe": "apply_async"}
+
+
 def _pool_run(
     machine: Machine, call: Call, name: str, function: Value, args: list[Value], kwargs: dict[str, Value]
 ) -> Results:
@@ -117,6 +120,7 @@ def _pool_run(
     thing = thing_of(call)
     if thing is None:
         return [(state, unknown("pool", call.site))]
+    name = _METHODS.get(name, name)
     family = call.text("family", "pool")
     if family == "thread":
         return pool_in_thread(machine, call, function, args, kwargs)

@@ -1,0 +1,42 @@
+"""Files of tensors: where they were when they were saved is where they are loaded."""
+
+from __future__ import annotations
+
+from cudalint.machine import operators
+from cudalint.machine.behaviours import gpu
+from cudalint.machine.behaviours.crossing import Pickler, carried
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.interpret import Machine
+from cudalint.machine.values import NONE, Const, Dev, Unknown, Value, only, unknown
+
+
+def save(machine: Machine, call: Call) -> Results:
+    """``torch.save(obj, file)``: reads the data, and notes whether some of it lies on the GPU."""
+    place = only(call.get("f") or ())
+    value = call.get("obj") or NONE
+    if isinstance(place, Const | Unknown):
+        on_gpu = any(found.certain for found in carried(value, call.state, Pickler.NAMES))
+        machine.saved[place] = machine.saved.get(place, True) and on_gpu
+    return gpu.like(machine, call)
+
+
+def load(machine: Machine, call: Call) -> Results:
+    """``torch.load(file, map_location)``: where ``map_location`` says; without it where the data was when saved."""
+    value = call.get("map_location")
+    device = _target(machine, call, value)
+    if device is None:
+        return [(call.state, unknown("load", call.site))]
+    state = gpu.touch(
+        machine, call.state, call.frame, call.site, "torch", "init", gpu.label(call), device, context=True
+    )
+    if state is None:
+        return []
+    return [(state, (gpu.new_tensor(machine, call, state, device),))]
+
+
+def _target(machine: Machine, call: Call, value: Value | None) -> Dev | None:
+    if value is not None and value != NONE:
+        return next((d for d in operators.device_of(value) if d.is_gpu), None)
+    place = only(call.get("f") or ())
+    known = isinstance(place, Const | Unknown) and machine.saved.get(place, False)
+    return Dev("cuda") if known else None
