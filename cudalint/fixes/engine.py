@@ -7,6 +7,7 @@ a main guard that spawn needs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from cudalint.fixes.proposal import Case, Proof, Proposal
 from cudalint.fixes.spawn_safety import spawn_doubt
 from cudalint.project.analysis import Analysis, Basis, analyse_again
 from cudalint.text.lines import Rows
+from cudalint.text.scan import Kind, lexemes
 
 MOST_TRIALS = 24
 MOST_STEPS = 4
@@ -109,7 +111,8 @@ class _Search:
                 texts[path] = apply(before, changes)
             except ValueError:
                 return None
-        if texts == attempt.texts:
+        if texts == attempt.texts or any(_comments(self._old[p]) - _comments(t) for p, t in texts.items()):
+            # What somebody wrote for people to read is never lost.
             return None
         self._trials += 1
         changed = {path: texts[path] for path in proposal.changes}
@@ -213,6 +216,10 @@ def repaired(analysis: Analysis, findings: Iterable[Finding]) -> dict[Finding, F
         if fix is not None:
             result[finding] = fix
     return result
+
+
+def _comments(text: str) -> Counter[str]:
+    return Counter(text[lexeme.start : lexeme.end] for lexeme in lexemes(text) if lexeme.kind is Kind.COMMENT)
 
 
 def _place(finding: Finding, texts: Mapping[str, str], old: Mapping[str, str]) -> _Place:

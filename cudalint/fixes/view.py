@@ -218,22 +218,22 @@ class View:
         return Change(at, at, f"{indent}{text},{self.newline}")
 
     def without_argument(self, call: cst.Call, argument: cst.Arg) -> Change:
-        """Take an argument out, with the comma and the space that separate it; with its row where it has one."""
+        """Take an argument out with its comma and blanks, or its rows where it has them; comments stay."""
         position = call.args.index(argument)
         start, end = self.start(argument), self._argument_end(argument)
         if isinstance(argument.comma, cst.Comma):
             end = self.text.index(",", end) + 1
-        first, after = self.row_start(self.row(argument)), self.row_start(self._rows.place(end)[0] + 1)
-        alone = not self.text[first:start].strip() and not self.text[end:after].strip()
-        if alone and isinstance(argument.comma, cst.Comma):
-            return Change(first, after, "")
-        if position + 1 < len(call.args):
-            return Change(start, self.start(call.args[position + 1]), "")
-        if position > 0:
-            before = call.args[position - 1]
-            comma = self.text.index(",", self._argument_end(before))
-            return Change(comma, self._argument_end(argument), "")
-        return Change(start, end, "")
+        after = self.row_start(self._rows.place(end)[0] + 1)
+        before, tail = self.text[self.row_start(self._rows.place(start)[0]) : start], self.text[end:after]
+        if not before.strip() and not tail.strip():
+            return Change(start - len(before), after, "")
+        if position + 1 == len(call.args) and position > 0:
+            separator = self._argument_end(call.args[position - 1])
+            if not self.text[separator:start].replace(",", "", 1).strip(" \t"):
+                return Change(separator, end, "")
+        if tail.lstrip(" \t").startswith("#"):
+            return Change(start, end, "")
+        return Change(start, end + len(tail) - len(tail.lstrip(" \t")), "")
 
     # -- names ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,54 @@
+"""Repairs in programs of any layout: what they keep, and that they repair the same."""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from fixture_markers import expected, programs
+from formatting import LAYOUTS, Layout, carriage_returns, form_feeds, other_names, tabs
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_fixes import comments
+
+from cudalint.config import Config
+from cudalint.fixing.rounds import Fixed, fix_text
+from cudalint.session import Session
+
+BROKEN = [path for path in programs() if expected(path.read_text(encoding="utf-8"))]
+
+# Repaired as the plain text is. Elsewhere a repair may not be made: it would lose a comment, or tear a row apart.
+EASY = {carriage_returns, tabs, form_feeds, other_names}
+
+
+@cache
+def as_written(path: Path) -> Fixed:
+    return fix_text(Session(Config()), str(path), path.read_bytes(), unsafe=True)
+
+
+def codes(done: Fixed) -> Counter[str]:
+    return Counter(finding.code for finding in done.report.findings)
+
+
+@settings(max_examples=70, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(
+    path=st.sampled_from(BROKEN),
+    layouts=st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True),
+    seed=st.integers(0, 99),
+)
+def test_a_repair_keeps_everything_else_in_any_layout(path: Path, layouts: list[Layout], seed: int) -> None:
+    text = path.read_text(encoding="utf-8")
+    for layout in sorted(layouts, key=LAYOUTS.index, reverse=True):
+        text = layout(text, random.Random(seed))
+    done = fix_text(Session(Config()), str(path), text.encode(), unsafe=True)
+    repaired = done.stdin.decode()
+    ast.parse(repaired)
+    assert comments(repaired) == comments(text)
+    assert repaired.count("\f") == text.count("\f")
+    if "\r\n" in text:
+        assert "\n" not in repaired.replace("\r\n", "")
+    if EASY.issuperset(layouts):
+        assert codes(done) == codes(as_written(path))
