@@ -118,6 +118,17 @@ class Session:
         whole = intake + self._context(selected, intake)
         return explain(whole.sources, self._options(), selected[0], row)
 
+    def functions(self, paths: Iterable[str]) -> list[str]:
+        """What the functions of some files do to CUDA and processes; raises ``NotFound`` for a missing file."""
+        selected = discover(tuple(paths), self._config.exclude, self._config.root)
+        intake = read_files(selected)
+        if not intake.mattering:
+            return []
+        from cudalint.project.analysis import functions
+
+        whole = intake + self._context(selected, intake)
+        return functions(whole.sources, self._options(), self._config.root)
+
     def _context(self, selected: Sequence[str], intake: Intake, instead: Mapping[str, bytes] | None = None) -> Intake:
         """What of the rest of the project can bear on the run. What cannot be read there is not its concern."""
         root = self._config.root

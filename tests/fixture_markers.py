@@ -59,3 +59,14 @@ def header(text: str) -> Mapping[str, object]:
 def programs() -> list[Path]:
     """Every single-file fixture, seeds included, as printed blocks not."""
     return sorted(p for p in ROOT.glob("*/*.py") if p.parent.name != "as_printed")
+
+
+def folders() -> list[Path]:
+    """The main program of each fixture of several files: the one with a header."""
+    candidates = (p for p in ROOT.glob("*/*/**/*.py") if re.match(r"(?:broken|ok)_", p.relative_to(ROOT).parts[1]))
+    return sorted(p for p in candidates if header(p.read_text(encoding="utf-8")))
+
+
+def folder_of(program: Path) -> Path:
+    """The folder of a fixture of several files."""
+    return ROOT.joinpath(*program.relative_to(ROOT).parts[:2])

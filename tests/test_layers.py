@@ -20,6 +20,7 @@ LAYERS = (
     "project",
     "machine",
     "project.running",  # runs entries on the machine
+    "project.summary",
     "rules",
     "project.analysis",  # drives the machine and asks the rules: the door to all above
     "fixes",

@@ -197,8 +197,13 @@ def rule(code: str | None, every: bool, output_format: str) -> int:
 
 @cli.command()
 @click.argument("place", metavar="FILE:LINE")
-def explain(place: str) -> int:
+@click.option("--functions", is_flag=True, help="Say what each function does instead, of a file or folder.")
+def explain(place: str, functions: bool) -> int:
     """Say what is believed about the processes at a line."""
+    if functions:
+        told = Session(config.load((place,))).functions((place,))
+        click.echo("\n".join(told or [f"{place}: nothing is known to happen to CUDA or processes here"]))
+        return Exit.CLEAN
     filename, _, row = place.rpartition(":")
     if not filename or not row.isdecimal() or int(row) < 1:
         raise click.UsageError(f"expected FILE:LINE, not {place!r}")

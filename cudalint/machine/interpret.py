@@ -133,6 +133,7 @@ class Machine:
         self.launches: dict[tuple[Site, str], Launched] = {}
         self.entered: set[Site] = set()
         self.watched: dict[Site, list[Process]] = {}
+        self.seen: list[Hop] | None = None
         self._steps = 0
         self._active: list[tuple[str, int]] = []
         self.commands: list[Site] = []
@@ -179,7 +180,10 @@ class Machine:
         """The calls that led here, and this."""
         if state.second_round:
             message += " (second time round)"
-        return Chain(Hop(site, message, state.process.label), state.stack)
+        hop = Hop(site, message, state.process.label)
+        if self.seen is not None:
+            self.seen.append(hop)
+        return Chain(hop, state.stack)
 
     def fail(self, state: State, frame: Frame, raised: Raised) -> Results:
         """End this path with an exception."""
@@ -846,6 +850,9 @@ class Machine:
 
     def force(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
         """What a deferred import stands for: its module runs now, in this process."""
+        if len(value) > 1 and _deferred(value):
+            parts = [(state if i == 0 else state.clone(), (a,)) for i, a in enumerate(value)]
+            return [r for current, part in parts for r in self.force(part, current, frame, depth)]
         atom = only(value)
         if not isinstance(atom, Deferred):
             return [(state, value)]
@@ -2167,7 +2174,7 @@ def _record_attributes(
 
 
 def _deferred(value: Value) -> bool:
-    return len(value) == 1 and isinstance(value[0], Deferred)
+    return any(isinstance(atom, Deferred) for atom in value)
 
 
 def _last_name(node: ir.Expr) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,6 +22,7 @@ from cudalint.project.callers import Place
 from cudalint.project.entries import candidates
 from cudalint.project.program import FileProgram, program
 from cudalint.project.running import Runner
+from cudalint.project.summary import summaries
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.text.source import SourceFile
@@ -97,15 +99,10 @@ def analyse(
     sources: Sequence[SourceFile], options: Options, *, alone: bool = False, root: str | None = None
 ) -> Analysis:
     """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
-    try:
+    with _deep():
         return _analyse(sources, options, alone, root)
-    finally:
-        sys.setrecursionlimit(limit)
 
 
-# Forty nested calls of the program are a few thousand of the machine.
 _DEEPEST = 8_000
 
 
@@ -130,12 +127,8 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     ]
     # What the other entries reach is still reached.
     entered = {place for name, places in basis.entered.items() if name not in names for place in places}
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
-    try:
+    with _deep():
         return _run(files, basis.options, basis.alone, names, entered)
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Site, Shape]:
@@ -349,6 +342,25 @@ def explain(sources: Sequence[SourceFile], options: Options, filename: str, row:
         for states in ran.machine.watched.values():
             seen.extend(p for p in states if p not in seen)
     return [line for process in seen for line in _described(process)]
+
+
+def functions(sources: Sequence[SourceFile], options: Options, root: str | None = None) -> list[str]:
+    """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
+    files = program(sources, load(options.models), root)
+    with _deep():
+        ran = Runner(files, _host(options), listens=True).run(candidates(files))
+        return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])
+
+
+@contextlib.contextmanager
+def _deep() -> Iterator[None]:
+    """Forty nested calls of the program are a few thousand of the machine."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _count(module: ir.Module) -> int:

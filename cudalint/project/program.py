@@ -53,6 +53,10 @@ class FileProgram:
     budget: int = MOST_BYTES
     notes: set[str] = field(default_factory=set)
     _charged: set[str] = field(default_factory=set)
+    _resolved: dict[tuple[str, str, int], str | None] = field(default_factory=dict)
+    _children: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    _worth: dict[str, bool] = field(default_factory=dict)
+    _gpu: dict[str, bool] = field(default_factory=dict)
     _relevance: Relevance | None = None
     _tops: dict[str, frozenset[str]] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -97,9 +101,12 @@ class FileProgram:
 
     def _worth_lowering(self, name: str, source: SourceFile) -> bool:
         """Whether a module can matter: by what it says, by what it leads to, or as a few constants."""
-        if may_matter(source.data) or len(source.data) <= MOST_PLAIN_BYTES:
+        if len(source.data) <= MOST_PLAIN_BYTES:
             return True
-        return any(may_matter(self.sources[n].data) for n in self.reach(name))
+        if name not in self._worth:
+            reached = may_matter(source.data) or any(may_matter(self.sources[n].data) for n in self.reach(name))
+            self._worth[name] = reached
+        return self._worth[name]
 
     def _lower(self, name: str, source: SourceFile) -> ir.Module | None:
         self.bytes_parsed += len(source.data)
@@ -116,6 +123,12 @@ class FileProgram:
 
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The project's module that an import in ``importer`` means."""
+        key = (importer, name, level)
+        if key not in self._resolved:
+            self._resolved[key] = self._resolve(importer, name, level)
+        return self._resolved[key]
+
+    def _resolve(self, importer: str, name: str, level: int) -> str | None:
         if level:
             return self.layout.relative(importer, name, level)
         first = name.partition(".")[0]
@@ -127,7 +140,10 @@ class FileProgram:
 
     def child(self, package: str, name: str) -> str | None:
         """The module ``name`` of a package of the project."""
-        return self.layout.child(package, name)
+        key = (package, name)
+        if key not in self._children:
+            self._children[key] = self.layout.child(package, name)
+        return self._children[key]
 
     def parents(self, name: str) -> tuple[str, ...]:
         """The packages whose files run before a module's, the outermost first."""
@@ -189,9 +205,12 @@ class FileProgram:
 
     def reaches_gpu(self, name: str) -> bool:
         """Whether a file, or what it imports of the project, mentions a GPU framework."""
-        return mentions_gpu(self.sources[name].data) or any(
-            mentions_gpu(self.sources[n].data) for n in self.reach(name)
-        )
+        return self._mentions_gpu(name) or any(self._mentions_gpu(n) for n in self.reach(name))
+
+    def _mentions_gpu(self, name: str) -> bool:
+        if name not in self._gpu:
+            self._gpu[name] = mentions_gpu(self.sources[name].data)
+        return self._gpu[name]
 
     def reach(self, name: str) -> frozenset[str]:
         """The modules that running a file may import, told from its bytes."""

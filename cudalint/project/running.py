@@ -48,6 +48,7 @@ class Runner:
     alone: bool = False
     entered: set[Place] = field(default_factory=set)
     watched: frozenset[Site] = frozenset()
+    listens: bool = False
     shaped: frozenset[Site] = frozenset()
     _callers: Callers | None = None
     _ready: dict[str, State] = field(default_factory=dict)
@@ -177,6 +178,7 @@ class Runner:
         machine.uses_gpu = self.files.reaches_gpu(name)
         machine.in_test = in_test
         machine.watched = {site: [] for site in self.watched}
+        machine.seen = [] if self.listens else None
         return machine
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:

@@ -137,7 +137,7 @@ class Campaign:
         return None if run.end in ("cancelled", "lost") else observe(run)
 
     def _predict(self, fixture: Fixture) -> tuple[Prediction, ...]:
-        return predict(fixture.path)
+        return predict(fixture.folder or fixture.path)
 
     def _take(self, done: _Done, found: dict[Fixture, Verdict], progress: Progress) -> None:
         self._pool.give_back(done.lease)

@@ -19,6 +19,7 @@ _HEADER = re.compile(r"^# /// script\r?\n(?P<body>(?:#.*\n)*?)# ///\r?$", re.MUL
 _EXPECT = re.compile(r"#\s*expect:\s*(?P<list>CUD\d{3}@\d+(?:\s*,\s*CUD\d{3}@\d+)*)")
 _MISSING = re.compile(r"#\s*expect-missing:\s*(?P<code>CUD\d{3})")
 _RULE_FOLDER = re.compile(r"CUD\d{3}")
+_SHAPE = re.compile(r"(?:broken|ok)_\w+$")
 
 
 class HeaderError(ValueError):
@@ -58,7 +59,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A program with a header. ``digest`` is the sha256 of its bytes."""
+    """A program with a header. ``digest`` is the sha256 of its bytes.
+
+    ``path`` is the main program. ``folder`` is what it lies in where it is a fixture of several files; then the
+    digest covers all of them.
+    """
 
     path: Path
     name: str
@@ -66,6 +71,7 @@ class Fixture:
     header: Header
     codes: frozenset[str]
     known_misses: frozenset[str]
+    folder: Path | None = None
 
 
 def parse(text: str) -> Header | None:
@@ -95,17 +101,40 @@ def load(path: Path) -> Fixture | None:
         raise HeaderError(f"{path}: {error}") from None
     if header is None:
         return None
-    marked = {item.strip().partition("@")[0] for m in _EXPECT.finditer(text) for item in m["list"].split(",")}
-    missed = {match["code"] for match in _MISSING.finditer(text)}
-    folder = {path.parent.name} if _RULE_FOLDER.fullmatch(path.parent.name) else set()
+    folder = folder_of(path)
+    top = path if folder is None else folder
+    texts = [text] if folder is None else [p.read_text("utf-8", "replace") for p in files_of(folder)]
+    marked = {i.strip().partition("@")[0] for t in texts for m in _EXPECT.finditer(t) for i in m["list"].split(",")}
+    missed = {match["code"] for t in texts for match in _MISSING.finditer(t)}
+    rule = {top.parent.name} if _RULE_FOLDER.fullmatch(top.parent.name) else set()
     return Fixture(
         path=path,
-        name=f"{path.parent.name}/{path.name}",
-        digest=hashlib.sha256(data).hexdigest(),
+        name=f"{top.parent.name}/{top.name}",
+        digest=hashlib.sha256(data if folder is None else _joined(folder)).hexdigest(),
         header=header,
-        codes=frozenset(marked | missed | folder),
+        codes=frozenset(marked | missed | rule),
         known_misses=frozenset(missed),
+        folder=folder,
     )
+
+
+def folder_of(program: Path) -> Path | None:
+    """The folder of a fixture of several files, where a main program belongs to one."""
+    for folder in program.absolute().parents:
+        if _SHAPE.match(folder.name) and _RULE_FOLDER.fullmatch(folder.parent.name):
+            return folder
+    return None
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of a fixture of several files."""
+    return sorted(folder.rglob("*.py"))
+
+
+def _joined(folder: Path) -> bytes:
+    """Names and bytes of all files of a folder."""
+    parts = ((path.relative_to(folder).as_posix().encode(), path.read_bytes()) for path in files_of(folder))
+    return b"".join(b"%s %d\n%s" % (name, len(data), data) for name, data in parts)
 
 
 def find(paths: Iterable[Path]) -> list[Fixture]:

@@ -29,7 +29,7 @@ class Prediction:
 
 
 def predict(program: Path) -> tuple[Prediction, ...]:
-    """The findings of a program taken by itself, whatever the configuration around it says."""
+    """The findings of a program, or of a folder of modules, taken by itself, whatever the configuration around says."""
     report = Session(Config(exclude=())).check((str(program),))
     return tuple(
         Prediction(

@@ -112,7 +112,7 @@ def _row(name: str, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
 def _by_folder(verdicts: Iterable[Verdict]) -> list[tuple[str, list[Verdict]]]:
     grouped: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
-        grouped.setdefault(verdict.fixture.path.parent.name, []).append(verdict)
+        grouped.setdefault(verdict.fixture.name.partition("/")[0], []).append(verdict)
     return sorted(grouped.items())
 
 
