@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -15,6 +15,8 @@ from cudalint.machine.shapes import Form, Shape
 
 _HERE = "\0"
 _HOLDERS = frozenset({"zip", "enumerate", "list", "tuple", "set", "reversed", "iter", "dict", "product", "repeat"})
+_SEVERAL = frozenset({"topk", "sort", "kthvalue", "mode", "cummax", "cummin", "svd", "qr", "eigh", "eig", "slogdet"})
+_PERHAPS_SEVERAL = frozenset({"max", "min", "median", "nanmedian", "unique", "aminmax", "std_mean", "var_mean"})
 _BINDERS = frozenset({"partial", "partialmethod", "chain", "cycle", "islice"})
 _ATOMS = (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.BaseString, cst.List, cst.Dict, cst.Set)
 
@@ -47,6 +49,8 @@ class Copier:
         shape = shapes.get(node)
         if shape is None or not self._concerns(shape):
             return []
+        if shape.form is Form.ARRAY and _gives_several(node):
+            raise NoCopyError
         return self._around(node, self.expression(_HERE, shape))
 
     def expression(self, text: str, shape: Shape) -> str:
@@ -127,7 +131,7 @@ class Copier:
         element = shape.element
         if shape.parts and not all(self._concerns(p) for p in held):
             entries = [
-                f"{key!r}: {self._expression(f'{text}[{key!r}]', part, depth)}"
+                f"{_literal(key)}: {self._expression(f'{text}[{_literal(key)}]', part, depth)}"
                 for key, part in shape.parts
                 if self._concerns(part)
             ]
@@ -160,6 +164,11 @@ class Copier:
         return self.view.around_text(node, lead, tail)
 
 
+def _literal(key: Hashable) -> str:
+    """A key as it is written, with double quotes where it is a plain word."""
+    return f'"{key}"' if isinstance(key, str) and key.isidentifier() else repr(key)
+
+
 def _parts(node: cst.CSTNode, shape: Shape | None) -> list[cst.CSTNode] | None:
     """The expressions that an expression merely holds together; None where it is a value of its own."""
     match node:
@@ -185,6 +194,14 @@ def _holds(call: cst.Call) -> bool:
     if isinstance(call.func, cst.Call):
         return dotted(call.func.func).rpartition(".")[2] in ("delayed", "wrap_non_picklable_objects")
     return dotted(call.func).rpartition(".")[2] in _HOLDERS | _BINDERS
+
+
+def _gives_several(node: cst.CSTNode) -> bool:
+    """Whether a call on an array gives several, under names: ``x.topk(3)``, ``x.max(dim=0)``."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    name = node.func.attr.value
+    return name in _SEVERAL or (name in _PERHAPS_SEVERAL and len(node.args) > 0)
 
 
 def below(node: cst.CSTNode, view: View) -> list[cst.CSTNode]:

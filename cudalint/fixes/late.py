@@ -14,7 +14,7 @@ from cudalint.machine.outcome import Kind
 
 _CHOICE = "set_start_method"
 # Libraries with a default of their own that can be set.
-_SETTABLE = frozenset({"multiprocess", "multiprocessing", "torch.multiprocessing"})
+_SETTABLE = frozenset({"billiard", "multiprocess", "multiprocessing", "torch.multiprocessing"})
 _EARLIER = "all that is made after it, which was forked so far, then starts by the new method"
 
 

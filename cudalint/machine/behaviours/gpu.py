@@ -477,7 +477,9 @@ def like(machine: Machine, call: Call) -> Results:
     if state is None:
         return []
     tensor = next((a for a in atoms if isinstance(a, Tensor)), None)
-    if call.text("returns") not in ("", "tensor", "like"):
+    if tensor is not None and call.text("returns") == "several":
+        return [(state, (state.new(("several", call.site), Sequence("tuple", None, (tensor,))),))]
+    if call.text("returns") not in ("", "tensor", "like", "several"):
         return [(state, returned(machine, call, state))]
     if tensor is not None:
         return [(state, (tensor,))]

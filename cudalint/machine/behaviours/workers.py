@@ -28,6 +28,7 @@ from cudalint.machine.values import (
     integer,
     only,
     strings,
+    union,
     unknown,
 )
 
@@ -687,9 +688,10 @@ def arguments(machine: Machine, state: State, value: Value | None) -> list[Value
     """The values of an ``args=(...)`` tuple; one unknown where its content is not known."""
     if value is None or value == (Const(None),):
         return []
-    exact = machine.exact_items(value, state)
-    if exact is not None:
-        return exact
+    rows = [machine.exact_items((atom,), state) for atom in value]
+    known = [row for row in rows if row is not None]
+    if rows and len(known) == len(rows) and len({len(row) for row in known}) == 1:
+        return [union(column) for column in zip(*known, strict=True)]
     return [unknown("argument", value, i) for i in range(6)]
 
 
