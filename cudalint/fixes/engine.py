@@ -21,7 +21,7 @@ from cudalint.text.lines import Rows
 from cudalint.text.scan import Kind, lexemes
 
 MOST_TRIALS = 24
-MOST_STEPS = 4
+MOST_STEPS = 8
 _TWINS = {"CUD101": "CUD102", "CUD102": "CUD101"}
 
 

@@ -2,44 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import libcst as cst
 
 from cudalint.fixes.edits import Change
 from cudalint.fixes.view import View
 
+_GUARD = 'if __name__ == "__main__":'
 
-def under_main_guard(view: View, statement: cst.BaseStatement) -> list[Change]:
-    """Put a top-level statement and all that follow it, definitions left where they are, under a main guard."""
+
+def under_main_guard(view: View, statement: cst.BaseStatement) -> Iterator[list[Change]]:
+    """Ways to put a top-level statement under a main guard, with or without the statements that follow it.
+
+    Definitions and imports stay where they are, so that other modules and fresh processes find them.
+    """
     rest = view.siblings(statement)
     rest = rest[rest.index(statement) :]
-    if any(isinstance(s, cst.FunctionDef | cst.ClassDef) for s in rest) or any(is_guard(view, s) for s in rest):
-        return _into_guard(view, statement, rest)
-    first, last = view.row(rest[0]), view.last_row(rest[-1])
-    at = view.row_start(first)
-    indent = view.tree.default_indent
-    return [Change(at, at, f'if __name__ == "__main__":{view.newline}'), *indented(view, first, last, indent)]
+    known = next((s for s in rest if is_guard(view, s)), None)
+    if known is not None:
+        between = rest[: rest.index(known)]
+        yield _into_guard(view, [statement], known)
+        yield _into_guard(view, _acting(between), known)
+        return
+    if not any(isinstance(s, cst.FunctionDef | cst.ClassDef) for s in rest):
+        first, last = _first_row(view, rest[0]), view.last_row(rest[-1])
+        at = view.row_start(first)
+        indent = view.tree.default_indent
+        yield [Change(at, at, f"{_GUARD}{view.newline}"), *indented(view, first, last, indent)]
+        return
+    yield _at_end(view, _acting(rest), rest[-1])
+    yield _at_end(view, [statement], rest[-1])
 
 
-def _into_guard(view: View, statement: cst.BaseStatement, rest: list[cst.CSTNode]) -> list[Change]:
-    """Move one statement to the top of the guard that follows it, or under one at the end of the file."""
-    moved = view.text[view.row_start(view.row(statement)) : view.row_start(view.last_row(statement) + 1)]
-    indent = view.tree.default_indent
-    text = _indented_text(moved, indent)
-    for other in rest:
-        if is_guard(view, other) and isinstance(other, cst.If) and isinstance(other.body, cst.IndentedBlock):
-            first = other.body.body[0]
-            inner = view.indentation(first)
-            at = view.row_start(view.row(first))
-            return [_removed(view, statement), Change(at, at, _indented_text(moved, inner))]
-    last = rest[-1]
+def _acting(statements: Iterable[cst.CSTNode]) -> list[cst.CSTNode]:
+    """The statements that do something: neither definitions nor imports."""
+    return [s for s in statements if not isinstance(s, cst.FunctionDef | cst.ClassDef) and not _is_import(s)]
+
+
+def _is_import(statement: cst.CSTNode) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and all(
+        isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body
+    )
+
+
+def _into_guard(view: View, moved: list[cst.CSTNode], guard: cst.CSTNode) -> list[Change]:
+    """Statements at the top of the guard that follows them."""
+    assert isinstance(guard, cst.If)
+    if not isinstance(guard.body, cst.IndentedBlock):
+        return []
+    first = guard.body.body[0]
+    at = view.row_start(_first_row(view, first))
+    text = "".join(_moved_text(view, s, view.indentation(first)) for s in moved)
+    return [*(_removed(view, s) for s in moved), Change(at, at, text)]
+
+
+def _at_end(view: View, moved: list[cst.CSTNode], last: cst.CSTNode) -> list[Change]:
+    """Statements under a guard at the end of the file."""
     end = view.row_start(view.last_row(last) + 1)
     lead = "" if end and view.text[end - 1] in "\r\n" else view.newline
-    block = f'{lead}{view.newline}{view.newline}if __name__ == "__main__":{view.newline}{text}'
-    return [_removed(view, statement), Change(end, end, block)]
+    text = "".join(_moved_text(view, s, view.tree.default_indent) for s in moved)
+    block = f"{lead}{view.newline}{view.newline}{_GUARD}{view.newline}{text}"
+    return [*(_removed(view, s) for s in moved), Change(end, end, block)]
+
+
+def _moved_text(view: View, statement: cst.CSTNode, indent: str) -> str:
+    """The rows of a statement, indented, but for those that begin inside a string."""
+    first, last = _first_row(view, statement), view.last_row(statement)
+    inside = _rows_inside_strings(view)
+    rows = [(row, view.text[view.row_start(row) : view.row_start(row + 1)]) for row in range(first, last + 1)]
+    text = "".join(indent + line if line.strip() and row not in inside else line for row, line in rows)
+    return text if text.endswith(("\n", "\r")) else text + view.newline
 
 
 def _removed(view: View, statement: cst.CSTNode) -> Change:
-    return Change(view.row_start(view.row(statement)), view.row_start(view.last_row(statement) + 1), "")
+    return Change(view.row_start(_first_row(view, statement)), view.row_start(view.last_row(statement) + 1), "")
+
+
+def _first_row(view: View, statement: cst.CSTNode) -> int:
+    """The row that a statement begins in, with the comments right above it."""
+    row = view.row(statement)
+    while row > 1 and view.text[view.row_start(row - 1) : view.row_start(row)].lstrip().startswith("#"):
+        row -= 1
+    return row
 
 
 def guarded(view: View) -> cst.CSTNode | None:
@@ -53,11 +98,6 @@ def guarded(view: View) -> cst.CSTNode | None:
 def is_guard(view: View, statement: cst.CSTNode | None) -> bool:
     """Whether a statement is ``if __name__ == "__main__":``."""
     return isinstance(statement, cst.If) and "__main__" in view.source(statement.test)
-
-
-def _indented_text(text: str, indent: str) -> str:
-    rows = text.splitlines(keepends=True)
-    return "".join(indent + row if row.strip() else row for row in rows)
 
 
 def indented(view: View, first: int, last: int, indent: str) -> list[Change]:

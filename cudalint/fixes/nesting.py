@@ -160,7 +160,7 @@ def _submitted(view: View, attribute: cst.Attribute, call: cst.Call) -> list[Cha
     if len(given) == 2:
         row = given[1].value
         if isinstance(row, cst.Tuple | cst.List):
-            changes.append(view.replace(row, ", ".join(view.source(e.value) for e in row.elements)))
+            changes.append(view.replace_whole(row, ", ".join(view.source(e.value) for e in row.elements)))
         else:
             changes.append(view.before(row, "*"))
     return changes

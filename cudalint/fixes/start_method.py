@@ -11,6 +11,7 @@ from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.launched import Launched
+from cudalint.machine.outcome import Kind
 from cudalint.machine.trace import Site
 
 _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "ddp_notebook": "ddp_spawn"}
@@ -23,7 +24,7 @@ _GUARDED = "code under the main guard does not run where the module is imported"
 def spawn(case: Case) -> Iterator[Proposal]:
     """The launch of the finding by spawn; under joblib by its default backend."""
     launch = case.launch
-    if launch is None:
+    if launch is None or _lost_global(case, launch):
         return
     if launch.settled is not None:
         yield from _chosen_elsewhere(case, launch.settled)
@@ -33,6 +34,70 @@ def spawn(case: Case) -> Iterator[Proposal]:
     view, call = made
     for changes, what in _launches(view, call, launch):
         yield Proposal(what, in_file(view, changes), Proof.SPAWN, _FRESH)
+
+
+def _lost_global(case: Case, launch: Launched) -> bool:
+    """Whether the worker reads an inherited global that a fresh process would find empty."""
+    if case.outcome.kind is not Kind.INHERITED_CUDA or not case.outcome.effect:
+        return False
+    found = case.at(case.outcome.effect[-1].site)
+    if found is None:
+        return False
+    view, node = found
+    name = _root(node)
+    function = view.function(node)
+    if name is None or function is None or name in view.bindings() or _binds(view, function, name):
+        return False
+    made = case.call_at(launch.made)
+    initializer = None if made is None else made[0].keyword(made[1], "initializer")
+    if made is not None and initializer is not None:
+        return not any(name in made[0].source(f) for f in _functions(made[0], dotted(initializer.value)))
+    return not any(_sets(view, s, name) for s in view.tree.body)
+
+
+def _root(node: cst.CSTNode) -> str | None:
+    """The name that an expression begins with."""
+    while isinstance(node, cst.Call | cst.Attribute | cst.Subscript):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node.value if isinstance(node, cst.Name) else None
+
+
+def _binds(view: View, function: cst.FunctionDef, name: str) -> bool:
+    """Whether a name is a variable of a function."""
+    bound = (cst.Param, cst.AssignTarget, cst.For, cst.CompFor, cst.AsName, cst.NamedExpr)
+    for node in view.inside(function):
+        if isinstance(node, bound):
+            target = getattr(node, "target", None) or getattr(node, "name", None)
+            if isinstance(target, cst.Name | cst.Tuple) and name in {
+                n.value for n in view.inside(target) if isinstance(n, cst.Name)
+            }:
+                return True
+    return False
+
+
+def _functions(view: View, name: str) -> Iterator[cst.FunctionDef]:
+    return (n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name)
+
+
+def _sets(view: View, statement: cst.CSTNode, name: str) -> bool:
+    """Whether a statement at the top of a module gives a name something: neither None nor an empty container."""
+    for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+        match small:
+            case cst.Assign(targets=targets, value=value) if any(dotted(t.target) == name for t in targets):
+                return not _is_empty(value)
+            case cst.AnnAssign(target=cst.Name(value=target), value=value) if target == name and value is not None:
+                return not _is_empty(value)
+    compound = isinstance(statement, cst.If | cst.Try | cst.With | cst.For) and not layout.is_guard(view, statement)
+    return compound and name in view.source(statement)
+
+
+def _is_empty(value: cst.BaseExpression) -> bool:
+    match value:
+        case cst.Name(value="None"):
+            return True
+        case cst.List(elements=[]) | cst.Tuple(elements=[]) | cst.Dict(elements=[]):
+            return True
+    return False
 
 
 def _chosen_elsewhere(case: Case, place: Site) -> Iterator[Proposal]:
@@ -158,9 +223,9 @@ def guard(case: Case) -> Iterator[Proposal]:
     statement = view.outermost(node)
     if statement is None or isinstance(statement, cst.FunctionDef | cst.ClassDef):
         return
-    changes = layout.under_main_guard(view, statement)
-    if changes:
-        yield Proposal("start workers under a main guard", in_file(view, changes), Proof.SPAWN, _GUARDED)
+    for changes in layout.under_main_guard(view, statement):
+        if changes:
+            yield Proposal("start workers under a main guard", in_file(view, changes), Proof.SPAWN, _GUARDED)
 
 
 def _words(call: cst.Call) -> Iterator[tuple[cst.SimpleString, str]]:

@@ -148,6 +148,11 @@ class View:
         """Put a text in the place of a node."""
         return Change(self.start(node), self.end(node), content)
 
+    def replace_whole(self, node: cst.CSTNode, content: str) -> Change:
+        """Put a text in the place of a node and its own parentheses."""
+        lead, tail = self.around_text(node, "", "")
+        return Change(lead.start, tail.end, content)
+
     def before(self, node: cst.CSTNode, content: str) -> Change:
         """Insert a text before a node."""
         return Change(self.start(node), self.start(node), content)
