@@ -25,6 +25,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         queries.count_instead,
         launchers.spawning_strategy,
         launchers.no_preload,
+        launchers.in_each_worker,
         launchers.spawning_library,
         launchers.after_the_fork,
     ),

@@ -102,6 +102,8 @@ def _sentinel_loops(view: View) -> tuple[Change, ...] | None:
         loop = view.parent(call)
         if not (isinstance(loop, cst.For) and isinstance(loop.target, cst.Name) and view.source(end) == "None"):
             return None
+        if "#" in view.text[view.start(loop) : view.end(call)]:
+            return None
         line = f"while ({loop.target.value} := {view.source(getter)}()) is not None"
         changes.append(Change(view.start(loop), view.end(call), line))
     return tuple(changes)

@@ -155,7 +155,8 @@ def sent_along(case: Case) -> Iterator[Proposal]:
     subject = case.outcome.subject
     match case.outcome.kind:
         case Kind.UNPICKLABLE_TARGET:
-            message = f"define {subject} as a function at the top of the module, and send what it captures as arguments"
+            what = "it" if subject == "a lambda" else f"`{subject.rpartition(' ')[2]}`"
+            message = f"define {what} as a function at the top of the module, and send what it captures as arguments"
             doubt = "what the function captures has to become arguments, which changes its signature"
         case Kind.MISSING_GLOBAL:
             message = f"send `{subject}` to the worker as an argument, or through the initializer of the pool"

@@ -111,7 +111,7 @@ def _dropped(case: Case, call: cst.Call) -> Iterator[Proposal]:
     if statement is not None and layout.has_own_rows(view, statement):
         yield Proposal(
             "drop the earlier choice of a start method",
-            in_file(view, layout.taken_out(view, statement)),
+            in_file(view, layout.dropped(view, statement)),
             Proof.SPAWN,
             "what is started in between then starts by another method",
         )

@@ -92,23 +92,54 @@ def no_preload(case: Case) -> Iterator[Proposal]:
     view = case.view(case.outcome.anchor.module)
     if view is None or case.outcome.launcher != "gunicorn":
         return
-    changes = [c for s in _preloads(view) for c in layout.taken_out(view, s)]
+    changes = [view.replace(on, "False") for on in _preloads(view)]
     if changes:
         yield Proposal(
-            "leave `preload_app` out, so that each worker loads the application after its fork",
+            "do not preload: each worker then loads the application after its fork",
             in_file(view, changes),
             doubt="the workers then start slower, and each holds what it loads by itself",
         )
 
 
-def _preloads(view: View) -> Iterator[cst.BaseStatement]:
-    """``self.cfg.set("preload_app", True)``, as a statement."""
-    for call in view.calls():
-        match call:
-            case cst.Call(args=[cst.Arg(value=cst.SimpleString() as key), cst.Arg(value=cst.Name(value="True"))]):
-                statement = view.statement(call) if key.evaluated_value == "preload_app" else None
-                if statement is not None and layout.has_own_rows(view, statement):
-                    yield statement
+def _preloads(view: View) -> Iterator[cst.Name]:
+    """``True`` for ``preload_app``, as an option, an argument, a key or a variable."""
+    for node in view.inside(view.tree):
+        match node:
+            case cst.Call(args=[cst.Arg(value=cst.SimpleString() as key), cst.Arg(value=cst.Name(value="True") as on)]):
+                if key.evaluated_value == "preload_app":
+                    yield on
+            case cst.DictElement(key=cst.SimpleString() as key, value=cst.Name(value="True") as on):
+                if key.evaluated_value == "preload_app":
+                    yield on
+            case cst.Arg(keyword=cst.Name(value="preload_app"), value=cst.Name(value="True") as on):
+                yield on
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Name(value="preload_app"))], value=cst.Name(value="True") as on
+            ):
+                yield on
+
+
+def in_each_worker(case: Case) -> Iterator[Proposal]:
+    """celery's ``worker_process_init``, which runs in each worker, for ``worker_init``, which runs before the fork."""
+    view = case.view(case.outcome.anchor.module)
+    if view is None or "celery" not in case.outcome.launcher.lower():
+        return
+    words = [n for n in view.inside(view.tree) if isinstance(n, cst.Name) and n.value == "worker_init"]
+    connected = any(_is_connected(view, n) for n in words)
+    if connected and "worker_process_init" not in view.names():
+        yield Proposal(
+            "load it in a `worker_process_init` handler, which runs in each worker after its fork",
+            in_file(view, (view.replace(n, "worker_process_init") for n in words)),
+            doubt="each worker then holds a copy of its own",
+        )
+
+
+def _is_connected(view: View, name: cst.Name) -> bool:
+    """``worker_init.connect`` and ``signals.worker_init.connect``."""
+    around = view.parent(name)
+    if isinstance(around, cst.Attribute) and around.attr is name:
+        around = view.parent(around)
+    return isinstance(around, cst.Attribute) and around.attr.value == "connect"
 
 
 def after_the_fork(case: Case) -> Iterator[Proposal]:

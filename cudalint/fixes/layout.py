@@ -139,6 +139,16 @@ def taken_out(view: View, statement: cst.BaseStatement) -> list[Change]:
     return [Change(first, after, "")]
 
 
+def dropped(view: View, statement: cst.BaseStatement) -> list[Change]:
+    """Remove a statement for good; a comment on its row stays, on a row of its own."""
+    (change,) = taken_out(view, statement)
+    rest = view.text[view.end(statement) : change.end]
+    comment = rest.strip()
+    if not comment.startswith("#"):
+        return [change]
+    return [Change(change.start, change.end, f"{view.indentation(statement)}{comment}{view.newline}{change.content}")]
+
+
 def _reindented(row: str, own: str, wanted: str) -> str:
     return wanted + row.removeprefix(own) if row.strip() else row
 

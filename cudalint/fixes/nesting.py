@@ -52,7 +52,7 @@ def no_daemon(case: Case) -> Iterator[Proposal]:
     view, call = made
     changes = [view.without_argument(call, a) for a in call.args if _is_daemon(a)]
     for statement in _daemon_statements(view, call):
-        changes += layout.taken_out(view, statement)
+        changes += layout.dropped(view, statement)
     for inner in _base_calls(view, call):
         changes += [view.without_argument(inner, a) for a in inner.args if _is_daemon(a)]
     if changes:
@@ -159,6 +159,8 @@ def _submitted(view: View, attribute: cst.Attribute, call: cst.Call) -> list[Cha
     changes = [view.replace(attribute.attr, "submit"), view.after(call, ".result()")]
     if len(given) == 2:
         row = given[1].value
+        if "#" in view.source(row):
+            return None
         if isinstance(row, cst.Tuple | cst.List):
             changes.append(view.replace_whole(row, ", ".join(view.source(e.value) for e in row.elements)))
         else:

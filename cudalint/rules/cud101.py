@@ -112,7 +112,7 @@ spawn is never offered: the worker's code lives in cells that a fresh interprete
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.rules.base import Rule, measured
+from cudalint.rules.base import RepairLevel, Rule, measured
 
 
 def _seen(outcome: Outcome) -> Severity | None:
@@ -131,4 +131,5 @@ RULE = Rule(
         Kind.CUDA_IN_FORK: "{subject} in a worker that {launcher} forked after CUDA was used: CUDA cannot be re-initialised there",
     },
     grade=_seen,
+    repair=RepairLevel.SOMETIMES,
 )

@@ -90,7 +90,7 @@ notebook it is not offered.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 
 def _unseen(outcome: Outcome) -> Severity | None:
@@ -108,4 +108,5 @@ RULE = Rule(
         Kind.CUDA_IN_FORK: "{subject} in a worker that {launcher} may fork after CUDA was used: neither the caller nor the start method can be seen here",
     },
     grade=_unseen,
+    repair=RepairLevel.SOMETIMES,
 )

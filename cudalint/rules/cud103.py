@@ -75,9 +75,13 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Display** only. Whether the workers want the data on the CPU, a copy of their own on the GPU, or no part in it at
-all is a decision about the program. Spawn alone changes the meaning: a global of the module is then built again in
-each child, one context each, and a global that only the main guard sets is missing (CUD108).
+**Unsafe**, whichever of these holds when the changed program is analysed: the launch gets a spawn context, or, for
+arguments of a `Process` and `initargs`, a copy is sent: `.cpu()` for tensors, `copy.deepcopy(model).cpu()` for models,
+which move in place. A global of the module is built again in each spawned child, with one context each; spawn is not
+offered where the child would find that global empty. A copy is not offered for a worker that changes it in place.
+
+**Display** for `os.fork()`, closures and globals that only the main guard sets: whether the child wants the data on
+the CPU, a copy of its own on the GPU, or no part in it at all is a decision about the program.
 
 ## When it stays silent
 - The child only asks for shape, type or device, or never touches the object.
@@ -93,7 +97,7 @@ each child, one context each, and a global that only the main guard sets is miss
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD103",
@@ -103,4 +107,5 @@ RULE = Rule(
     outcomes={
         Kind.INHERITED_CUDA: "a forked {launcher} worker uses GPU memory that it inherited: {subject} fails there",
     },
+    repair=RepairLevel.SOMETIMES,
 )

@@ -75,9 +75,13 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Display** only: the repair belongs to each launcher. Move CUDA into the launched function; use `ddp_spawn` in a
-script; leave `num_proc` out, or set the start method on `multiprocess`; load the model after the fork (gunicorn's
-`post_fork`, uwsgi's `lazy-apps`, celery's `worker_process_init`).
+**Unsafe** where the launcher has a switch: `device_count() > 0` for a parent that merely asked `is_available()`,
+`ddp_spawn` for Lightning's `ddp_fork` and `ddp_notebook` wherever the trainer gets the word from,
+`multiprocess.set_start_method("spawn")` at the top of the main guard for datasets, `preload_app` off for gunicorn, and
+celery's `worker_process_init` for a handler of `worker_init`.
+
+**Display** for the others: CUDA moves into the function that `notebook_launcher` launches, and models are loaded
+after the fork (celery's `worker_process_init`, gunicorn's `post_fork`, uwsgi's `lazy-apps`).
 
 ## When it stays silent
 - CUDA is touched in the launched function only, or the parent asks no more than `torch.cuda.device_count()`; with
@@ -94,7 +98,7 @@ script; leave `num_proc` out, or set the start method on `multiprocess`; load th
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD104",
@@ -104,4 +108,5 @@ RULE = Rule(
     outcomes={
         Kind.FORK_LAUNCHER: "{launcher} forks workers that use CUDA ({subject}) after CUDA was used in this process",
     },
+    repair=RepairLevel.SOMETIMES,
 )

@@ -83,12 +83,18 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Unsafe** where the call can move up to the first statement of its function, above the first object of the context:
-all that comes after then belongs to the new method. Elsewhere **display**. `force=True` alone is not offered: it
-silences the error, and a queue made before still belongs to the old context and fails when a spawned process
-receives it (CUD108).
+**Unsafe**, the first of these that holds when the changed program is analysed:
 
-For a library with its own default the page of CUD104 says what to set.
+- The call, with a `try` around nothing else, moves to the top of the main guard, or above what settles the method in
+  its own function. Its argument has to be a constant, and no condition may decide on it.
+- The earlier of two choices goes.
+- What settles the method too early (a lock at the top of a module) is made by `get_context("spawn")`.
+- A choice that does not reach the launcher is made for the library that launches:
+  `multiprocess.set_start_method("spawn")`.
+
+All that is made after the call then belongs to the new method. **Display** elsewhere. `force=True` alone is not
+offered: it silences the error, and a queue made before still belongs to the old context and fails when a spawned
+process receives it (CUD108).
 
 ## When it stays silent
 - The call comes first, or passes `force=True` before anything that matters is made.
@@ -104,7 +110,7 @@ For a library with its own default the page of CUD104 says what to set.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD105",
@@ -115,4 +121,5 @@ RULE = Rule(
         Kind.METHOD_ALREADY_SET: "the start method is set too late: the context has already been set",
         Kind.METHOD_WITHOUT_EFFECT: "this start method does not reach {launcher}: it belongs to {detail}, which still forks",
     },
+    repair=RepairLevel.ALWAYS,
 )

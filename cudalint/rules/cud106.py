@@ -69,9 +69,10 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Unsafe** where `set_start_method` can move to the first line of an existing main guard: code between the two
-places would then see the old method. **Display** where there is no guard, because what belongs under it (all of the
-top level, or only the launch) is the author's to say.
+**Unsafe**: a `set_start_method` or launch at the top of the module moves to the top of the main guard that follows it.
+Where there is none, one is made: it takes the statement and all that do something after it, while definitions and
+imports stay at the top of the module, where the child finds them. Code under the guard does not run any more where
+the module is imported.
 
 ## When it stays silent
 - The call stands under `if __name__ == "__main__":`, or in a function that only the guard reaches.
@@ -87,7 +88,7 @@ top level, or only the launch) is the author's to say.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD106",
@@ -97,4 +98,5 @@ RULE = Rule(
     outcomes={
         Kind.IMPORTED_AGAIN: "{subject} runs again in every spawned child: it belongs under the main guard",
     },
+    repair=RepairLevel.ALWAYS,
 )

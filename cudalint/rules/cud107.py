@@ -83,9 +83,16 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Display** only. A `ProcessPoolExecutor` in place of the `Pool` is often the smallest change, but the two differ
-(no `maxtasksperchild` in the same form, other errors when a worker dies), and often the inner process should not
-exist: a worker is already a process, and one level of them is enough.
+**Unsafe**:
+
+- A `ProcessPoolExecutor` takes the place of the outer `Pool` where each use of the pool has an equivalent: `map`,
+  `imap`, `imap_unordered`, `apply`, `close`, `join`, `terminate`. The two differ when a worker dies, and an executor
+  waits for its tasks at the end.
+- An outer `Process` loses its `daemon=True`; its parent then waits for it.
+
+**Display** for the workers of a `DataLoader` and for pools used in another way (`starmap`, `apply_async`,
+`maxtasksperchild`). Often the inner process should not exist: a worker is already a process, and one level of them is
+enough.
 
 ## When it stays silent
 - The worker belongs to a `ProcessPoolExecutor`, to `torch.multiprocessing.spawn`, or is a `Process` that is not
@@ -100,7 +107,7 @@ exist: a worker is already a process, and one level of them is enough.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD107",
@@ -110,4 +117,5 @@ RULE = Rule(
     outcomes={
         Kind.DAEMON_CHILD: "{subject} in a daemonic worker: daemonic processes are not allowed to have children",
     },
+    repair=RepairLevel.SOMETIMES,
 )

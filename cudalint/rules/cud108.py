@@ -82,9 +82,16 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Display** for lambdas, local functions and globals: what the function captured has to become an argument, which
-changes its signature. **Unsafe** for a queue or lock, which moves to the worker's context
-(`multiprocessing.Queue()` becomes `context.Queue()`): other processes that share it may belong to the old one.
+**Unsafe**, each where it is seen to be enough:
+
+- A queue or lock moves to the worker's context (`multiprocessing.Queue()` becomes
+  `multiprocessing.get_context("spawn").Queue()`): other processes that share it may belong to the old one.
+- A constant that only the main guard sets moves above it.
+- A local function that captures nothing moves to the top of the module.
+- `target=lambda: f(x)` becomes `target=f, args=(x,)`.
+
+**Display** for all other lambdas, local functions and globals: what the function captured has to become an argument,
+which changes its signature.
 
 ## When it stays silent
 - The worker is forked, and so inherits what it needs.
@@ -101,7 +108,7 @@ changes its signature. **Unsafe** for a queue or lock, which moves to the worker
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD108",
@@ -113,4 +120,5 @@ RULE = Rule(
         Kind.MISSING_GLOBAL: "the {launcher} worker starts afresh and reads {subject}, which only the main guard sets",
         Kind.FOREIGN_LOCK: "a {detail} of the fork context is given to a spawned process",
     },
+    repair=RepairLevel.SOMETIMES,
 )

@@ -72,9 +72,12 @@ if __name__ == "__main__":
 Workers that need the GPU for it have to be spawned, and the value still travels better as a CPU tensor (CUD302).
 
 ## Fix
-**Unsafe** where the value is an expression of the call: `.cpu()` is put behind it. The worker then computes on the
-CPU, which may be slow, or meets another tensor on the GPU, which raises. **Display** where the value hides in an
-object.
+**Unsafe** where the value is seen in the call, also inside lists, tuples, dicts, generators, `partial` and `delayed`:
+`.cpu()` is put behind each tensor (`.get()` for CuPy, `jax.device_get` for JAX, `copy.deepcopy(model).cpu()` for a
+model, which would move in place). The worker then computes on the CPU, with values of its own.
+
+Where the value hides in an object, or where the worker uses CUDA itself, the launch gets a spawn context instead, also
+**unsafe**. **Display** where neither holds.
 
 ## When it stays silent
 - The value is on the CPU when it is sent (`.cpu()`, `.numpy()`, `.tolist()`, `.item()`).
@@ -89,7 +92,7 @@ object.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD301",
@@ -99,4 +102,5 @@ RULE = Rule(
     outcomes={
         Kind.CUDA_TO_FORK: "a CUDA value is pickled to a {launcher} worker that forked after CUDA was used",
     },
+    repair=RepairLevel.ALWAYS,
 )

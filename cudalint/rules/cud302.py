@@ -80,8 +80,11 @@ The data travels through host memory, and the worker owns its copy on the GPU. I
 that ends, a CPU tensor is not enough: see CUD304.
 
 ## Fix
-**Display** only. `.cpu()` on one side and `.to("cuda")` on the other is the usual repair; it costs a copy, and it
-ends the sharing, which for some programs (a model trained by several processes) is the point.
+**Unsafe** where both ends are seen: `.cpu()` where the value leaves, and `.to(...)` with the device that it had at the
+top of the worker, or around the call that gives the result. It costs a copy, and it ends the sharing.
+
+**Display** where the other end is not seen (queues and pipes), where the value hides in an object, and for a worker
+that writes in place: there the sharing may be the point.
 
 ## When it stays silent
 - The value is on the CPU when it is sent.
@@ -96,7 +99,7 @@ ends the sharing, which for some programs (a model trained by several processes)
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule, warned
+from cudalint.rules.base import RepairLevel, Rule, warned
 
 RULE = Rule(
     code="CUD302",
@@ -107,4 +110,5 @@ RULE = Rule(
         Kind.CUDA_ACROSS: "a CUDA value crosses to another process through {launcher}: it is shared memory whose owner must live on",
     },
     grade=warned,
+    repair=RepairLevel.SOMETIMES,
 )

@@ -66,7 +66,11 @@ Threads share the tensor and the context. For work on the CPU, `table.cpu().nump
 instead of copying it.
 
 ## Fix
-**Display** only. Threads are the smallest change where the work is on the GPU, and the wrong one where the function
+**Unsafe** where both ends are seen: the copies that joblib makes become visible ones, `.cpu()` where the value leaves
+and `.to(...)` in the worker, or around the call that gives the results.
+
+**Display** where the value hides in an object or a closure, and for a worker that writes in place, whose changes are
+lost either way: `prefer="threads"` shares the value without a copy. Threads are the wrong change where the function
 is bound by Python code or not safe for threads.
 
 ## When it stays silent
@@ -81,7 +85,7 @@ is bound by Python code or not safe for threads.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule, warned
+from cudalint.rules.base import RepairLevel, Rule, warned
 
 RULE = Rule(
     code="CUD303",
@@ -92,4 +96,5 @@ RULE = Rule(
         Kind.CUDA_THROUGH_JOBLIB: "a CUDA value crosses through joblib: it is copied to the host and back",
     },
     grade=warned,
+    repair=RepairLevel.SOMETIMES,
 )

@@ -82,8 +82,12 @@ Where the copy is too dear, give the producer an `Event` to wait for, and set it
 tensor.
 
 ## Fix
-**Display** only. An array in place of the tensor changes the type that the consumer receives, and an event has to
-be set on the other side. `.cpu()` alone, the obvious edit, fails as well.
+**Unsafe** where the value is seen in the call: `.detach().cpu().numpy()` behind each tensor. The receiver gets an
+array in place of a tensor; NumPy has no bfloat16. Loops over `iter(q.get, None)` become
+`while (x := q.get()) is not None`, because `iter` compares with `==` and an array that is compared has no truth.
+
+**Display** elsewhere, and where the copy is too dear: an `Event` that the receiver sets. `.cpu()` alone, the obvious
+edit, fails as well.
 
 ## When it stays silent
 - The producer waits for the receiver after the put: an event, a queue in the other direction, a barrier. What
@@ -98,7 +102,7 @@ be set on the other side. `.cpu()` alone, the obvious edit, fails as well.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD304",
@@ -108,4 +112,5 @@ RULE = Rule(
     outcomes={
         Kind.PRODUCER_ENDS: "the process that puts this CUDA tensor ends, and its memory with it",
     },
+    repair=RepairLevel.ALWAYS,
 )

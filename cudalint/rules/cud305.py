@@ -73,8 +73,11 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Display** only. Streams, events and graphs are made where they are used: in the worker. Arrays are sent as host
-arrays. An object that must keep such an attribute can leave it out of its pickle with `__getstate__`.
+**Unsafe** for numba device arrays where both ends are seen: `.copy_to_host()` where they leave, `cuda.to_device(...)`
+at the top of the worker.
+
+**Display** for streams, events and graphs: they are made where they are used, in the worker. An object that must keep
+such an attribute can leave it out of its pickle with `__getstate__`.
 
 ## When it stays silent
 - The object is made in the worker.
@@ -89,7 +92,7 @@ arrays. An object that must keep such an attribute can leave it out of its pickl
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD305",
@@ -99,4 +102,5 @@ RULE = Rule(
     outcomes={
         Kind.UNPICKLABLE_CUDA: "a CUDA object that cannot be pickled is sent to another process",
     },
+    repair=RepairLevel.SOMETIMES,
 )
