@@ -384,6 +384,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         misread=False,
         in_thread=False,
         rank=start.rank,
+        local_rank_at_hand=before.local_rank_at_hand or start.rank == "local",
         selected=before.selected,
     )
     child.process = _with_environment(child.process, start)
