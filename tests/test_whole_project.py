@@ -35,7 +35,9 @@ CHAIN = {
     "shop/serving/__init__.py": "",
     "shop/serving/worker.py": "from ..catalogue import rank\n\n\ndef answer(request):\n    return rank.best(request)\n",
     "shop/catalogue/__init__.py": "from .rank import best\n",
-    "shop/catalogue/rank.py": "from .score import score_all\n\n\ndef best(request):\n    return max(score_all([request]))\n",
+    "shop/catalogue/rank.py": (
+        "from .score import score_all\n\n\ndef best(request):\n    return max(score_all([request]))\n"
+    ),
     "shop/catalogue/score.py": (
         "from shop import engine\n\n\ndef score_all(items):\n    return [engine.evaluate(item) for item in items]\n"
     ),

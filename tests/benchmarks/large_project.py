@@ -1,6 +1,6 @@
-"""A generated project with cycles and deep call chains, and what checking it costs: `python large_project.py [--modules N]`.
+"""A generated project with cycles and deep call chains, and what checking it costs.
 
-Every module imports others, back and forth; every function calls functions of others; some launch workers, some use
+`python large_project.py [--modules N]`: every module imports others, back and forth; every function calls functions of others; some launch workers, some use
 CUDA. The bound is 60 seconds and 1 GB for 2,000 modules with 20,000 functions.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import resource
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from cudalint.text.source import SourceFile
 
 FUNCTIONS = 10
 ROOT = "/generated"
+_CALLED = re.compile(r"\bm(\d+)\.")
 
 
 def _function(number: int, position: int, modules: int, chance: random.Random) -> str:
@@ -45,10 +47,8 @@ def texts(modules: int, seed: int = 1) -> Iterator[tuple[str, str]]:
     for package in range(packages):
         yield f"{ROOT}/p{package}/__init__.py", ""
     for number in range(modules):
-        others = set()
-        functions = [_function(number, i, modules, chance) for i in range(FUNCTIONS)]
-        body = "\n\n\n".join(functions)
-        others = {int(word[1:]) for word in body.replace("(", ".").replace(" ", ".").split(".") if word[:1] == "m" and word[1:].isdigit()}
+        body = "\n\n\n".join(_function(number, i, modules, chance) for i in range(FUNCTIONS))
+        others = {int(found) for found in _CALLED.findall(body)}
         imports = "\n".join(f"from p{other // 50} import m{other}" for other in sorted(others) if other != number)
         yield f"{ROOT}/p{number // 50}/m{number}.py", f"import multiprocessing\n\nimport torch\n{imports}\n\n\n{body}\n"
     for package in range(0, packages, 10):
