@@ -126,6 +126,8 @@ class Machine:
         self.preloads: list[tuple[str, Site]] = []
         self.puts: dict[Hashable, list[tuple[Site, Chain, Chain | None]]] = {}
         self.rendezvous_seen = False
+        # Per collective, the GPUs that ranks started one by one use there, by their start.
+        self.rank_gpus: dict[Site, dict[tuple[Site, str], set[int]]] = {}
         self.uncaught: list[tuple[State, Raised]] = []
         self.outcomes: list[Outcome] = []
         self.cut: str | None = None

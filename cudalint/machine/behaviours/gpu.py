@@ -742,7 +742,8 @@ def set_device(machine: Machine, call: Call) -> Results:
     """``torch.cuda.set_device(i)``: selects for this thread, and initialises."""
     value = call.get("device") or (call.args[0] if call.args else ())
     found = [d for d in operators.device_of(value) if d.is_gpu]
-    index: Index = found[0].index if found else Rank("each")
+    indices = {d.index for d in found}
+    index: Index = indices.pop() if len(indices) == 1 else Rank("each")
     framework = call.text("framework", "torch")
     state = touch(
         machine, call.state, call.frame, call.site, framework, call.text("gpu", "init"), label(call), Dev("cuda", index)

@@ -12,7 +12,7 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind
-from cudalint.machine.state import Group, Selected, State
+from cudalint.machine.state import Group, Launch, Selected, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     NONE,
@@ -141,10 +141,11 @@ def collective(machine: Machine, call: Call) -> Results:
     state = call.state
     group = state.process.group
     tensors = gpu.tensors_in(machine, [*call.args, *call.kwargs.values()], state)
-    found = next((a for a in tensors if isinstance(a, Tensor)), None)
-    if group is None or not _uses_nccl(group) or found is None:
+    indices = {a.device.index for a in tensors if isinstance(a, Tensor)}
+    if group is None or not _uses_nccl(group) or not indices:
         return [(state, unknown("collective", call.site))]
-    return _used(machine, call, state, group, found.device.index, gpu.label(call))
+    index = indices.pop() if len(indices) == 1 else Rank("each")
+    return _used(machine, call, state, group, index, gpu.label(call))
 
 
 def object_collective(machine: Machine, call: Call) -> Results:
@@ -182,7 +183,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
     if (
         group.alone
         or not isinstance(index, int)
-        or not _several_ranks(process.launch)
+        or not _several_ranks(machine, process.launch, call.site, index)
         or _visible_per_rank(process.environ(gpu.VISIBLE))
     ):
         return [(state, unknown("collective", call.site))]
@@ -210,10 +211,16 @@ def _selects_later(machine: Machine, call: Call) -> bool:
     return any(m is not None and m.words & {"set_device", "set_device_index"} for m in modules)
 
 
-def _several_ranks(launch: object) -> bool:
-    many = getattr(launch, "many", True)
-    family = getattr(launch, "family", "")
-    return bool(many) or family == "process"
+def _several_ranks(machine: Machine, launch: Launch | None, site: Site, index: int) -> bool:
+    """Whether other ranks use this GPU here too: those of one launch do; of processes two have to be seen."""
+    if launch is None or launch.many:
+        return True
+    if launch.family != "process":
+        return False
+    started = machine.rank_gpus.setdefault(site, {})
+    own = (launch.chain.hop.site, launch.chain.hop.message)
+    started.setdefault(own, set()).add(index)
+    return any(index in gpus for other, gpus in started.items() if other != own)
 
 
 def _visible_per_rank(value: Value | None) -> bool:
