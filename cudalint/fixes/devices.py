@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
@@ -82,12 +82,13 @@ def by_index(case: Case) -> Iterator[Proposal]:
     index = _wanted_index(view, node)
     if index is None or not _nothing_placed(case):
         return
+    doubt = f"{_NUMBERS}; a list of several GPUs would fail" if index.startswith("int(") else _NUMBERS
     selection = _selection(case, view, index)
     if selection is None:
         return
     text, needed = selection
     for changes in _in_place(view, node, text):
-        yield Proposal("select the GPU by its index", in_file(view, [*changes, *needed]), doubt=_NUMBERS)
+        yield Proposal("select the GPU by its index", in_file(view, [*changes, *needed]), doubt=doubt)
 
 
 def _nothing_placed(case: Case) -> bool:
@@ -110,9 +111,9 @@ def _wanted_index(view: View, node: cst.CSTNode) -> str | None:
             return view.source(part.expression)
         case cst.SimpleString(evaluated_value=str() as digits):
             return digits if digits.isdecimal() else None
-        case cst.FormattedString() | cst.ConcatenatedString():
-            return None
-    return f"int({view.source(value)})"
+        case cst.Name() | cst.Attribute() | cst.Subscript():
+            return f"int({view.source(value)})"
+    return None
 
 
 def _visible_value(node: cst.CSTNode) -> cst.BaseExpression | None:
@@ -237,7 +238,7 @@ def _by_initializer(case: Case, home: View, selection: cst.Call) -> Iterator[Pro
         value = selection.args[0].value
         if not names.known_at(view, names.read(view, value), pool) or not _same_reach(view, selection, pool):
             continue
-        given = [f"initializer={view.source(selection.func)}", f"initargs=({view.source(value)},)"]
+        given = {"initializer": view.source(selection.func), "initargs": f"({view.source(value)},)"}
         yield Proposal(
             "select the device in each of the pool's threads",
             in_file(view, _with_keywords(view, pool, given)),
@@ -252,9 +253,11 @@ def _same_reach(view: View, selection: cst.Call, place: cst.Call) -> bool:
     return names.scope_of(view, place) is scope or names.global_names(view, used, scope)
 
 
-def _with_keywords(view: View, call: cst.Call, given: list[str]) -> list[Change]:
-    name, _, value = given[0].partition("=")
-    return view.with_keyword(call, name, ", ".join([value, *given[1:]]))
+def _with_keywords(view: View, call: cst.Call, given: Mapping[str, str]) -> list[Change]:
+    if call.args:
+        return [change for name, value in given.items() for change in view.with_keyword(call, name, value)]
+    at = view.end(call) - 1
+    return [Change(at, at, ", ".join(f"{name}={value}" for name, value in given.items()))]
 
 
 def _made(view: View, name: str) -> Iterator[cst.Call]:

@@ -250,6 +250,9 @@ def _local_ranks(case: Case, view: View, node: cst.CSTNode) -> Iterator[str]:
         yield target[2]
     if isinstance(scope, cst.FunctionDef) and "local_rank" in names.parameters(scope):
         yield "local_rank"
+    for name, bound_at in names.bindings(view, scope):
+        if name == "local_rank" and view.start(bound_at) < view.start(node):
+            yield name
     for made in view.inside(view.tree):
         match made:
             case cst.Assign(targets=[cst.AssignTarget(target=bound)], value=value) if _LOCAL_RANK in view.source(value):

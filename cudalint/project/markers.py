@@ -28,7 +28,9 @@ _LAUNCH = re.compile(
 _THREAD = re.compile(rb"\b(?:Thread(?:Pool|PoolExecutor)?|to_thread|run_in_executor)\b")
 _SELECTS = re.compile(rb"\bset_device\b|\bselect_device\b|\.use\(\)")
 _DEVICE = re.compile(
-    rb"^[ \t]*(?:[\w.]+\.)?[dD]evice\(|\bimport\b.*\b[dD]evice[ \t]+as\b|=[ \t]*[\w.]+\.[dD]evice[ \t]*$", re.MULTILINE
+    rb"(?:^[ \t]*(?:[\w.]+\.)?|[:;][ \t]*[\w.]*\bcuda\.)[dD]evice\(|"
+    rb"\bimport\b.*\b[dD]evice[ \t]+as\b|=[ \t]*[\w.]+\.[dD]evice[ \t]*$",
+    re.MULTILINE,
 )
 _CUDA = re.compile(rb"\b(?:cuda|cupy)\b")
 

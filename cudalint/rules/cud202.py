@@ -88,7 +88,7 @@ CUDA first; if that is in an import, the variable belongs into the command line 
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD202",
@@ -98,4 +98,5 @@ RULE = Rule(
     outcomes={
         Kind.VISIBLE_TOO_LATE: "CUDA_VISIBLE_DEVICES or the visible devices are chosen after CUDA was used in this process: this has no effect",
     },
+    repair=RepairLevel.ALWAYS,
 )

@@ -92,7 +92,7 @@ argument need the process-per-GPU form instead.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD203",
@@ -102,4 +102,5 @@ RULE = Rule(
     outcomes={
         Kind.VISIBLE_PER_TASK: "the visible devices are chosen per task in a worker that serves several: only the first choice counts",
     },
+    repair=RepairLevel.ALWAYS,
 )

@@ -78,7 +78,7 @@ which GPU the program uses, on a machine where that GPU may be busy or missing.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD204",
@@ -88,4 +88,5 @@ RULE = Rule(
     outcomes={
         Kind.DEVICE_STATEMENT: "a device object as a statement selects nothing: GPU 0 stays the current device",
     },
+    repair=RepairLevel.ALWAYS,
 )

@@ -95,7 +95,7 @@ if __name__ == "__main__":
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule, warned
+from cudalint.rules.base import RepairLevel, Rule, warned
 
 RULE = Rule(
     code="CUD205",
@@ -106,4 +106,5 @@ RULE = Rule(
         Kind.THREAD_DEVICE: "this thread uses the current device, but another thread selected it: a new thread starts on GPU 0",
     },
     grade=warned,
+    repair=RepairLevel.ALWAYS,
 )

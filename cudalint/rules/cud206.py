@@ -101,7 +101,7 @@ as well; for JAX it is an environment variable that must be set before the child
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD206",
@@ -112,4 +112,5 @@ RULE = Rule(
         Kind.MEMORY_NOT_SHARED: "{launcher} workers that each reserve most of one GPU's memory ({subject})",
         Kind.GROWTH_TOO_LATE: "memory growth is set after TensorFlow started the GPU",
     },
+    repair=RepairLevel.ALWAYS,
 )

@@ -105,7 +105,7 @@ the better repair, and one for a person: the workers then cost no context (CUD20
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD401",
@@ -115,4 +115,5 @@ RULE = Rule(
     outcomes={
         Kind.CUDA_IN_LOADER_FORK: "a forked DataLoader worker uses CUDA ({subject}) after the main process did",
     },
+    repair=RepairLevel.ALWAYS,
 )

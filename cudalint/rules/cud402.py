@@ -83,7 +83,7 @@ works, and each worker pays a context to read memory that the parent already has
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD402",
@@ -93,4 +93,5 @@ RULE = Rule(
     outcomes={
         Kind.INHERITED_IN_LOADER: "the dataset holds CUDA data, and forked DataLoader workers cannot read it ({subject})",
     },
+    repair=RepairLevel.ALWAYS,
 )

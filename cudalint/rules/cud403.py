@@ -74,7 +74,7 @@ argument is right for one of the cases, and `pin_memory=not on_gpu` may be what 
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD403",
@@ -84,4 +84,5 @@ RULE = Rule(
     outcomes={
         Kind.PIN_OF_CUDA: "pin_memory=True, but the batch is on the GPU: only dense CPU tensors can be pinned",
     },
+    repair=RepairLevel.ALWAYS,
 )

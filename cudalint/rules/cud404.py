@@ -88,7 +88,7 @@ program fails on every path; **unsafe** where the default device depends on a co
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD404",
@@ -98,4 +98,5 @@ RULE = Rule(
     outcomes={
         Kind.DEFAULT_DEVICE_LOADER: "the default device is CUDA: this DataLoader cannot {detail}",
     },
+    repair=RepairLevel.ALWAYS,
 )

@@ -108,7 +108,7 @@ earlier than before.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule, warned
+from cudalint.rules.base import RepairLevel, Rule, warned
 
 RULE = Rule(
     code="CUD501",
@@ -119,4 +119,5 @@ RULE = Rule(
         Kind.INIT_BEFORE_DEVICE: "init_process_group before set_device: one collective in between would use GPU 0 on every rank",
     },
     grade=warned,
+    repair=RepairLevel.ALWAYS,
 )

@@ -107,7 +107,7 @@ safe.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD502",
@@ -118,4 +118,5 @@ RULE = Rule(
         Kind.COLLECTIVE_BEFORE_DEVICE: "{subject} before set_device: every rank uses GPU 0",
         Kind.BARRIER_BEFORE_DEVICE: "barrier() before set_device: the device is guessed from the global rank",
     },
+    repair=RepairLevel.ALWAYS,
 )

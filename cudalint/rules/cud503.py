@@ -108,7 +108,7 @@ rank a GPU of its own through `CUDA_VISIBLE_DEVICES`, and then `set_device(rank)
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD503",
@@ -118,4 +118,5 @@ RULE = Rule(
     outcomes={
         Kind.RANK_WITHOUT_DEVICE: "{subject} on the same GPU in every rank: the rank never selects a device of its own",
     },
+    repair=RepairLevel.ALWAYS,
 )

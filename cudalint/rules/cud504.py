@@ -103,7 +103,7 @@ elsewhere.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule, warned
+from cudalint.rules.base import RepairLevel, Rule, warned
 
 RULE = Rule(
     code="CUD504",
@@ -114,4 +114,5 @@ RULE = Rule(
         Kind.ALLOCATION_BEFORE_DEVICE: "CUDA memory is used before set_device: every rank opens a context on GPU 0",
     },
     grade=warned,
+    repair=RepairLevel.ALWAYS,
 )

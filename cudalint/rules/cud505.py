@@ -99,7 +99,7 @@ port is the reason: two such programs on one machine would meet at it.
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule
+from cudalint.rules.base import RepairLevel, Rule
 
 RULE = Rule(
     code="CUD505",
@@ -109,4 +109,5 @@ RULE = Rule(
     outcomes={
         Kind.RENDEZVOUS_NOT_SET: "env:// rendezvous, but nothing sets MASTER_ADDR and MASTER_PORT",
     },
+    repair=RepairLevel.ALWAYS,
 )

@@ -95,7 +95,7 @@ program may use the global rank as a device too (`device_ids=[rank]`, `f"cuda:{r
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind
-from cudalint.rules.base import Rule, warned
+from cudalint.rules.base import RepairLevel, Rule, warned
 
 RULE = Rule(
     code="CUD506",
@@ -106,4 +106,5 @@ RULE = Rule(
         Kind.GLOBAL_RANK_DEVICE: "set_device with the global rank: on the second machine there is no such GPU; a local rank is at hand",
     },
     grade=warned,
+    repair=RepairLevel.ALWAYS,
 )
