@@ -36,6 +36,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         start_method.same_context,
         fresh.constant_above_guard,
         fresh.call_itself,
+        fresh.named_function,
         fresh.function_at_top,
         fresh.sent_along,
     ),

@@ -150,6 +150,36 @@ def call_itself(case: Case) -> Iterator[Proposal]:
     )
 
 
+def named_function(case: Case) -> Iterator[Proposal]:
+    """``lambda x: f(x)`` as ``f``, where that is a function of the module."""
+    if case.outcome.kind is not Kind.UNPICKLABLE_TARGET:
+        return
+    places = [case.outcome.anchor, *((case.launch.made,) if case.launch is not None else ())]
+    for view, call in [found for p in dict.fromkeys(places) if (found := case.call_at(p)) is not None]:
+        for node in view.inside(call):
+            name = _handed_on(node)
+            if name is not None and name in _top_names(view):
+                yield Proposal(
+                    f"send `{name}` itself",
+                    in_file(view, [view.replace(node, name)]),
+                    Proof.SPAWN,
+                    "a lambda reads the name when it is called, here it is read when it is sent",
+                )
+
+
+def _handed_on(node: cst.CSTNode) -> str | None:
+    """The function to which a lambda hands its arguments as they are."""
+    match node:
+        case cst.Lambda(params=parameters, body=cst.Call(func=cst.Name(value=name), args=arguments)):
+            given = [*parameters.posonly_params, *parameters.params]
+            names = [p.name.value for p in given if p.default is None]
+            starred = isinstance(parameters.star_arg, cst.Param) or parameters.star_kwarg or parameters.kwonly_params
+            sent = [a.value.value for a in arguments if isinstance(a.value, cst.Name) and not a.star and not a.keyword]
+            if not starred and names == sent and len(names) == len(given) == len(arguments) and names:
+                return name
+    return None
+
+
 def sent_along(case: Case) -> Iterator[Proposal]:
     """Advice: where functions and values of a spawned worker belong."""
     subject = case.outcome.subject
