@@ -12,7 +12,7 @@ from cudalint.fixes.view import View, dotted
 _BUILTINS = frozenset(dir(builtins))
 _Scope = cst.FunctionDef | cst.Module
 # Calls whose result depends on nothing but their arguments and the environment.
-_PLAIN_CALLS = frozenset({"int", "str", "getenv", "get", "device", "divmod", "min", "max", "len", "getattr"})
+_PLAIN_CALLS = frozenset({"int", "str", "getenv", "get", "device", "is_available", "divmod", "min", "max", "len"})
 _COMPOSED = (
     cst.Name, cst.Attribute, cst.Subscript, cst.Integer, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString,
     cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BooleanOperation, cst.IfExp, cst.Call, cst.Tuple,

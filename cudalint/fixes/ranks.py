@@ -68,12 +68,19 @@ def _moved(view: View, call: cst.Call, node: cst.CSTNode) -> Iterator[list[Chang
     statement = view.statement(call)
     if statement is None or not names.is_plain(view, call.args[0].value):
         return
-    if layout.has_own_rows(view, statement):
+    if layout.has_own_rows(view, statement) and _may_come_first(view, statement):
         changes = moves.moved_up(view, statement, node)
         if changes:
             yield changes
     elif names.known_at(view, names.read(view, call), node):
         yield moves.inserted_before(view, node, [view.source(call)])
+
+
+def _may_come_first(view: View, statement: cst.BaseStatement) -> bool:
+    """Whether nothing but the choice moves: the row of the call, or a condition that only asks."""
+    if isinstance(statement, cst.SimpleStatementLine):
+        return True
+    return isinstance(statement, cst.If) and statement.orelse is None and names.is_plain(view, statement.test)
 
 
 # -- a device for ranks that have none -------------------------------------------------------------------------

@@ -1,0 +1,528 @@
+"""Repairs of devices, loaders and ranks, in the shapes that people write: what exactly becomes of a program."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from cudalint.finding import Applicability, Finding
+from cudalint.fixes.edits import apply, as_changes
+from cudalint.fixes.engine import repaired
+from cudalint.project.analysis import Analysis, Options, analyse
+from cudalint.text.source import SourceFile
+
+PATH = "program.py"
+
+
+def analysed(text: str) -> Analysis:
+    return analyse([SourceFile(PATH, text, text.encode())], Options())
+
+
+def repair(text: str, code: str) -> tuple[str, Applicability, str | None]:
+    """The text with the first finding of a code repaired, and how far that can be trusted."""
+    analysis = analysed(text)
+    finding = next(f for f in analysis.findings if f.code == code)
+    fix = repaired(analysis, [finding])[finding]
+    return apply(text, as_changes(text, fix.edits)), fix.applicability, fix.reason
+
+
+def left(text: str, code: str) -> list[Finding]:
+    return [f for f in analysed(text).findings if f.code == code]
+
+
+def changed(before: str, after: str) -> tuple[list[str], list[str]]:
+    """The rows that went and those that came, in their order; a moved row is both."""
+    old, new = before.splitlines(), after.splitlines()
+    while old and new and old[0] == new[0]:
+        del old[0], new[0]
+    while old and new and old[-1] == new[-1]:
+        del old[-1], new[-1]
+    return old, new
+
+
+RANKS = """
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+MEET = "tcp://127.0.0.1:29500"
+{run}
+
+if __name__ == "__main__":
+    {start}
+"""
+SPAWNED = "mp.spawn(run, args=(2,), nprocs=2)"
+LOOP = """
+import torch
+from torch.utils import data
+
+
+class Samples(data.Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        {sample}
+
+
+def main():
+    device = torch.device("cuda")
+    model = torch.nn.Linear(8, 1).to(device)
+    loader = {loader}
+    {loop}
+
+
+if __name__ == "__main__":
+    main()
+"""
+TASKS = """
+import os
+from multiprocessing import get_context
+
+{imports}
+
+
+def work(task):
+    {body}
+
+
+if __name__ == "__main__":
+    with get_context("spawn").Pool(2) as pool:
+        print(pool.map(work, {tasks}))
+"""
+
+
+def text_of(source: str) -> str:
+    return textwrap.dedent(source).lstrip("\n")
+
+
+# -- the visible devices -------------------------------------------------------------------------------------------
+
+
+def test_a_condition_moves_with_the_assignment_that_it_guards() -> None:
+    before = text_of("""
+        import argparse
+        from os import environ
+
+        import torch
+
+
+        def main(argv=None):
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--gpu")
+            args = parser.parse_args(argv)
+            print(torch.cuda.is_available(),
+                  "is the answer")
+            if args.gpu is not None:
+                environ["CUDA_VISIBLE_DEVICES"] = args.gpu  # as asked
+            print(torch.ones(3).cuda())
+
+
+        if __name__ == "__main__":
+            main()
+    """)
+    after, level, _ = repair(before, "CUD202")
+    chosen = '    if args.gpu is not None:\n        environ["CUDA_VISIBLE_DEVICES"] = args.gpu  # as asked\n'
+    asked = '    print(torch.cuda.is_available(),\n          "is the answer")\n'
+    assert after == before.replace(asked + chosen, chosen + asked)
+    assert level is Applicability.UNSAFE
+    assert not left(after, "CUD202")
+
+
+def test_an_assignment_takes_the_import_that_it_needs_along() -> None:
+    before = text_of("""
+        import torch
+
+        ready = torch.cuda.is_available()
+        import os
+        os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+        print(ready, torch.ones(3, device="cuda"))
+    """)
+    after, *_ = repair(before, "CUD202")
+    assert changed(before, after) == (
+        ["ready = torch.cuda.is_available()", "import os", 'os.environ["CUDA_VISIBLE_DEVICES"] = "1"'],
+        ["import os", 'os.environ["CUDA_VISIBLE_DEVICES"] = "1"', "ready = torch.cuda.is_available()"],
+    )
+
+
+def test_what_depends_on_the_question_selects_by_index() -> None:
+    before = "import os, torch\n\nif torch.cuda.is_available():\n\tos.environ['CUDA_VISIBLE_DEVICES'] = '1'  # mine\n"
+    before += "x = torch.ones(3, device='cuda')\n"
+    after, *_ = repair(before, "CUD202")
+    assert changed(before, after) == (
+        ["\tos.environ['CUDA_VISIBLE_DEVICES'] = '1'  # mine"],
+        ["\ttorch.cuda.set_device(1)  # mine"],
+    )
+
+
+def test_data_that_is_on_a_gpu_already_is_not_left_behind() -> None:
+    """Another index would leave the model on GPU 0 and put the batch elsewhere."""
+    before = text_of("""
+        import os
+        import torch
+
+        model = torch.nn.Linear(3, 1).cuda(); os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+        print(model(torch.ones(3, device="cuda")))
+    """)
+    after, level, _ = repair(before, "CUD202")
+    assert (after, level) == (before, Applicability.DISPLAY)
+
+
+@pytest.mark.parametrize(
+    ("imports", "body", "tasks", "gone", "come"),
+    [
+        pytest.param(
+            "import numpy as np\nfrom numba import cuda",
+            'os.environ.update(\n        CUDA_VISIBLE_DEVICES=f"{task % 2}",\n    )\n'
+            "    return cuda.to_device(np.ones(3)).copy_to_host().sum()",
+            "range(8)",
+            ["    os.environ.update(", '        CUDA_VISIBLE_DEVICES=f"{task % 2}",', "    )"],
+            ["    cuda.select_device(task % 2)"],
+            id="numba, a call over several rows",
+        ),
+        pytest.param(
+            "import cupy",
+            'if True: os.environ["CUDA_VISIBLE_DEVICES"] = str(task % 2)  # by turns\n'
+            "    return cupy.ones(3).sum().item()",
+            "range(8)",
+            ['    if True: os.environ["CUDA_VISIBLE_DEVICES"] = str(task % 2)  # by turns'],
+            ["    if True: cupy.cuda.Device(task % 2).use()  # by turns"],
+            id="cupy, a suite in one row",
+        ),
+        pytest.param(
+            "import torch as t",
+            'os.environ.update({"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": task})\n'
+            '    return t.ones(3, device="cuda").sum().item()',
+            '["0", "1", "0"]',
+            ['    os.environ.update({"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": task})'],
+            ["    t.cuda.set_device(int(task))", '    os.environ.update({"OMP_NUM_THREADS": "1"})'],
+            id="torch by another name, one variable of two",
+        ),
+    ],
+)
+def test_a_task_selects_its_gpu_by_index(imports: str, body: str, tasks: str, gone: list[str], come: list[str]) -> None:
+    before = TASKS.format(imports=imports, body=body, tasks=tasks)
+    after, level, reason = repair(before, "CUD203")
+    assert changed(before, after) == (gone, come)
+    assert level is Applicability.UNSAFE
+    assert reason is not None
+    assert not left(after, "CUD203")
+
+
+def test_several_gpus_are_no_index() -> None:
+    body = 'os.environ["CUDA_VISIBLE_DEVICES"] = "0,1" if task else "1,0"\n    return torch.ones(3).cuda().tolist()'
+    before = TASKS.format(imports="import torch", body=body, tasks="range(3)")
+    after, level, _ = repair(before, "CUD203")
+    assert (after, level) == (before, Applicability.DISPLAY)
+
+
+@pytest.mark.parametrize(
+    ("statement", "come"),
+    [
+        ("import torch.cuda as tc\n\ntc.device(1)", "tc.set_device(1)"),
+        ("import torch\n\nif True: torch.cuda.device(1); print(2)", "if True: torch.cuda.set_device(1); print(2)"),
+        ("import cupy as cp\n\ncp.cuda.Device(\n    1,  # the second\n)", ").use()"),
+    ],
+    ids=["alias", "suite in one row", "cupy over several rows"],
+)
+def test_a_device_statement_selects(statement: str, come: str) -> None:
+    after, *_ = repair(f"{statement}\nprint(1)\n", "CUD204")
+    assert changed(f"{statement}\nprint(1)\n", after)[1] == [come]
+    assert not left(after, "CUD204")
+
+
+def test_the_pool_of_an_object_selects_the_device_in_its_threads() -> None:
+    before = text_of("""
+        import concurrent.futures
+
+        import torch
+
+
+        def work(n):
+            return torch.ones(n, device="cuda").sum().item()
+
+
+        class Server:
+            def __init__(self, gpu):
+                torch.cuda.set_device(device=gpu)
+                self.pool = concurrent.futures.ThreadPoolExecutor(
+                    max_workers=4,  # enough
+                )
+
+            def run(self):
+                return list(self.pool.map(work, range(1, 5)))
+
+
+        if __name__ == "__main__":
+            print(Server(1).run())
+    """)
+    after, *_ = repair(before, "CUD205")
+    rows = ["            initializer=torch.cuda.set_device,", "            initargs=(gpu,),"]
+    assert changed(before, after) == ([], rows)
+
+
+# -- memory ------------------------------------------------------------------------------------------------------
+
+
+def test_growth_is_asked_for_before_the_parent_starts_too() -> None:
+    before = text_of("""
+        from multiprocessing import get_context
+
+        import tensorflow as tf
+
+
+        def work(n):
+        \treturn float(tf.reduce_sum(tf.ones([n])))
+
+
+        if __name__ == "__main__":
+        \tprint(work(3)); print(get_context("spawn").Pool(1).map(work, range(1, 9)))
+    """)
+    after, *_ = repair(before, "CUD206")
+    assert after == before.replace("from multi", "import os\nfrom multi").replace(
+        "as tf\n", 'as tf\n\nos.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"\n'
+    )
+    assert not left(after, "CUD206")
+
+
+# -- loaders -----------------------------------------------------------------------------------------------------
+
+SPREAD = """data.DataLoader(
+        Samples(),
+        batch_size=16,
+        num_workers=2,  # two
+    )"""
+
+
+@pytest.mark.parametrize(
+    ("sample", "loop", "come"),
+    [
+        (
+            'return (\n            torch.ones(8).to("cuda"),  # the input\n            index % 2,\n        )',
+            "for i, (x, label) in enumerate(loader):\n        print(i, model(x), label)",
+            ["            torch.ones(8),  # the input", '        x = x.to("cuda", non_blocking=True)'],
+        ),
+        (
+            "x = torch.ones(8)\n        return x.cuda()",
+            "for x in loader: # each\n        print(model(x))",
+            ["        return x", "        x = x.cuda(non_blocking=True)"],
+        ),
+        (
+            'return torch.ones(\n            8,\n            device="cuda",\n        )',
+            "for x in loader:\n        # the model is there\n        print(model(x))",
+            ["            8,", '        x = x.to("cuda", non_blocking=True)'],
+        ),
+    ],
+    ids=["parts and enumerate", "a name", "a factory"],
+)
+def test_batches_are_moved_in_the_loop(sample: str, loop: str, come: list[str]) -> None:
+    before = LOOP.format(sample=sample, loader=SPREAD, loop=loop)
+    after, level, reason = repair(before, "CUD401")
+    for row in (*come, "        num_workers=2,  # two", "        pin_memory=True,"):
+        assert row in after.splitlines()
+    assert level is Applicability.UNSAFE
+    assert reason is not None
+    assert not analysed(after).findings
+
+
+def test_a_loop_that_nobody_sees_keeps_its_batches() -> None:
+    before = LOOP.format(
+        sample="return torch.ones(8).cuda()", loader=SPREAD, loop="print(sum(model(x) for x in loader))"
+    )
+    after, *_ = repair(before, "CUD401")
+    assert ".cuda()" in after
+    assert 'multiprocessing_context="spawn"' in after
+
+
+def test_what_only_workers_need_goes_with_them() -> None:
+    before = text_of("""
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset
+
+        if __name__ == "__main__":
+            loader = DataLoader(
+                TensorDataset(torch.rand(64, 8).cuda()),
+                num_workers=2,
+                batch_size=16,  # rows
+                persistent_workers=True, shuffle=True)
+            for (batch,) in loader:
+                print(batch.mean().item())
+    """)
+    after, *_ = repair(before, "CUD402")
+    call = after[after.index("DataLoader(\n") : after.index("    for")]
+    assert "".join(call.split()) == "DataLoader(TensorDataset(torch.rand(64,8).cuda()),batch_size=16,#rowsshuffle=True)"
+
+
+def test_pinning_is_taken_out_of_the_arguments_that_are_kept() -> None:
+    before = text_of("""
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset
+
+        options = dict(batch_size=4, pin_memory=True)
+        for (batch,) in DataLoader(TensorDataset(torch.rand(64, 8).cuda()), **options):
+            print(batch.mean().item())
+    """)
+    after, level, _ = repair(before, "CUD403")
+    assert changed(before, after)[1] == ["options = dict(batch_size=4)"]
+    assert level is Applicability.UNSAFE, "another loader may take them too"
+
+
+@pytest.mark.parametrize(
+    ("default", "device", "level"),
+    [
+        ("torch.set_default_device('cuda:1')", "'cuda:1'", Applicability.SAFE),
+        ('torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")', '"cuda"', Applicability.UNSAFE),
+    ],
+)
+def test_the_generator_is_on_the_default_device(default: str, device: str, level: Applicability) -> None:
+    loader = 'DataLoader(TensorDataset(torch.rand(64, 8, device="cpu")), shuffle=True)'
+    before = text_of(f"""
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset
+
+        {default}
+        for (batch,) in {loader}:
+            print(batch.mean().item())
+    """)
+    after, trusted, reason = repair(before, "CUD404")
+    assert after == before.replace("shuffle=True", f"shuffle=True, generator=torch.Generator(device={device})")
+    assert trusted is level
+    assert (reason is None) == (level is Applicability.SAFE)
+
+
+# -- ranks -------------------------------------------------------------------------------------------------------
+
+
+def ranks(run: str, start: str = SPAWNED) -> str:
+    return text_of(RANKS.format(run="\n\n" + textwrap.dedent(run).strip() + "\n", start=start))
+
+
+USE = 'dist.all_reduce(torch.ones(1, device="cuda"))'
+JOIN = 'dist.init_process_group("nccl", rank=rank, world_size=n, init_method=MEET)'
+
+
+@pytest.mark.parametrize(
+    ("code", "before", "gone", "come"),
+    [
+        pytest.param(
+            "CUD501",
+            ranks(f"def run(rank, n):\n\t{JOIN}; torch.cuda.set_device(rank)\n\t{USE}"),
+            [],
+            ["\ttorch.cuda.set_device(rank)"],
+            id="semicolon and tabs",
+        ),
+        pytest.param(
+            "CUD501",
+            ranks(f"def setup(rank, n):\n    {JOIN}\n\n\ndef run(rank, n):\n    setup(rank, n)\n"
+                  f"    gpu = torch.device('cuda', rank)\n    torch.cuda.set_device(gpu)  # mine\n    {USE}"),
+            ["    setup(rank, n)", "    gpu = torch.device('cuda', rank)", "    torch.cuda.set_device(gpu)  # mine"],
+            ["    gpu = torch.device('cuda', rank)", "    torch.cuda.set_device(gpu)  # mine", "    setup(rank, n)"],
+            id="group in a helper, device with what it is made of",
+        ),
+        pytest.param(
+            "CUD501",
+            ranks(f"def run(rank, n):\n    {JOIN}\n"
+                  f"    if torch.cuda.is_available(): torch.cuda.set_device(rank)\n    {USE}"),
+            [f"    {JOIN}", "    if torch.cuda.is_available(): torch.cuda.set_device(rank)"],
+            ["    if torch.cuda.is_available(): torch.cuda.set_device(rank)", f"    {JOIN}"],
+            id="a condition in one row",
+        ),
+        pytest.param(
+            "CUD502",
+            ranks(f"def run(rank, n):\n    {JOIN}\n    dist.all_gather_object([None] * n, rank)\n"
+                  f"    with open(os.devnull): torch.cuda.set_device(rank)\n    {USE}"),
+            [],
+            ["    torch.cuda.set_device(rank)"],
+            id="selected in a suite of one row",
+        ),
+        pytest.param(
+            "CUD503",
+            ranks(f'class Job:\n    def run(self, rank, n):\n        """A rank."""\n        {JOIN}\n        {USE}',
+                  "mp.spawn(Job().run, args=(2,), nprocs=2)"),
+            [],
+            ["        torch.cuda.set_device(rank)"],
+            id="a method with a docstring",
+        ),
+        pytest.param(
+            "CUD503",
+            ranks(f"def run(rank, n):\n    {JOIN}\n    {USE}",
+                  "for r in range(2):\n        mp.Process(target=run, args=(r, 2)).start()"),
+            [],
+            ["    torch.cuda.set_device(rank)"],
+            id="processes one by one",
+        ),
+        pytest.param(
+            "CUD503",
+            ranks("def run(rank, n):\n    torch.cuda.set_device(\n        0,  # the first\n    )\n"
+                  f"    {JOIN}\n    {USE}"),
+            ["        0,  # the first"],
+            ["        rank,  # the first"],
+            id="the same GPU for all",
+        ),
+        pytest.param(
+            "CUD504",
+            ranks(f"def run(rank, n): x = torch.ones(1).cuda(); torch.cuda.set_device(rank); {JOIN}; {USE}"),
+            [f"def run(rank, n): x = torch.ones(1).cuda(); torch.cuda.set_device(rank); {JOIN}; {USE}"],
+            [f"def run(rank, n): torch.cuda.set_device(rank); x = torch.ones(1).cuda(); torch.cuda.set_device(rank);"
+             f" {JOIN}; {USE}"],
+            id="a rank in one row",
+        ),
+        pytest.param(
+            "CUD506",
+            ranks("def main():\n    local_rank, rank = int(os.environ['LOCAL_RANK']), int(os.environ['RANK'])\n"
+                  "    torch.cuda.set_device(device=torch.device('cuda', rank))\n"
+                  f"    dist.init_process_group()\n    {USE}",
+                  "main()"),
+            ["    torch.cuda.set_device(device=torch.device('cuda', rank))"],
+            ["    torch.cuda.set_device(device=torch.device('cuda', local_rank))"],
+            id="inside torch.device, by keyword",
+        ),
+    ],
+)  # fmt: skip
+def test_ranks_select_their_own_gpu(code: str, before: str, gone: list[str], come: list[str]) -> None:
+    after, level, reason = repair(before, code)
+    assert changed(before, after) == (gone, come)
+    assert level is Applicability.UNSAFE
+    assert reason is not None
+    assert not analysed(after).findings
+
+
+def test_a_rank_of_the_group_is_not_known_before_it() -> None:
+    run = f"def main():\n    dist.init_process_group('nccl')\n    torch.cuda.set_device(dist.get_rank())\n    {USE}"
+    before = ranks(run, "main()")
+    after, level, reason = repair(before, "CUD501")
+    assert level is Applicability.DISPLAY
+    assert changed(before, after)[1] == ['    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))']
+    assert reason is not None
+
+
+def test_ranks_that_are_started_in_one_row_are_told_where_they_meet() -> None:
+    before = text_of("""
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+
+
+        def run(rank, n): dist.init_process_group("gloo", rank=rank, world_size=n); print(rank)
+
+
+        if __name__ == "__main__": mp.spawn(run, args=(2,), nprocs=2)
+    """)
+    after, *_ = repair(before, "CUD505")
+    meet = 'os.environ.setdefault("MASTER_ADDR", "127.0.0.1"); os.environ.setdefault("MASTER_PORT", "29500"); '
+    assert after == "import os\n" + before.replace("mp.spawn", f"{meet}mp.spawn")
+    assert not left(after, "CUD505")
+
+
+@pytest.mark.parametrize("gpus", ["range(2)", "[0, 1]", "range(torch.cuda.device_count())"])
+@pytest.mark.parametrize(
+    ("choice", "tensor"),
+    [("torch.cuda.set_device(rank)", "torch.ones(1).cuda()"), ("pass", 'torch.ones(1, device=f"cuda:{rank}")')],
+    ids=["selected", "named"],
+)
+def test_processes_with_a_gpu_of_their_own_need_no_repair(gpus: str, choice: str, tensor: str) -> None:
+    run = f"def run(rank, n):\n    {choice}\n    {JOIN}\n    dist.all_reduce({tensor})"
+    start = f"ps = [mp.Process(target=run, args=(r, 2)) for r in {gpus}]\n    for p in ps:\n        p.start()"
+    assert not left(ranks(run, start), "CUD503")
