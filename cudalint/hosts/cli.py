@@ -23,6 +23,9 @@ from cudalint.session import Report, Session
 if TYPE_CHECKING:
     from cudalint.fixing.rounds import Fixed
 
+if TYPE_CHECKING:
+    from cudalint.verify import Program
+
 STDIN = "-"
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
 
@@ -71,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _accept_any_text()
     try:
         result: object = (
-            verify.main(given[1:], prog_name="cudalint --verify", standalone_mode=False)
+            _run_verify(given[1:])
             if given[:1] == ["--verify"]
             else cli.main(given, prog_name="cudalint", standalone_mode=False)
         )
@@ -93,6 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         return _fail(f"internal error: {type(error).__name__}: {error}")
     return result if isinstance(result, int) else Exit.CLEAN
+
+
+def _run_verify(given: Sequence[str]) -> object:
+    """``--verify``: what follows ``--`` belongs to the program that is run."""
+    own, rest = list(given), None
+    if "--" in own:
+        own, rest = own[: own.index("--")], tuple(own[own.index("--") + 1 :])
+    return verify.main(own, prog_name="cudalint --verify", standalone_mode=False, obj=rest)
 
 
 def _misplaced(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -212,56 +223,131 @@ def explain(place: str, functions: bool) -> int:
     return Exit.CLEAN
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _VerifyOptions:
+    """What ``--verify`` does with whatever it runs."""
+
+    output_format: str
+    gpus: int | None
+    limit: float | None
+    limit_scale: float
+    evidence: str | None
+    select: tuple[str, ...]
+    paper: bool
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
-@click.option("--output-format", metavar="FORMAT", default="table", help="table, json or markdown.")
-@click.option("--evidence", metavar="DIR", help="Keep the results there, in one file per machine and versions.")
-@click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="Use at most so many GPUs.")
-@click.option("--limit-scale", metavar="X", type=float, default=1.0, help="Multiply the time limits of all programs.")
-@click.option("--select", multiple=True, metavar="CODES", help="Rules whose programs to run, comma-separated.")
+@click.option("-m", "module", metavar="MODULE", help="Run a module of your own, as python -m does.")
 @click.option("--models", is_flag=True, help="Measure again what the models rest on; PATHS name frameworks.")
 @click.option("--paper", is_flag=True, help="Run on stub frameworks that end as measured, without a GPU: no evidence.")
+@click.option("--output-format", metavar="FORMAT", default="table", help="table, json, junit or markdown.")
+@click.option("--evidence", metavar="DIR", help="Keep the results there, in one file per machine and versions.")
+@click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="Use at most so many GPUs.")
+@click.option("--limit", metavar="SECONDS", type=float, help="End your own program after so long, as a hang.")
+@click.option("--limit-scale", metavar="X", type=float, default=1.0, help="Multiply the time limits of all fixtures.")
+@click.option("--select", multiple=True, metavar="CODES", help="Rules whose fixtures to run, comma-separated.")
+@click.pass_context
 def verify(
+    context: click.Context,
     paths: tuple[str, ...],
+    module: str | None,
+    models: bool,
+    paper: bool,
     output_format: str,
     evidence: str | None,
     gpus: int | None,
+    limit: float | None,
     limit_scale: float,
     select: tuple[str, ...],
-    models: bool,
-    paper: bool,
 ) -> int:
-    """Run programs with a header (default: those that come with cudalint) on the GPUs of this machine.
+    """Run programs on the GPUs of this machine and compare with what is predicted.
+
+    PATHS are fixtures, programs with a header that says how they end, and folders of them (default: those that come
+    with cudalint). Or a program of your own: train.py -- ARGS, or -m package.module -- ARGS.
 
     Exits with 0 if everything that could run was confirmed, 1 after a refutation, 2 if nothing could run.
     """
     from cudalint import verify as verification
 
-    if limit_scale <= 0:
-        raise click.BadParameter("must be greater than 0", param_hint="--limit-scale")
+    for name, value in (("--limit-scale", limit_scale), ("--limit", limit)):
+        if value is not None and value <= 0:
+            raise click.BadParameter("must be greater than 0", param_hint=name)
     if paper and evidence is not None:
         raise click.UsageError("what runs on paper is no evidence: leave out --evidence or --paper")
     known = [known_format.value for known_format in verification.Format]
     if output_format not in known:
         hint = config.nearest(output_format, known)
         raise ConfigError(f"unknown output format {output_format!r}: expected one of {', '.join(known)}{hint}")
-    chosen = verification.Format(output_format)
+    options = _VerifyOptions(output_format, gpus, limit, limit_scale, evidence, _split(select), paper)
+    arguments: tuple[str, ...] | None = context.obj
     if models:
-        _known_frameworks(paths, verification.framework_names())
-        return verification.verify_models(paths, output_format=chosen, gpu_count=gpus, on_paper=paper)
-    _require(paths)
+        return _verify_models(paths, module, arguments, options)
+    if module is None:
+        _require(paths)
     try:
-        return verification.verify(
-            paths,
-            output_format=chosen,
-            evidence_folder=evidence,
-            gpu_count=gpus,
-            limit_scale=limit_scale,
-            select=config.parse_selectors("--select", _split(select)),
-            on_paper=paper,
-        )
-    except verification.HeaderError as error:
+        program = _own_program(paths, module, arguments)
+        return _verify_fixtures(paths, options) if program is None else _verify_program(program, options)
+    except (verification.HeaderError, verification.Target) as error:
         raise ConfigError(str(error)) from None
+
+
+def _own_program(paths: tuple[str, ...], module: str | None, arguments: tuple[str, ...] | None) -> Program | None:
+    """The user's own program, if the command line names one: a module, or one file that is no fixture."""
+    from cudalint import verify as verification
+
+    if module is not None:
+        if paths:
+            raise click.UsageError(f"-m {module} and {paths[0]}: name one program; its arguments follow --")
+        return verification.module(module, arguments or ())
+    is_own = len(paths) == 1 and os.path.isfile(paths[0]) and not verification.has_header(paths[0])
+    if not is_own and arguments is not None:
+        raise click.UsageError("arguments after -- are for one program of your own")
+    return verification.script(paths[0], arguments or ()) if is_own else None
+
+
+def _verify_program(program: Program, options: _VerifyOptions) -> int:
+    from cudalint import verify as verification
+
+    if options.evidence is not None or options.select:
+        raise click.UsageError("--evidence and --select are for fixtures, not for a program of your own")
+    return verification.verify_program(
+        program,
+        output_format=verification.Format(options.output_format),
+        seconds=options.limit,
+        gpu_count=options.gpus,
+        on_paper=options.paper,
+    )
+
+
+def _verify_models(
+    names: tuple[str, ...], module: str | None, arguments: tuple[str, ...] | None, options: _VerifyOptions
+) -> int:
+    from cudalint import verify as verification
+
+    if module is not None or arguments is not None or options.evidence is not None or options.select:
+        raise click.UsageError("--models measures expressions: -m, --, --evidence and --select are for programs")
+    _known_frameworks(names, verification.framework_names())
+    return verification.verify_models(
+        names,
+        output_format=verification.Format(options.output_format),
+        gpu_count=options.gpus,
+        on_paper=options.paper,
+    )
+
+
+def _verify_fixtures(paths: tuple[str, ...], options: _VerifyOptions) -> int:
+    from cudalint import verify as verification
+
+    return verification.verify(
+        paths,
+        output_format=verification.Format(options.output_format),
+        evidence_folder=options.evidence,
+        gpu_count=options.gpus,
+        limit_scale=options.limit_scale,
+        select=config.parse_selectors("--select", options.select),
+        on_paper=options.paper,
+    )
 
 
 def _known_frameworks(given: Iterable[str], known: Sequence[str]) -> None:

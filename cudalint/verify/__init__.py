@@ -9,17 +9,31 @@ from pathlib import Path
 from typing import TextIO
 
 from cudalint.policy.selection import matches
-from cudalint.verify import evidence, facts, gpus, headers, paper, report
+from cudalint.verify import evidence, facts, gpus, headers, paper, program_report, report
+from cudalint.verify import program as programs
 from cudalint.verify.campaign import Campaign
 from cudalint.verify.facts import recorded
 from cudalint.verify.facts import report as facts_report
 from cudalint.verify.headers import HeaderError
+from cudalint.verify.program import Program, Target, module, script
 from cudalint.verify.report import Format
-from cudalint.verify.runner import Limits
+from cudalint.verify.runner import Limits, Runner
 from cudalint.verify.surroundings import HARDWARE
 from cudalint.verify.verdict import Status, Verdict
 
-__all__ = ["Format", "HeaderError", "framework_names", "verify", "verify_models"]
+__all__ = [
+    "Format",
+    "HeaderError",
+    "Program",
+    "Target",
+    "framework_names",
+    "has_header",
+    "module",
+    "script",
+    "verify",
+    "verify_models",
+    "verify_program",
+]
 
 CONFIRMED, REFUTED, NOTHING_RAN = 0, 1, 2
 # Memory that a driver may keep after the programs have ended.
@@ -68,6 +82,44 @@ def verify(
     if evidence_folder is not None and not on_paper:
         _say(err, f"evidence: {evidence.save(Path(evidence_folder), place, result.verdicts)}")
     return _exit_code(result.verdicts, result.interrupted, err)
+
+
+def verify_program(
+    program: Program,
+    *,
+    output_format: Format = Format.TABLE,
+    seconds: float | None = None,
+    gpu_count: int | None = None,
+    gpus_available: Sequence[gpus.Gpu] | None = None,
+    on_paper: bool = False,
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+) -> int:
+    """Run a user's own program under the probe and say of each finding whether it came true.
+
+    Its output goes to standard error as it comes. Gives 0 when nothing was refuted and nothing seen that was not
+    predicted, 1 otherwise, 2 without a GPU, after an interruption, or when the program failed for other reasons.
+    """
+    out, err = out or sys.stdout, err or sys.stderr
+    found = paper.machine(gpu_count or 1) if on_paper else _hardware(None, gpus_available)
+    surroundings = paper.Paper(len(found.devices)) if on_paper else HARDWARE
+    if not found.devices:
+        return _nothing(err, "no GPU was found: nothing was verified")
+    trial = programs.try_out(program, Runner(surroundings), seconds)
+    out.write(program_report.render(trial, evidence.this_place(found, surroundings), output_format))
+    out.flush()
+    if trial.unpredicted or any(one.status is programs.Status.REFUTED for one in trial.findings):
+        return REFUTED
+    if trial.interrupted:
+        return _nothing(err, "interrupted: what had been seen is shown")
+    if trial.failed_by_itself or trial.seen.spoiled:
+        return _nothing(err, "the program failed for reasons of its own: nothing was verified")
+    return CONFIRMED
+
+
+def has_header(path: str) -> bool:
+    """Whether a file says how it ends, and so is a fixture."""
+    return headers.load(Path(path)) is not None
 
 
 def framework_names() -> tuple[str, ...]:

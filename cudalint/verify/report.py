@@ -1,4 +1,4 @@
-"""Reports of a verification: a table for people, json, markdown."""
+"""Reports of a verification: a table for people, json, junit, markdown."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from cudalint.verify import junit
 from cudalint.verify.evidence import Place, document
 from cudalint.verify.verdict import Status, Verdict
 
@@ -17,6 +18,7 @@ class Format(Enum):
 
     TABLE = "table"
     JSON = "json"
+    JUNIT = "junit"
     MARKDOWN = "markdown"
 
 
@@ -62,6 +64,8 @@ def render(verdicts: Sequence[Verdict], place: Place, output_format: Format, sec
             lines = _markdown(verdicts, place, seconds)
         case Format.JSON:
             return json.dumps(document(place, verdicts), indent=1, ensure_ascii=False) + "\n"
+        case Format.JUNIT:
+            return junit.render(f"cudalint --verify, {where(place)}", map(_case, verdicts))
     return "\n".join(lines) + "\n"
 
 
@@ -73,6 +77,18 @@ def line(verdict: Verdict) -> str:
     assert verdict.run is not None
     shown += f" ({verdict.run.summary}, {verdict.run.seconds:.1f} s)"
     return f"{shown}: {verdict.reasons[0]}" if verdict.reasons else shown
+
+
+def _case(verdict: Verdict) -> junit.Case:
+    reasons = "\n".join(verdict.reasons)
+    return junit.Case(
+        name=verdict.fixture.name,
+        group=verdict.fixture.path.parent.name,
+        seconds=0.0 if verdict.run is None else verdict.run.seconds,
+        failure=reasons if verdict.status is Status.REFUTED else None,
+        skipped=reasons if verdict.status is Status.NOT_RUN else None,
+        output="" if verdict.run is None or verdict.status is not Status.REFUTED else verdict.run.text,
+    )
 
 
 def _table(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iterator[str]:

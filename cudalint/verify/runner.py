@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,8 +12,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from cudalint.verify.surroundings import HARDWARE, Surroundings
@@ -47,12 +48,17 @@ _LONGEST_TEMPORARY = 50
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a program may go: seconds, bytes kept of each output, bytes of memory, seconds for its orphans."""
+    """How far a program may go: seconds, bytes kept of each output, bytes of memory, seconds for its orphans.
 
-    seconds: float = 60.0
+    ``echo`` passes its output on as it comes; ``census`` looks who its processes are.
+    """
+
+    seconds: float | None = 60.0
     output: int = 1 << 20
     memory: int | None = None
     linger: float = 0.5
+    echo: bool = False
+    census: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class Run:
 
     ``end`` is ended, time, memory, cancelled or lost (the supervisor itself was killed). ``deaths`` are the
     processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it shows nothing.
+    ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line.
     """
 
     end: str
@@ -72,6 +79,8 @@ class Run:
     left_behind: int = 0
     survivors: tuple[int, ...] = ()
     spoiled: tuple[str, ...] = ()
+    journal: tuple[str, ...] = ()
+    seen: Mapping[int, str] = field(default_factory=dict)
 
 
 class Runner:
@@ -92,16 +101,30 @@ class Runner:
         arguments: Sequence[str] = (),
     ) -> Run:
         """Run one program to its end or its limits."""
-        folder = Path(tempfile.mkdtemp(prefix="cudalint-"))
-        try:
+        with _folder(limits) as folder:
             for name in ("cwd", "tmp"):
                 (folder / name).mkdir()
-            (folder / "limits.json").write_text(json.dumps(_as_json(limits)))
             prepared = {**self._surroundings.enter(folder), **(environment or {})}
-            self._supervise(folder, [str(program.absolute()), *arguments], _environment(folder, prepared))
+            command = [str(program.absolute()), *arguments]
+            self._supervise(folder, command, _environment(folder, prepared), folder / "cwd")
             return replace(_read(folder), spoiled=self._surroundings.leave(folder))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+
+    def watch(self, command: Sequence[str], limits: Limits, places: Iterable[tuple[str, int]] = ()) -> Run:
+        """Run Python with this command as it would run from the current directory, with the whole probe.
+
+        It notes which ``places`` (files and rows) are reached, where Python can tell.
+
+        Ctrl-C ends it; what was seen until then is given.
+        """
+        with _folder(limits) as folder:
+            environment = _with_probe(folder, {**os.environ, **self._surroundings.enter(folder)})
+            wanted = "\n".join(f"{row}:{name}" for name, row in places)
+            environment.update(CUDALINT_WATCH="1", CUDALINT_PLACES=wanted, PYTHONUNBUFFERED="1")
+            try:
+                self._supervise(folder, command, environment, Path.cwd())
+            except KeyboardInterrupt:
+                self.stop()
+            return replace(_read(folder), spoiled=self._surroundings.leave(folder))
 
     def stop(self, seconds: float = 3.5) -> None:
         """End all programs within so many seconds; those started later end at once."""
@@ -117,34 +140,34 @@ class Runner:
             except subprocess.TimeoutExpired:
                 supervisor.kill()
 
-    def _supervise(self, folder: Path, program: Sequence[str], environment: Mapping[str, str]) -> None:
+    def _supervise(self, folder: Path, program: Sequence[str], environment: Mapping[str, str], cwd: Path) -> None:
         command = [self._python, "-I", "-S", str(_SUPERVISOR), str(folder), self._python, *program]
         with self._lock:
             if self._stopped:
                 return
             supervisor = subprocess.Popen(
                 command,
-                cwd=folder / "cwd",
+                cwd=cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
             self._running.add(supervisor)
-        try:
-            supervisor.wait()
-        finally:
-            with self._lock:
-                self._running.discard(supervisor)
+        supervisor.wait()
+        with self._lock:
+            self._running.discard(supervisor)
 
 
-def _as_json(limits: Limits) -> dict[str, float | None]:
-    return {
-        "seconds": limits.seconds,
-        "output": limits.output,
-        "memory": limits.memory,
-        "linger": limits.linger,
-    }
+@contextlib.contextmanager
+def _folder(limits: Limits) -> Iterator[Path]:
+    """A folder for one run, with its limits."""
+    folder = Path(tempfile.mkdtemp(prefix="cudalint-"))
+    try:
+        (folder / "limits.json").write_text(json.dumps(asdict(limits)))
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _environment(folder: Path, extra: Mapping[str, str]) -> dict[str, str]:
@@ -154,6 +177,10 @@ def _environment(folder: Path, extra: Mapping[str, str]) -> dict[str, str]:
     if len(str(folder)) < _LONGEST_TEMPORARY:
         made["TMPDIR"] = str(folder / "tmp")
     made.update(extra)
+    return _with_probe(folder, made)
+
+
+def _with_probe(folder: Path, made: dict[str, str]) -> dict[str, str]:
     others = made.get("PYTHONPATH")
     made["PYTHONPATH"] = str(_PROBE) + (os.pathsep + others if others else "")
     made["CUDALINT_JOURNAL"] = str(folder / "journal")
@@ -166,6 +193,8 @@ def _read(folder: Path) -> Run:
         return Run("lost", None, 0.0)
     report = json.loads(report_path.read_text())
     stdout, stderr = ((folder / name).read_text("utf-8", "replace") for name in ("stdout", "stderr"))
+    journal_path = folder / "journal"
+    journal = tuple(journal_path.read_text("utf-8", "replace").splitlines()) if journal_path.exists() else ()
     reaped = {int(pid): int(code) for pid, code in report["deaths"].items()}
     return Run(
         end=report["end"],
@@ -173,15 +202,17 @@ def _read(folder: Path) -> Run:
         seconds=report["seconds"],
         stdout=stdout,
         stderr=stderr,
-        deaths=_deaths(folder / "journal", reaped, int(report["pid"])),
+        deaths=_deaths(journal, reaped, int(report["pid"])),
         left_behind=report["left_behind"],
         survivors=tuple(report["survivors"]),
+        journal=journal,
+        seen={int(pid): words for pid, words in report["seen"].items()},
     )
 
 
-def _deaths(journal: Path, reaped: Mapping[int, int], main: int) -> dict[int, int]:
+def _deaths(journal: Sequence[str], reaped: Mapping[int, int], main: int) -> dict[int, int]:
     """Python processes that ended badly by themselves: not the main one, and none that was told to end."""
-    lines = [line.split() for line in journal.read_text().splitlines()] if journal.exists() else []
+    lines = [line.split() for line in journal if not line.startswith("event ")]
     notes = [(words[0], [int(word) for word in words[1:]]) for words in lines]
     codes = {pid: code for pid, code in reaped.items() if code}
     codes.update({numbers[0]: numbers[1] for what, numbers in notes if what == "ended"})

@@ -1,8 +1,10 @@
 """The process between the runner and a program: reads its output, reaps every orphan, leaves nobody behind.
 
 Run as ``python -I -S supervise.py FOLDER COMMAND...``; FOLDER holds ``limits.json`` and gets ``report.json``,
-``stdout`` and ``stderr``. It is the subreaper of all that the program starts, so that children which leave the
-program's process group are caught, and it dies with the process that started it. Standard library only.
+``stdout`` and ``stderr``. With ``echo`` in the limits the output also goes to this process's own standard error as it
+comes, and with ``census`` all processes that were ever seen are reported. It is the subreaper of all that the program
+starts, so that children which leave the program's process group are caught, and it dies with the process that started
+it. Standard library only.
 """
 
 import contextlib
@@ -59,6 +61,8 @@ class Program:
         self.killed: set[int] = set()
         self.captures: dict[int, Capture] = {}
         self.told = told  # the signals that asked to give up
+        self.echo = False
+        self.seen: dict[int, str] = {}
         self.poll = select.poll()
         ends = [os.pipe(), os.pipe()]
         self.began = time.monotonic()
@@ -86,6 +90,8 @@ class Program:
                 data = b""
             if data:
                 self.captures[descriptor].take(data)
+                if self.echo:
+                    write_all(2, data)
             else:
                 self.poll.unregister(descriptor)
                 os.close(descriptor)
@@ -102,13 +108,24 @@ class Program:
                 return True
             self.deaths[pid] = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
-    def run(self, seconds: float, memory: "int | None") -> str:
+    def take_census(self) -> None:
+        """Remember who is there, by command line; who lives shorter than a moment is missed."""
+        for pid in descendants():
+            words = command_line(pid)
+            if words:
+                self.seen[pid] = words
+
+    def run(self, seconds: "float | None", memory: "int | None", census: bool = False) -> str:
         """Let it run to its end or a limit, and say which: ended, time, memory or cancelled."""
-        until, look = self.began + seconds, self.began + 1.0
+        until, look = self.began + (seconds or float("inf")), self.began + 1.0
+        count = self.began
         while True:
             self.read(0.01)
             self.reap()
             now = time.monotonic()
+            if census and now > count:
+                count = now + 0.1
+                self.take_census()
             if self.pid in self.deaths:
                 return "ended"
             if self.told:
@@ -200,12 +217,24 @@ def resident(pid: int) -> int:
 
 def is_tracker(pid: int) -> bool:
     """A resource tracker ends by itself once its users are dead, and removes what they left in /dev/shm."""
+    text = command_line(pid)
+    return "resource_tracker" in text or "torch_shm_manager" in text
+
+
+def command_line(pid: int) -> str:
+    """The words of a process; empty when it has gone."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as command:
-            text = command.read()
+            return command.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
     except OSError:
-        return False
-    return b"resource_tracker" in text or b"torch_shm_manager" in text
+        return ""
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write, unless the reader has gone."""
+    with contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(descriptor, data) :]
 
 
 def send(pid: int, number: int) -> bool:
@@ -234,7 +263,8 @@ def main() -> None:
     told: list[int] = []
     prepare(lambda number, _: told.append(number))
     program = Program(command, limits["output"], told)
-    end = program.run(limits["seconds"], limits["memory"])
+    program.echo = limits["echo"]
+    end = program.run(limits["seconds"], limits["memory"], limits["census"])
     seconds = time.monotonic() - program.began
     left_behind = program.linger(limits["linger"]) if end == "ended" else []
     survivors = program.sweep(20.0)
@@ -250,6 +280,7 @@ def main() -> None:
         "deaths": {pid: code for pid, code in program.deaths.items() if pid not in program.killed},
         "left_behind": len(left_behind),
         "survivors": survivors,
+        "seen": program.seen,
         "bytes": [capture.size for capture in program.streams],
     }
     with open(f"{folder}/report.part", "w") as stream:

@@ -1,4 +1,4 @@
-"""Reports of a measurement: a table for people, json, markdown."""
+"""Reports of a measurement: a table for people, json, junit, markdown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from cudalint.verify import junit
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.facts.compare import Measured
 from cudalint.verify.report import Format, where
@@ -16,7 +17,14 @@ def render(measured: Sequence[Measured], place: Place, output_format: Format, se
     """The whole report, ending with a newline."""
     if output_format is Format.JSON:
         return json.dumps({**head(place), "expressions": [_entry(one) for one in measured]}, indent=1) + "\n"
+    if output_format is Format.JUNIT:
+        return junit.render(f"cudalint --verify --models, {where(place)}", map(_case, measured))
     return "\n".join(_lines(measured, place, seconds, marked=output_format is Format.MARKDOWN)) + "\n"
+
+
+def _case(one: Measured) -> junit.Case:
+    failure = "\n".join(one.differences) or None
+    return junit.Case(one.expression.text, one.framework, failure=failure, skipped=one.why_not or None)
 
 
 def _entry(one: Measured) -> dict[str, Any]:

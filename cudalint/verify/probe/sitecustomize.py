@@ -3,6 +3,7 @@
 It imports nothing that a program could notice, makes no CUDA call, and runs the ``sitecustomize`` that it
 stands in front of. Each note is one line of the journal: ``python PID``, ``forked PID``, ``ended PID CODE``,
 ``told PID SIGNAL``.
+With ``CUDALINT_WATCH`` it also notes what the program does to CUDA.
 """
 
 import os
@@ -79,4 +80,6 @@ if "CUDALINT_JOURNAL" in os.environ:
     _watch_exit()
     _watch_waits()
     _watch_signals()
+    if "CUDALINT_WATCH" in os.environ:
+        __import__("_cudalint_watch").watch(_note)
 _chain()

@@ -1,0 +1,165 @@
+"""Reports of a program that was tried out: a table for people, json, junit, markdown."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from cudalint.verify import junit
+from cudalint.verify.evidence import Place, head
+from cudalint.verify.journal import Stack
+from cudalint.verify.program import Judged, Status, Trial, own
+from cudalint.verify.report import Format, where
+from cudalint.verify.violations import Violation
+
+# Frames that are shown of a stack, the innermost first.
+_SHOWN = 8
+
+
+def render(trial: Trial, place: Place, output_format: Format) -> str:
+    """The whole report, ending with a newline."""
+    match output_format:
+        case Format.JSON:
+            return json.dumps(_document(trial, place), indent=1, ensure_ascii=False) + "\n"
+        case Format.JUNIT:
+            return junit.render(f"cudalint --verify {trial.program.name}", _cases(trial))
+        case Format.TABLE:
+            return "\n".join(_lines(trial, place)) + "\n"
+        case Format.MARKDOWN:
+            return "\n".join(_marked(trial, place)) + "\n"
+
+
+def _lines(trial: Trial, place: Place) -> Iterator[str]:
+    for judged in trial.findings:
+        yield f"{_where(judged)}: {judged.finding.code} {judged.status.value}: {judged.finding.message}"
+        yield f"  {judged.why}"
+        if judged.by is not None:
+            yield from _stacks(judged.by)
+    for violation in trial.unpredicted:
+        yield f"not predicted: {violation.kind.value}: {violation.text}"
+        yield from _stacks(violation)
+    yield from _ending(trial)
+    yield where(place)
+    yield summary(trial)
+
+
+def _marked(trial: Trial, place: Place) -> Iterator[str]:
+    yield f"{summary(trial)}. {where(place)}\n"
+    if trial.findings:
+        yield "| finding | place | status | why |\n| --- | --- | --- | --- |"
+    for judged in trial.findings:
+        yield f"| {judged.finding.code} | {_where(judged)} | {judged.status.value} | {judged.why} |"
+    seen = [judged.by for judged in trial.findings if judged.by is not None]
+    for title, chosen in (("Seen", seen), ("Not predicted", trial.unpredicted)):
+        for violation in chosen:
+            yield f"\n## {title}: {violation.kind.value}\n\n{violation.text}\n\n```text"
+            yield from _stacks(violation)
+            yield "```"
+    yield ""
+    yield from _ending(trial)
+
+
+def _ending(trial: Trial) -> Iterator[str]:
+    seen = trial.seen
+    yield f"the program: {seen.summary} after {seen.seconds:.1f} s, {trial.processes} Python processes" + (
+        f": {seen.said}" if seen.outcome.fails else ""
+    )
+    for words in trial.not_entered:
+        yield f"the probe could not enter: {words}"
+    yield from seen.spoiled
+
+
+def summary(trial: Trial) -> str:
+    """Everything counted, on one line."""
+    counted = Counter(judged.status for judged in trial.findings)
+    parts = [f"{counted[status]} {status.value}" for status in Status if counted[status]]
+    told = f"{len(trial.findings)} findings" + (f": {', '.join(parts)}" if parts else "")
+    return f"{told}; {len(trial.unpredicted)} violations not predicted"
+
+
+def _stacks(violation: Violation) -> Iterator[str]:
+    """The parent's guilt, the fork, and the child's use."""
+    if violation.guilt is not None:
+        asked = "initialised" if violation.guilt.kind == "init" else "asked for"
+        yield f"  process {violation.guilt.pid} {asked} CUDA ({violation.guilt.values[0]}):"
+        yield from _frames(violation.guilt.stack)
+    if violation.launch:
+        yield "  it forked:"
+        yield from _frames(violation.launch)
+    yield f"  process {violation.pid}:" if violation.pid else "  a process:"
+    yield from _frames(violation.use)
+
+
+def _frames(stack: Stack) -> Iterator[str]:
+    for name, row, function in (own(stack) or stack)[:_SHOWN]:
+        source = linecache.getline(name, row).strip()
+        yield f"    {_short(name)}:{row} in {function}" + (f": {source}" if source else "")
+
+
+def _where(judged: Judged) -> str:
+    start = judged.finding.span.start
+    return f"{_short(judged.finding.span.filename)}:{start.row}:{start.column}"
+
+
+def _short(name: str) -> str:
+    try:
+        relative = os.path.relpath(name)
+    except ValueError:
+        return name
+    return name if relative.startswith("..") else relative
+
+
+def _cases(trial: Trial) -> Iterator[junit.Case]:
+    for judged in trial.findings:
+        name = f"{_where(judged)} {judged.finding.code}"
+        failed = judged.status is Status.REFUTED
+        skipped = judged.status is Status.NOT_REACHED
+        yield junit.Case(name, failure=judged.why if failed else None, skipped=judged.why if skipped else None)
+    for violation in trial.unpredicted:
+        yield junit.Case(f"not predicted: {violation.kind.value}", failure="\n".join(_stacks(violation)))
+
+
+def _document(trial: Trial, place: Place) -> dict[str, Any]:
+    return {
+        **head(place),
+        "program": list(trial.program.words),
+        "end": trial.seen.summary,
+        "seconds": round(trial.seen.seconds, 1),
+        "processes": trial.processes,
+        "not entered": list(trial.not_entered),
+        "interrupted": trial.interrupted,
+        "findings": [_finding(judged) for judged in trial.findings],
+        "unpredicted": [_violation(violation) for violation in trial.unpredicted],
+    }
+
+
+def _finding(judged: Judged) -> dict[str, Any]:
+    start = judged.finding.span.start
+    return {
+        "code": judged.finding.code,
+        "severity": judged.finding.severity.value,
+        "filename": judged.finding.span.filename,
+        "location": {"row": start.row, "column": start.column},
+        "status": judged.status.value,
+        "why": judged.why,
+        "seen": None if judged.by is None else _violation(judged.by),
+    }
+
+
+def _violation(violation: Violation) -> dict[str, Any]:
+    return {
+        "kind": violation.kind.name.lower().replace("_", "-"),
+        "process": violation.pid,
+        "said": violation.text,
+        "parent": None if violation.guilt is None else _stack(violation.guilt.stack),
+        "fork": _stack(violation.launch),
+        "child": _stack(violation.use),
+    }
+
+
+def _stack(stack: Stack) -> list[dict[str, Any]]:
+    return [{"filename": name, "row": row, "function": function} for name, row, function in stack]
