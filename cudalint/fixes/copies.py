@@ -78,6 +78,9 @@ class Copier:
                 raise NoCopyError
 
     def _array(self, text: str, shape: Shape) -> str:
+        name = shape.type.rpartition(".")[2]
+        if name[:1].isupper() and not name.endswith(("Tensor", "Array", "Parameter", "Buffer")):
+            raise NoCopyError  # An object of a library that holds arrays, such as an optimizer.
         match shape.type.partition(".")[0], self.way:
             case "torch", Way.TO_CPU:
                 return f"{text}.cpu()"

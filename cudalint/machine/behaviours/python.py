@@ -17,6 +17,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     EACH,
     NONE,
+    Atom,
     Bound,
     Const,
     Dev,
@@ -643,8 +644,17 @@ def unmodelled(
     framework = machine.library.framework_of(path)
     if framework is not None:
         call = Call(state, frame, site, path, {"framework": framework, "does": "like"}, args, kwargs)
-        return gpu.like(machine, call)
+        results = gpu.like(machine, call)
+        return [(s, tuple(_object_of(path, a) for a in value)) for s, value in results]
     return [(state, unknown("call", site, state.process.identity, len(state.facts)))]
+
+
+def _object_of(path: str, atom: Atom) -> Atom:
+    """What a class makes of GPU data is an object of its own that keeps it there, such as an optimizer."""
+    name = path.rpartition(".")[2]
+    if not isinstance(atom, Tensor) or not name[:1].isupper() or name.endswith(("Tensor", "Variable", "Parameter")):
+        return atom
+    return replace(atom, type=path)
 
 
 def identity(machine: Machine, call: Call) -> Results:
