@@ -20,7 +20,8 @@ def spans(text: str, filename: str, name: str, ordinals: Iterable[int]) -> dict[
     sys.setrecursionlimit(max(limit, _DEEP))
     try:
         tree, nodes = origins(text, filename, name)
-        ranges = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
+        # Not wrapper.resolve(): that walks the tree once more for providers that nobody asked for.
+        ranges = PositionProvider()._gen(MetadataWrapper(tree, unsafe_skip_copy=True))
     finally:
         sys.setrecursionlimit(limit)
     result: dict[int, Span] = {}

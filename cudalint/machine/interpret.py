@@ -23,6 +23,7 @@ from cudalint.machine.heap import (
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import Process, State, merge
+from cudalint.machine.toplevel import Bindings, top_level
 from cudalint.machine.trace import Chain, Hop, Site
 from cudalint.machine.values import (
     EACH,
@@ -87,6 +88,10 @@ class Program(Protocol):
 
     def bound_at_top(self, module: str) -> frozenset[str]:
         """Names that the top level of a module, main guard included, binds."""
+
+    @property
+    def top_levels(self) -> dict[str, tuple[Bindings | ir.Stmt, ...]]:
+        """The top levels of modules as the machine keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +218,10 @@ class Machine:
         if self._steps > most:
             self.cut = self.cut or f"more than {most} steps"
             return [state]
-        watched = self.watched.get(Site(frame.module, node.ordinal))
-        if watched is not None and state.process not in watched:
-            watched.append(state.process)
+        if self.watched:
+            watched = self.watched.get(Site(frame.module, node.ordinal))
+            if watched is not None and state.process not in watched:
+                watched.append(state.process)
         return _STATEMENTS[type(node)](self, node, state, frame)
 
     def _expr_stmt(self, node: ir.ExprStmt, state: State, frame: Frame) -> list[State]:
@@ -969,13 +975,37 @@ class Machine:
             self.cut = self.cut or "imports nested too deeply"
             return [state]
         self._active.append(("", -1))
-        states = self.block(module.body, [state], inner)
+        states = self.block(module.body, [state], inner) if self.watched else self._top_level(module, state, inner)
         self._active.pop()
         if len(states) == 1:
             states[0].settle()
         if frame is None:
             self.uncaught = inner.raises
         return states
+
+    def _top_level(self, module: ir.Module, state: State, frame: Frame) -> list[State]:
+        """The statements of a module; what only binds names is bound at once."""
+        known = self.program.top_levels
+        if module.name not in known:
+            known[module.name] = top_level(module, self.program, self.library)
+        states = [state]
+        for part in known[module.name]:
+            if isinstance(part, Bindings):
+                self._steps += 1 + part.statements // 10
+                for current in states:
+                    self._bind_all(part, current, frame)
+            else:
+                states = self.block((part,), states, frame)
+        return states
+
+    def _bind_all(self, bindings: Bindings, state: State, frame: Frame) -> None:
+        for name, given in bindings.names:
+            if isinstance(given, ir.Function):
+                defaults = _constant_defaults(given)
+                made = Closure(given, frame.scope, frame.module, defaults)
+                state.set_variable(frame.scope, name, (state.new(("def", frame.module, given.ordinal), made),))
+            else:
+                state.set_variable(frame.scope, name, given)
 
     def _scoping(self, node: ir.Scoping, state: State, frame: Frame) -> list[State]:
         found = state.get(frame.scope)
@@ -2173,6 +2203,11 @@ def _record_attributes(
         given = args[i] if i < len(args) else kwargs.get(name)
         result[name] = given or default or unknown("field", site, name)
     return result
+
+
+def _constant_defaults(function: ir.Function) -> tuple[tuple[str, Value], ...]:
+    given = ((param.name, param.default) for param in function.params)
+    return tuple((n, const(d.value)) for n, d in given if isinstance(d, ir.Const) and isinstance(d.value, Hashable))
 
 
 def _deferred(value: Value) -> bool:

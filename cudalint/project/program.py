@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import libcst
 
@@ -52,6 +53,7 @@ class FileProgram:
     nodes: int = 0
     budget: int = MOST_BYTES
     notes: set[str] = field(default_factory=set)
+    top_levels: dict[str, Any] = field(default_factory=dict)
     _charged: set[str] = field(default_factory=set)
     _resolved: dict[tuple[str, str, int], str | None] = field(default_factory=dict)
     _children: dict[tuple[str, str], str | None] = field(default_factory=dict)

@@ -1,0 +1,141 @@
+"""What most of a module's top level is: definitions, imports and constants that only bind names.
+
+Such statements mean the same in every process and on every path, so they are worked out once per program and bound
+at once, which is most of what importing costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.values import Deferred, Lib, Value, const
+from cudalint.models.library import Library
+
+_Bound = tuple[str, Value | ir.Function]
+
+
+class Imports(Protocol):
+    """What has to be known of the project's modules."""
+
+    def resolve(self, importer: str, name: str, level: int) -> str | None:
+        """The name of the project's module that an import means; None for libraries."""
+
+    def child(self, package: str, name: str) -> str | None:
+        """The submodule of this name in a package of the project."""
+
+    def acting(self, name: str) -> tuple[str, ...]:
+        """The modules whose top level may do something to the process when ``name`` is imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """Statements in a row that only bind: names, and values or functions without decorators."""
+
+    names: tuple[_Bound, ...]
+    statements: int
+
+
+def top_level(module: ir.Module, imports: Imports, library: Library) -> tuple[Bindings | ir.Stmt, ...]:
+    """The top level of a module, with what only binds names gathered."""
+    result: list[Bindings | ir.Stmt] = []
+    names: list[_Bound] = []
+    count = 0
+    for statement in module.body:
+        bound = _bound(statement, module.name, imports, library)
+        if bound is not None:
+            names.extend(bound)
+            count += 1
+            continue
+        if count:
+            result.append(Bindings(tuple(names), count))
+            names, count = [], 0
+        result.append(statement)
+    if count:
+        result.append(Bindings(tuple(names), count))
+    return tuple(result)
+
+
+def _bound(statement: ir.Stmt, importer: str, imports: Imports, library: Library) -> list[_Bound] | None:
+    """What a statement binds; None where it may do more."""
+    match statement:
+        case ir.FunctionDef(function=function, decorators=()):
+            plain = all(p.default is None or _constant(p.default) is not None for p in function.params)
+            return [(function.name, function)] if plain else None
+        case ir.Assign(targets=(ir.Name(id=name),), value=value):
+            found = _constant(value)
+            return None if found is None else [(name, found)]
+        case ir.ExprStmt(value=ir.Const()):
+            return []
+        case ir.Import(names=given):
+            return _gathered(_imported(dotted, alias, statement, importer, imports, library) for dotted, alias in given)
+        case ir.ImportFrom(names=tuple(given)):
+            return _imported_from(given, statement, importer, imports, library)
+    return None
+
+
+def _constant(node: ir.Expr) -> Value | None:
+    return const(node.value) if isinstance(node, ir.Const) and isinstance(node.value, Hashable) else None
+
+
+def _gathered(parts: Iterable[list[_Bound] | None]) -> list[_Bound] | None:
+    result: list[_Bound] = []
+    for part in parts:
+        if part is None:
+            return None
+        result.extend(part)
+    return result
+
+
+def _imported(
+    dotted: str, alias: str | None, node: ir.Import, importer: str, imports: Imports, library: Library
+) -> list[_Bound] | None:
+    home = imports.resolve(importer, dotted, 0)
+    first = dotted.partition(".")[0]
+    if home is None:
+        path = library.canonical(dotted) if alias else first
+        return None if _does_something(dotted, library) else [(alias or first, (Lib(path),))]
+    if (alias is None and "." in dotted) or imports.acting(home):
+        return None
+    return [(alias or dotted, (Deferred(home, None, node.ordinal),))]
+
+
+def _imported_from(
+    names: Iterable[tuple[str, str | None]], node: ir.ImportFrom, importer: str, imports: Imports, library: Library
+) -> list[_Bound] | None:
+    home = imports.resolve(importer, node.module, node.level)
+    if home is None:
+        return None if node.level or _does_something(node.module, library) else _of_library(names, node, library)
+    if imports.acting(home):
+        return None
+    result: list[_Bound] = []
+    for name, alias in names:
+        child = imports.child(home, name)
+        if child is not None and imports.acting(child):
+            return None
+        result.append((alias or name, (Deferred(home, name, node.ordinal),)))
+    return result
+
+
+def _of_library(names: Iterable[tuple[str, str | None]], node: ir.ImportFrom, library: Library) -> list[_Bound] | None:
+    result: list[_Bound] = []
+    for name, alias in names:
+        path = f"{node.module}.{name}"
+        if library.is_imported_module(path):
+            return None
+        full = library.canonical(path)
+        result.append((alias or name, const(library.constants[full]) if full in library.constants else (Lib(full),)))
+    return result
+
+
+def _does_something(dotted: str, library: Library) -> bool:
+    """Whether importing a library, or one of the packages it lies in, is modelled."""
+    return any(library.is_imported_module(prefix) for prefix in _prefixes(dotted))
+
+
+def _prefixes(dotted: str) -> Iterator[str]:
+    parts = dotted.split(".")
+    for end in range(1, len(parts) + 1):
+        yield ".".join(parts[:end])
