@@ -304,6 +304,8 @@ class Machine:
         self, items: tuple[ir.Expr, ...], value: Value, state: State, frame: Frame, ordinal: int
     ) -> list[State]:
         rows = [self.exact_items((atom,), state) for atom in value]
+        if len(rows) == 1 and rows[0] is not None:
+            items, rows[0] = self._gather_rest(items, rows[0], state, ("star", frame.module, ordinal))
         states = [state]
         for i, item in enumerate(items):
             if rows and all(row is not None and len(row) == len(items) for row in rows):
@@ -312,6 +314,18 @@ class Machine:
                 part = self._part(value, i, state, frame, ordinal)
             states = [s for c in states for s in self.assign(item, part, c, frame, ordinal)]
         return states
+
+    def _gather_rest(
+        self, items: tuple[ir.Expr, ...], row: list[Value], state: State, site: Hashable
+    ) -> tuple[tuple[ir.Expr, ...], list[Value]]:
+        """``first, *rest = row``: what the starred target takes becomes one list."""
+        starred = next((i for i, item in enumerate(items) if isinstance(item, ir.Star)), None)
+        if starred is None or len(row) < len(items) - 1:
+            return items, row
+        end = len(row) - len(items) + starred + 1
+        rest: Value = (state.new(site, Sequence("list", tuple(row[starred:end]))),)
+        plain = tuple(item.value if isinstance(item, ir.Star) else item for item in items)
+        return plain, [*row[:starred], rest, *row[end:]]
 
     def _part(self, value: Value, position: int, state: State, frame: Frame, ordinal: int) -> Value:
         found = union([self.element_of(atom, state, ("part", frame.module, ordinal, position)) for atom in value])
@@ -1561,6 +1575,9 @@ class Machine:
         return [(state, unknown("attribute", atom, name))]
 
     def _device_attribute(self, device: Dev, name: str) -> Value:
+        if name in ("startswith", "split"):
+            # f"cuda:{rank}" is a device and still a string.
+            return (Bound(Lib(f"builtins.str.{name}"), device),)
         if name == "type":
             return const(device.kind)
         if name == "index":

@@ -15,6 +15,7 @@ from cudalint.machine.values import (
     Index,
     Rank,
     Ref,
+    Tensor,
     Unknown,
     Value,
     const,
@@ -110,7 +111,7 @@ def contains(found: Object | None, key: Value) -> bool | None:
 
 
 def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
-    """``left op right`` for constants, ranks and device strings."""
+    """``left op right`` for constants, arrays, ranks and device strings."""
     one, two = only(left), only(right)
     if isinstance(one, Const) and isinstance(two, Const):
         result = _binary_constants(op, one.value, two.value)
@@ -118,6 +119,10 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
             return const(result)
     if op == "+" and isinstance(one, Const) and isinstance(one.value, str):
         return joined([left, right], sym)
+    array = next((a for a in (one, two) if isinstance(a, Tensor)), None)
+    if array is not None:
+        # The numbers do not matter: what is computed with an array is one, on its device.
+        return (array,)
     for atom, other in ((one, two), (two, one)):
         if isinstance(atom, Rank):
             return (_rank_arithmetic(op, atom, other),)

@@ -523,11 +523,16 @@ def merge(states: Iterable[State]) -> list[State]:
     return result
 
 
+def _same_facts(a: tuple[tuple[Hashable, bool], ...], b: tuple[tuple[Hashable, bool], ...]) -> bool:
+    """Whether two paths assume the same, in any order; comparing is cheaper than hashing what nests deep."""
+    return a == b or (len(a) == len(b) and all(fact in b for fact in a))
+
+
 def _merge_into(result: list[State], state: State) -> None:
     for i, other in enumerate(result):
         if other.process.identity != state.process.identity:
             continue
-        if other.facts == state.facts or set(other.facts) == set(state.facts) or alike(other, state):
+        if _same_facts(other.facts, state.facts) or alike(other, state):
             result[i] = join(other, state)
             return
     result.append(state)

@@ -73,6 +73,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "argparse.add": python.add_argument,
     "argparse.parse": python.parse_args,
     "each": python.each,
+    "builtins.contains": python.builtin_name,
     "environ.get": python.environ_get,
     "environ.set": python.environ_set,
     "environ.delete": python.environ_delete,

@@ -28,7 +28,8 @@ def lock(machine: Machine, call: Call) -> Results:
         workers.fix_default(machine, state, library, call.site, gpu.label(call))
     names: Value = tuple(dict.fromkeys(Const(w.method) for w in found)) or const("?")
     kind = call.text("type") or f"multiprocessing.{call.path.rpartition('.')[2]}"
-    fields: dict[str, Value] = {"<lock>": names, "element": unknown("received", call.site)}
+    default = not any(w.explicit for w in found)
+    fields: dict[str, Value] = {"<lock>": names, "<default>": const(default), "element": unknown("received", call.site)}
     origin = machine.chain(state, call.site, f"{gpu.label(call)} belongs to the {'/'.join(strings(names))} context")
     return [(state, (state.new(("lock", call.site), Thing(kind, fields, call.site, origin)),))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 
@@ -451,22 +452,50 @@ def dict_method(machine: Machine, call: Call) -> Results:
 
 
 def str_method(machine: Machine, call: Call) -> Results:
-    """``str.join``, ``str.format``, ``startswith``: of constants, and devices built by format."""
+    """Methods of strings that are known, and of the text of a device."""
+    state = call.state
     name = call.path.rpartition(".")[2]
+    if isinstance(call.receiver, Dev):
+        return [(state, _device_text_method(name, call.receiver, call))]
     text = call.receiver.value if isinstance(call.receiver, Const) else None
     if not isinstance(text, str):
-        return [(call.state, unknown("str", call.site))]
+        return [(state, unknown("str", call.site))]
     if name == "format" and text.startswith("cuda:") and call.args:
-        return [(call.state, operators.joined([const("cuda:"), call.args[0]], ("format", call.site)))]
+        return [(state, operators.joined([const("cuda:"), call.args[0]], ("format", call.site)))]
     if name in ("format", "join") and call.args and text in ("{}", "{0}"):
-        return [(call.state, call.args[0])]
+        return [(state, call.args[0])]
     known = [constant(v) for v in call.args]
-    if name in ("startswith", "endswith") and len(known) == 1 and isinstance(known[0], str):
-        holds = text.startswith(known[0]) if name == "startswith" else text.endswith(known[0])
-        return [(call.state, const(holds))]
-    if name in ("lower", "upper", "strip") and not known:
-        return [(call.state, const(getattr(text, name)()))]
-    return [(call.state, unknown("str", name, call.receiver, call.site))]
+    named = {k: constant(v) for k, v in call.kwargs.items()}
+    if name not in _TEXT_METHODS or call.open or any(v is ... for v in (*known, *named.values())):
+        return [(state, unknown("str", name, call.receiver, call.site))]
+    try:
+        found = getattr(text, name)(*known, **named)
+    except (TypeError, ValueError):
+        return [(state, unknown("str", name, call.receiver, call.site))]
+    if isinstance(found, list | tuple):
+        made = Sequence("list" if isinstance(found, list) else "tuple", tuple(const(part) for part in found))
+        return [(state, (state.new(("str", call.site), made),))]
+    return [(state, const(found))]
+
+
+_TEXT_METHODS = frozenset(
+    {"startswith", "endswith", "lower", "upper", "strip", "lstrip", "rstrip", "split", "rsplit", "partition"}
+    | {"rpartition", "replace", "removeprefix", "removesuffix", "isdigit"}
+)
+
+
+def _device_text_method(name: str, device: Dev, call: Call) -> Value:
+    """``f"cuda:{rank}".startswith("cuda")``: the kind is known where the index is not."""
+    known = [constant(v) for v in call.args]
+    if name == "startswith" and len(known) == 1 and isinstance(known[0], str):
+        shown = operators.device_text(device) if not isinstance(device.index, Rank) else f"{device.kind}:"
+        return const(shown.startswith(known[0]))
+    if name == "split" and known[:1] == [":"]:
+        parts: tuple[Value, ...] = (const(device.kind),)
+        if device.index is not None:
+            parts = (*parts, (device.index,) if isinstance(device.index, Rank) else const(str(device.index)))
+        return (call.state.new(("str", call.site), Sequence("list", parts)),)
+    return unknown("str", name, device, call.site)
 
 
 def generator_method(machine: Machine, call: Call) -> Results:
@@ -496,17 +525,26 @@ def add_argument(machine: Machine, call: Call) -> Results:
     given = call.kwargs.get("dest")
     name = constant(given) if given is not None else (long[0].lstrip("-").replace("-", "_") if long else ...)
     if isinstance(name, str):
-        action = constant(call.kwargs.get("action", NONE))
         default = call.kwargs.get("default")
         value: Value = unknown("option", call.site)
         if name == "local_rank":
             # The launcher hands it to each rank, whatever its default.
             value = (Rank("local"),)
             call.state.process = replace(call.state.process, local_rank_at_hand=True)
-        elif default is not None and action not in ("store_true", "store_false") and default != NONE:
-            value = default
+        elif default is not None and default != NONE:
+            value = _option(default, value)
         call.state.put(ref, replace(found, fields={**found.fields, f"--{name}": value}))
     return [(call.state, NONE)]
+
+
+def _option(default: Value, given: Value) -> Value:
+    """An option that the user may give: a flag is as likely as not, none or one of something may become many."""
+    found = constant(default)
+    if isinstance(found, bool):
+        return given
+    if found in (0, 1):
+        return (*default, *given)
+    return default
 
 
 def parse_args(machine: Machine, call: Call) -> Results:
@@ -520,6 +558,13 @@ def parse_args(machine: Machine, call: Call) -> Results:
         pair = Sequence("tuple", ((made,), unknown("rest", call.site)))
         return [(call.state, (call.state.new(("known", call.site), pair),))]
     return [(call.state, (made,))]
+
+
+def builtin_name(machine: Machine, call: Call) -> Results:
+    """``"__IPYTHON__" in builtins.__dict__``: a program that is started is no notebook."""
+    name = constant(call.args[0]) if call.args else ...
+    known = isinstance(name, str)
+    return [(call.state, const(hasattr(builtins, str(name))) if known else unknown("builtins", call.site))]
 
 
 # -- the environment ------------------------------------------------------------------------------------------

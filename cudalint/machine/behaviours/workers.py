@@ -16,6 +16,7 @@ from cudalint.machine.state import Launch, Method, Process, State, merge
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     NONE,
+    TRUE,
     Atom,
     Bound,
     Const,
@@ -530,6 +531,9 @@ def _lock_outcome(base: Outcome, found: Carried, state: State, way: Way, start: 
         return None
     methods = strings(thing.fields.get("<lock>", ()))
     if not methods or "fork" not in methods:
+        return None
+    if not way.explicit and thing.fields.get("<default>") == TRUE:
+        # Both follow the default, and so each other, whatever it is.
         return None
     how = start.failures.get("parent", "crash")
     return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=methods == ["fork"], detail=thing.type)

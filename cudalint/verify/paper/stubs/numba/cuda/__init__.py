@@ -184,8 +184,26 @@ class DeviceNDArray:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return {"shape": self.shape, "paper": self._touch(), "version": 3}
 
+    def get_ipc_handle(self) -> "IpcArrayHandle":
+        """What another process opens the same memory with."""
+        _use()
+        return IpcArrayHandle(self._touch())
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("no default __reduce__ due to non-trivial __cinit__")
+
+
+class IpcArrayHandle:
+    """Made for pickling: opened in a ``with`` block of the other process."""
+
+    def __init__(self, array: Any) -> None:
+        self._a = array
+
+    def __enter__(self) -> DeviceNDArray:
+        return DeviceNDArray(self._a)
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 def to_device(value: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> DeviceNDArray:
