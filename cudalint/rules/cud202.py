@@ -69,9 +69,16 @@ if __name__ == "__main__":
 Naming the device (`device="cuda:1"`, or `torch.cuda.set_device(1)`) does not depend on the order at all.
 
 ## Fix
-**Unsafe** where the assignment is of a constant and can move above the first call that touches CUDA in the same
-function: the program then uses another GPU than it does today. **Display** elsewhere, with the line that touched
-CUDA first; if that is in an import, the variable belongs into the command line or the parent's environment.
+**Unsafe**, in the form that suits the program; where it then runs is another GPU than today.
+
+- The assignment, with the condition that guards it, moves above the first call that touches CUDA, where its value is
+  known by then.
+- Where CUDA was only asked: the GPU is selected by its index instead, `torch.cuda.set_device(args.gpu)`, or the
+  question becomes `torch.cuda.device_count() > 0`, which leaves the driver alone. A selected GPU keeps its number, and
+  the others stay visible: a program that names `cuda:0` is repaired the second way.
+
+**Display** elsewhere, with the line that touched CUDA first: the variable then belongs into the command line or the
+parent's environment. By index is not offered once data is on a GPU, since that data would stay there.
 
 ## When it stays silent
 - Nothing has touched CUDA before, or only questions that leave the driver alone (`torch.cuda.device_count()`).

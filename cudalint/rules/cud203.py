@@ -74,8 +74,11 @@ One process for each GPU, the device named in full. The shortest repair keeps th
 `device=f"cuda:{gpu}"`; each worker may then open a context on each GPU, at the price that CUD201 describes.
 
 ## Fix
-**Display** only. The repair changes each line of the task that says "cuda", and libraries that take no device
-argument need the process-per-GPU form instead.
+**Unsafe**: the task selects its GPU by index: `torch.cuda.set_device(gpu)` in the place of the assignment,
+`cupy.cuda.Device(gpu).use()` or `numba.cuda.select_device(gpu)`. GPUs then keep the numbers of the machine, so that
+what names `cuda:0` in the task means the first one, and each worker may open a context on each GPU (CUD201).
+
+**Display** for JAX and TensorFlow, and where the value is a list of GPUs: one process per GPU, as above.
 
 ## When it stays silent
 - The worker serves one task: a `Process` of its own, or `maxtasksperchild=1` with `chunksize=1`.

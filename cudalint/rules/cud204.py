@@ -61,8 +61,8 @@ if __name__ == "__main__":
 For a whole process, such as a rank, `torch.cuda.set_device(1)` selects the device once.
 
 ## Fix
-**Unsafe**: the statement becomes `torch.cuda.set_device(i)`. This is nearly always what was meant, and it changes
-which GPU the program uses, on a machine where that GPU may be busy or missing.
+**Unsafe**: the statement becomes `torch.cuda.set_device(i)`; CuPy's `Device(i)` gets `.use()`. This is nearly always
+what was meant, and it changes which GPU the program uses, on a machine where that GPU may be busy or missing.
 
 ## When it stays silent
 - `with torch.cuda.device(i):`, also through `contextlib.ExitStack.enter_context`.

@@ -77,9 +77,9 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Unsafe** for a `ThreadPoolExecutor` with a device that can be read from the code: it gets
-`initializer=torch.cuda.set_device, initargs=(1,)`. It changes where the work runs, which is its purpose.
-**Display** elsewhere.
+**Unsafe**: a pool of threads gets `initializer=torch.cuda.set_device, initargs=(gpu,)` where the device is known where
+the pool is made; else the function that the thread runs selects the device first, where it is a constant or a global.
+It changes where the work runs, which is its purpose. **Display** elsewhere: hand the device to the thread.
 
 ## When it stays silent
 - The thread selects its device itself, or names it in full (`cuda:1`).

@@ -84,9 +84,10 @@ if __name__ == "__main__":
 It works, and eight contexts still have their price: CUD201 mentions it.
 
 ## Fix
-**Display** only. Growth has to be set in each worker before its first operation, and in a parent that uses the GPU
-as well; for JAX it is an environment variable that must be set before the children start.
-`TF_FORCE_GPU_ALLOW_GROWTH=true` in the environment does it for all TensorFlow processes at once.
+**Unsafe**: `os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"` is put before the launch, or below the imports where the
+parent uses the GPU before it; all workers inherit it. For JAX it is `XLA_PYTHON_CLIENT_PREALLOCATE` and `"false"`.
+Memory that is taken as needed is slower to get and may fragment. Growth that is set too late moves above TensorFlow's
+first operation. **Display** where no place is early enough.
 
 ## When it stays silent
 - Each process sets growth first, or the environment says so.

@@ -86,10 +86,14 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-`multiprocessing_context="spawn"` is added to the loader. **Safe** only where the program fails on every path and
-spawn is proven to work: a dataset that pickles, a launch under a main guard, workers that surely exist (with
-`num_workers=0` the argument raises `ValueError`). Otherwise **unsafe**. Moving the copy into the loop, as above, is
-the better repair, and one for a person: the workers then cost no context (CUD201).
+**Unsafe**, and preferred: where `__getitem__`, `__iter__` or the collate function moves what it returns to the GPU, and
+the loop over the loader is seen, the workers stay on the CPU; the loop moves each batch with `non_blocking=True`, and
+the loader pins. The workers then cost no context (CUD201). Other code that takes samples from the same dataset gets
+them on the CPU, too, and that is why it is not safe.
+
+Elsewhere `multiprocessing_context="spawn"` is added to the loader. **Safe** only where the program fails on every path
+and spawn is proven to work: a dataset that pickles, a launch under a main guard, workers that surely exist (with
+`num_workers=0` the argument raises `ValueError`). Otherwise **unsafe**.
 
 ## When it stays silent
 - The workers stay on the CPU, whatever the loop does with the batches.

@@ -66,9 +66,10 @@ Where the samples need work on the CPU first, keep the dataset on the CPU, keep 
 the loop.
 
 ## Fix
-**Unsafe**: `num_workers=0` where the dataset does nothing but index, since workers gain nothing there. **Display**
-elsewhere: whether the data moves to the CPU or the workers go is a choice about speed. Spawn is not offered: it
-works, and each worker pays a context to read memory that the parent already has.
+**Unsafe**: `num_workers`, and what is of use only with workers, is left out: the main process reads its own GPU
+memory. If the dataset does heavy work on the CPU for a sample, that is slower, and keeping the data on the CPU is the
+better repair, one for a person. Where the number of workers is not written in the call, spawn is offered: it works, and
+each worker pays a context to read memory that the parent already has.
 
 ## When it stays silent
 - `num_workers=0`, the default.

@@ -60,7 +60,8 @@ if __name__ == "__main__":
 ## Fix
 `pin_memory=True` is removed. **Safe** where every batch is on the GPU on every path: such a program cannot be one
 that works today. **Unsafe** where the device depends on something, a command line option for instance: there the
-argument is right for one of the cases, and `pin_memory=not on_gpu` may be what you want.
+argument is right for one of the cases, and `pin_memory=not on_gpu` may be what you want. Unsafe, too, where the
+argument is kept in a dictionary, from which other loaders may take it.
 
 ## When it stays silent
 - The batches are on the CPU.

@@ -70,9 +70,11 @@ if __name__ == "__main__":
 the loader starts.
 
 ## Fix
-For a loader that shuffles without workers, `generator=torch.Generator(device="cuda")` is added. **Safe** where the
-program fails on every path; **unsafe** where the default device depends on a condition. For loaders with workers
-**display** only: the default has to go, or the device has to be named where it is wanted.
+For a loader that shuffles, `generator=torch.Generator(device="cuda")` is added, on the default device as the program
+writes it. **Safe** where the program fails on every path; **unsafe** where the default device depends on something, or
+where the program may run without a GPU. For a loader whose workers make tensors `num_workers` is left out, which is
+**unsafe**: samples are then made in the main process. The better repair is one for a person: no default device, and a
+device where it is wanted.
 
 ## When it stays silent
 - The loader neither shuffles nor has workers.

@@ -91,10 +91,11 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Unsafe**: `set_device` moves above `init_process_group` where its argument is known by then (a parameter,
-`LOCAL_RANK`). It is **display** where the argument comes from the group itself, as in
-`set_device(dist.get_rank())`. It is not safe, because the program works and because `set_device` initialises CUDA
-earlier than before.
+**Unsafe**: `set_device` moves above `init_process_group`, or above the call that leads to it, with the assignments
+that its argument needs. Where that cannot be, as in `set_device(dist.get_rank())`, which needs the group, it is added
+with what is at hand: the first parameter of the function that `mp.spawn` starts, `rank=` of the group, or `LOCAL_RANK`
+where the program speaks of it. **Display** elsewhere. It is not safe, because the program works and because
+`set_device` initialises CUDA earlier than before.
 
 ## When it stays silent
 - The device is selected first, or `device_id=` is given.

@@ -90,9 +90,8 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Unsafe**: `set_device` moves above `init_process_group` where its argument is known by then. **Display**
-elsewhere. The program fails with two ranks and more, but it works with one, so that the repair is not offered as
-safe.
+**Unsafe**: `set_device` moves above `init_process_group`, or is added there, as for CUD501. **Display** elsewhere. The
+program fails with two ranks and more, but it works with one, so that the repair is not offered as safe.
 
 ## When it stays silent
 - The device is selected before the first collective.

@@ -90,9 +90,11 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Unsafe** where the local rank is at hand as a parameter of the function that `mp.spawn` starts, or as
-`LOCAL_RANK`: `torch.cuda.set_device(...)` is put before `init_process_group`. The launcher may already give each
-rank a GPU of its own through `CUDA_VISIBLE_DEVICES`, and then `set_device(rank)` would fail. **Display** elsewhere.
+**Unsafe** where the rank's number is at hand: as the first parameter of the function that `mp.spawn` starts, as a local
+rank that the program has read, as `rank=` of the group, or as `LOCAL_RANK` where the program speaks of it.
+`torch.cuda.set_device(...)` is put first in the rank's function or before `init_process_group`; where all ranks select
+the same GPU, the number takes the place of theirs. The launcher may already give each rank a GPU of its own through
+`CUDA_VISIBLE_DEVICES`, and then `set_device(rank)` would fail. **Display** elsewhere.
 
 ## When it stays silent
 - Tensors, models and `device_ids` name a device that depends on the rank.

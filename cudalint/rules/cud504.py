@@ -86,9 +86,9 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Unsafe**: `set_device` moves up to the first statement of the rank's function where its argument is known there.
-The allocation then happens on another GPU, which is the purpose, and which a program could notice. **Display**
-elsewhere.
+**Unsafe**: `set_device` moves above the allocation, or above the call that leads to it, with the assignments that its
+argument needs; else it is added first in the rank's function, as for CUD501. The allocation then happens on another
+GPU, which is the purpose, and which a program could notice. **Display** elsewhere.
 
 ## When it stays silent
 - The device is selected first, or the early tensor names one of the rank's own.

@@ -79,9 +79,9 @@ if __name__ == "__main__":
 Both are started with `torchrun --nproc-per-node=2 train.py`.
 
 ## Fix
-**Unsafe**: the argument of `set_device` becomes the local rank where it is a name in scope. Other places of the
-program may use the global rank as a device too (`device_ids=[rank]`, `f"cuda:{rank}"`), and they have to agree.
-**Display** elsewhere.
+**Unsafe**: the number in `set_device`, also inside the `torch.device` that it is given, becomes the local rank: a
+name that holds it, the attribute `local_rank` beside `rank`, or `LOCAL_RANK` itself. Other places of the program may
+use the global rank as a device too (`device_ids=[rank]`, `f"cuda:{rank}"`), and they have to agree.
 
 ## When it stays silent
 - The argument is the local rank, or the rank modulo `torch.cuda.device_count()`.
