@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from cudalint.finding import Position, Span
@@ -21,7 +23,7 @@ def spans(text: str, filename: str, name: str, ordinals: Iterable[int]) -> dict[
     try:
         tree, nodes = origins(text, filename, name)
         # Not wrapper.resolve(): that walks the tree once more for providers that nobody asked for.
-        ranges = PositionProvider()._gen(MetadataWrapper(tree, unsafe_skip_copy=True))
+        ranges: Mapping[cst.CSTNode, Any] = PositionProvider()._gen(MetadataWrapper(tree, unsafe_skip_copy=True))
     finally:
         sys.setrecursionlimit(limit)
     result: dict[int, Span] = {}
