@@ -7,6 +7,8 @@ from typing import Any
 
 import paper_driver as driver
 
+os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+
 BAD_FORK = (
     "Lightning can't create new processes if CUDA is already initialized. Did you manually call `torch.cuda.*` "
     "functions, have moved the model to the device, or allocated memory on the GPU any other way? Please remove any "
@@ -71,6 +73,7 @@ class Trainer:
             raise RuntimeError("No supported gpu backend found!")
         wanted = (available if self.gpu else 1) if devices in ("auto", -1, "-1") else devices
         self.count = len(wanted) if isinstance(wanted, (list, tuple)) else int(wanted)
+        strategy = getattr(strategy, "name", strategy)
         self.strategy, self.max_epochs = strategy, max_epochs
         if strategy not in ("auto", "ddp", "ddp_spawn", "ddp_fork", "ddp_notebook"):
             driver.unknown(f"lightning strategy {strategy}")
@@ -127,7 +130,7 @@ def __getattr__(name: str) -> Any:
     if name == "LightningModule":
         globals()[name] = _module()
         return globals()[name]
-    if name in ("fabric", "pytorch"):
+    if name in ("fabric", "pytorch", "strategies"):
         import importlib
 
         return importlib.import_module(f"lightning.{name}")

@@ -40,6 +40,34 @@ class Dense:
         return tf.Tensor(array @ self.kernel._touch())
 
 
+class PyDataset:
+    """Batches by number, read here or by worker processes."""
+
+    def __init__(self, workers: int = 1, use_multiprocessing: bool = False, max_queue_size: int = 10) -> None:
+        self.workers, self.use_multiprocessing = workers, use_multiprocessing
+
+    def batches(self) -> Any:
+        """Every batch."""
+        if not self.use_multiprocessing:
+            return [self[i] for i in range(len(self))]  # type: ignore[arg-type, index]
+        import multiprocessing
+
+        with multiprocessing.Pool(self.workers, initializer=_hold, initargs=(self,)) as pool:
+            jobs = [pool.apply_async(_item, (i,)) for i in range(len(self))]  # type: ignore[arg-type]
+            return [job.get() for job in jobs]
+
+
+_held: list[Any] = []
+
+
+def _hold(dataset: PyDataset) -> None:
+    _held.append(dataset)
+
+
+def _item(number: int) -> Any:
+    return _held[0][number]
+
+
 class Sequential:
     """Layers one after the other."""
 
@@ -77,7 +105,8 @@ class Sequential:
 
     def fit(self, x: Any, y: Any = None, *_: Any, **__: Any) -> Any:
         """One pass."""
-        self(x)
+        for batch in x.batches() if isinstance(x, PyDataset) else [(x, y)]:
+            self(batch[0])
         return _Space(paper_name="history", history={"loss": [0.1]})
 
     def predict(self, x: Any, *_: Any, **__: Any) -> Any:
@@ -129,7 +158,7 @@ def _clear(*_: Any) -> None:
 layers = _Space(paper_name="tensorflow.keras.layers", Dense=Dense, Input=Input)
 models = _Space(paper_name="tensorflow.keras.models", Sequential=Sequential)
 mixed_precision = _Space(paper_name="tensorflow.keras.mixed_precision", set_global_policy=_nothing)
-utils = _Space(paper_name="tensorflow.keras.utils", set_random_seed=_nothing)
+utils = _Space(paper_name="tensorflow.keras.utils", set_random_seed=_nothing, PyDataset=PyDataset, Sequence=PyDataset)
 losses = _Space(paper_name="tensorflow.keras.losses", MeanSquaredError=MeanSquaredError)
 optimizers = _Space(paper_name="tensorflow.keras.optimizers", Adam=Optimizer, SGD=Optimizer)
 backend = _Space(paper_name="tensorflow.keras.backend", clear_session=_nothing)

@@ -1,0 +1,5 @@
+"""pathos.helpers."""
+
+import multiprocess as mp
+
+__all__ = ["mp"]

@@ -1,0 +1,5 @@
+"""pytorch_lightning.strategies."""
+
+from lightning.strategies import DDPStrategy
+
+__all__ = ["DDPStrategy"]
