@@ -13,6 +13,7 @@ PACKAGE = Path(cudalint.__file__).parent
 # From what knows nobody to what knows everybody; docs/architecture.md describes them in this order.
 LAYERS = (
     "finding",
+    "proof",
     "models",
     "text",
     "store",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cudalint import __version__, config, rules
+from cudalint import __version__, config, proof, rules
 from cudalint.config import Config, ConfigError
 from cudalint.discovery import NotFound
 from cudalint.finding import Applicability
@@ -197,7 +197,7 @@ def rule(code: str | None, every: bool, output_format: str) -> int:
         raise click.UsageError("name one rule, or --all")
     codes = rules.codes() if code is None else (_known_rule(code),)
     if output_format == "text":
-        click.echo("\n\n".join(rules.page(known) for known in codes))
+        click.echo("\n\n".join(f"{rules.page(known)}\n\n{proof.section(known)}".rstrip() for known in codes))
         return Exit.CLEAN
     import json
 
@@ -234,6 +234,7 @@ class _VerifyOptions:
     evidence: str | None
     select: tuple[str, ...]
     paper: bool
+    fixed: bool
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -241,6 +242,7 @@ class _VerifyOptions:
 @click.option("-m", "module", metavar="MODULE", help="Run a module of your own, as python -m does.")
 @click.option("--models", is_flag=True, help="Measure again what the models rest on; PATHS name frameworks.")
 @click.option("--paper", is_flag=True, help="Run on stub frameworks that end as measured, without a GPU: no evidence.")
+@click.option("--fixed/--no-fixed", default=True, help="Also run what the repairs make of broken fixtures.")
 @click.option("--output-format", metavar="FORMAT", default="table", help="table, json, junit or markdown.")
 @click.option("--evidence", metavar="DIR", help="Keep the results there, in one file per machine and versions.")
 @click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="Use at most so many GPUs.")
@@ -254,6 +256,7 @@ def verify(
     module: str | None,
     models: bool,
     paper: bool,
+    fixed: bool,
     output_format: str,
     evidence: str | None,
     gpus: int | None,
@@ -279,7 +282,7 @@ def verify(
     if output_format not in known:
         hint = config.nearest(output_format, known)
         raise ConfigError(f"unknown output format {output_format!r}: expected one of {', '.join(known)}{hint}")
-    options = _VerifyOptions(output_format, gpus, limit, limit_scale, evidence, _split(select), paper)
+    options = _VerifyOptions(output_format, gpus, limit, limit_scale, evidence, _split(select), paper, fixed)
     arguments: tuple[str, ...] | None = context.obj
     if models:
         return _verify_models(paths, module, arguments, options)
@@ -347,6 +350,7 @@ def _verify_fixtures(paths: tuple[str, ...], options: _VerifyOptions) -> int:
         limit_scale=options.limit_scale,
         select=config.parse_selectors("--select", options.select),
         on_paper=options.paper,
+        repairs=options.fixed,
     )
 
 
@@ -513,7 +517,7 @@ def _known_rule(code: str) -> str:
     return known
 
 
-def _described(code: str) -> dict[str, str]:
+def _described(code: str) -> dict[str, object]:
     known = rules.rule(code)
     return {
         "code": known.code,
@@ -521,6 +525,7 @@ def _described(code: str) -> dict[str, str]:
         "severity": known.severity.value,
         "summary": known.summary,
         "explanation": rules.page(code),
+        "evidence": [dataclasses.asdict(known_proof) for known_proof in proof.proofs(code)],
     }
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cudalint.finding import Applicability, Finding, Severity, Span, Step, StepKind
+from cudalint.proof import quote
 from cudalint.report.paths import relative
 from cudalint.session import Report
 from cudalint.text.lines import split_rows
@@ -124,7 +125,9 @@ class _Block:
         finding = self._finding
         yield self._margin("", Text())
         if finding.outcome is not None:
-            yield self._note("on hardware", _OUTCOMES.get(finding.outcome, finding.outcome))
+            shown = quote(finding.code, finding.outcome)
+            seen = f" ({shown})" if shown else ""
+            yield self._note("on hardware", _OUTCOMES.get(finding.outcome, finding.outcome) + seen)
         if finding.condition is not None:
             yield self._note("condition", finding.condition)
         if finding.fix is not None:

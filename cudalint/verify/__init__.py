@@ -53,6 +53,7 @@ def verify(
     gpus_available: Sequence[gpus.Gpu] | None = None,
     limits: Limits | None = None,
     on_paper: bool = False,
+    repairs: bool = True,
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> int:
@@ -60,7 +61,8 @@ def verify(
 
     Gives 0 when everything that could run was confirmed, 1 after a refutation, 2 when nothing could run
     or somebody interrupted. ``gpus_available`` takes the place of the GPUs of the machine. ``on_paper`` runs
-    them without hardware, as measurements say they would end; that is no evidence. Raises
+    them without hardware, as measurements say they would end; that is no evidence. Broken ones run once more as
+    repaired, unless ``repairs`` is off. Raises
     ``FileNotFoundError`` and ``HeaderError`` for paths that hold no fixtures.
     """
     out, err = out or sys.stdout, err or sys.stderr
@@ -73,7 +75,7 @@ def verify(
     if not fixtures:
         return _nothing(err, "no fixtures were found: nothing was verified")
     began, before = time.monotonic(), gpus.used_mib(found.devices)
-    campaign = Campaign(fixtures, found, limits or Limits(), limit_scale, surroundings)
+    campaign = Campaign(fixtures, found, limits or Limits(), limit_scale, surroundings, repairs)
     result = campaign.run(_progress(err, len(fixtures)))
     place = evidence.this_place(found, surroundings)
     out.write(report.render(result.verdicts, place, output_format, time.monotonic() - began))

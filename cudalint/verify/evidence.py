@@ -124,6 +124,8 @@ def entry(verdict: Verdict, date: str) -> Document:
         kept["run"] = _run(verdict.run, message)
     if verdict.triggered is not None:
         kept["triggered"] = _run(verdict.triggered, message)
+    if verdict.fixed is not None:
+        kept["fixed"] = _run(verdict.fixed, None)
     return kept
 
 

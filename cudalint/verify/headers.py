@@ -73,6 +73,16 @@ class Fixture:
     known_misses: frozenset[str]
     folder: Path | None = None
 
+    @property
+    def root(self) -> Path:
+        """All of it: the file, or the folder of its files."""
+        return self.folder or self.path
+
+    @property
+    def group(self) -> str:
+        """The folder that it lies in: that of a rule, as a rule."""
+        return self.root.parent.name
+
 
 def parse(text: str) -> Header | None:
     """The header of a program, ``None`` where it has none."""

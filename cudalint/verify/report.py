@@ -10,6 +10,7 @@ from enum import Enum
 
 from cudalint.verify import junit
 from cudalint.verify.evidence import Place, document
+from cudalint.verify.headers import Outcome
 from cudalint.verify.verdict import Status, Verdict
 
 
@@ -31,17 +32,22 @@ class Summary:
     ok: int
     refuted: int
     not_run: int
+    repaired: int
 
     def __str__(self) -> str:
+        repaired = f" ({self.repaired} of them repaired)" if self.repaired else ""
         return (
-            f"{self.fixtures} fixtures: {self.broken} confirmed broken, {self.ok} confirmed ok, "
+            f"{self.fixtures} fixtures: {self.broken} confirmed broken{repaired}, {self.ok} confirmed ok, "
             f"{self.refuted} refuted, {self.not_run} not run"
         )
 
 
 def summarise(verdicts: Iterable[Verdict]) -> Summary:
     """Count."""
-    counted = Counter((verdict.status, verdict.is_broken) for verdict in verdicts)
+    listed = list(verdicts)
+    counted = Counter((verdict.status, verdict.is_broken) for verdict in listed)
+    confirmed = [one for one in listed if one.status in (Status.CONFIRMED, Status.LATENT)]
+    repaired = sum(one.is_broken and one.fixed is not None for one in confirmed)
 
     def count(*statuses: Status, broken: tuple[bool, ...] = (True, False)) -> int:
         return sum(counted[status, kind] for status in statuses for kind in broken)
@@ -52,6 +58,7 @@ def summarise(verdicts: Iterable[Verdict]) -> Summary:
         ok=count(Status.CONFIRMED, broken=(False,)),
         refuted=count(Status.REFUTED),
         not_run=count(Status.NOT_RUN),
+        repaired=repaired,
     )
 
 
@@ -83,7 +90,7 @@ def _case(verdict: Verdict) -> junit.Case:
     reasons = "\n".join(verdict.reasons)
     return junit.Case(
         name=verdict.fixture.name,
-        group=verdict.fixture.path.parent.name,
+        group=verdict.fixture.group,
         seconds=0.0 if verdict.run is None else verdict.run.seconds,
         failure=reasons if verdict.status is Status.REFUTED else None,
         skipped=reasons if verdict.status is Status.NOT_RUN else None,
@@ -93,10 +100,14 @@ def _case(verdict: Verdict) -> junit.Case:
 
 def _table(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iterator[str]:
     cells = [_row(name, chosen) for name, chosen in _by_folder(verdicts)]
-    header = ("", "fixtures", "broken", "ok", "refuted", "not run")
+    header = ("", "fixtures", "broken", "repaired", "ok", "refuted", "not run")
     widths = [max(len(row[column]) for row in (header, *cells)) for column in range(len(header))]
     for row in (header, *cells):
         yield "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+    costs = [text for verdict in verdicts for text in _before_and_after(verdict)]
+    if costs:
+        yield "\nBefore and after:"
+        yield from (f"  {text}" for text in costs)
     for title, status in (("Refuted", Status.REFUTED), ("Not run", Status.NOT_RUN)):
         lines = _named(verdicts, status)
         if lines:
@@ -109,7 +120,8 @@ def _table(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iterato
 
 def _markdown(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iterator[str]:
     yield f"{summarise(verdicts)} ({seconds:.0f} s). {where(place)}"
-    yield "\n| rule | fixtures | broken | ok | refuted | not run |\n| --- | --: | --: | --: | --: | --: |"
+    yield "\n| rule | fixtures | broken | repaired | ok | refuted | not run |"
+    yield "| --- | --: | --: | --: | --: | --: | --: |"
     for name, chosen in _by_folder(verdicts):
         yield f"| {' | '.join(_row(name, chosen))} |"
     for title, status in (("Refuted", Status.REFUTED), ("Not run", Status.NOT_RUN)):
@@ -119,9 +131,20 @@ def _markdown(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iter
             yield from (f"- {text}" for text in lines)
 
 
+def _before_and_after(verdict: Verdict) -> Iterator[str]:
+    """What a warning costs: the numbers of the program and of the repaired one."""
+    run, fixed = verdict.run, verdict.fixed
+    if run is None or fixed is None or verdict.fixture.header.outcome is not Outcome.COST:
+        return
+    names = [name for name in run.measured if name in fixed.measured]
+    numbers = [f"{name} {run.measured[name]} -> {fixed.measured[name]}" for name in names]
+    seconds = f"{run.seconds:.1f} -> {fixed.seconds:.1f} s"
+    yield f"{verdict.fixture.name}: {', '.join([*numbers, seconds])}"
+
+
 def _row(name: str, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     counted = summarise(verdicts)
-    numbers = (counted.fixtures, counted.broken, counted.ok, counted.refuted, counted.not_run)
+    numbers = (counted.fixtures, counted.broken, counted.repaired, counted.ok, counted.refuted, counted.not_run)
     return (name, *(str(number) if number else "" for number in numbers))
 
 

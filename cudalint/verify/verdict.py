@@ -38,7 +38,8 @@ class Status(Enum):
 class Verdict:
     """The status of one fixture.
 
-    ``reasons`` say why it was refuted or not run; ``notes`` say what differs and refutes nothing.
+    ``reasons`` say why it was refuted or not run; ``notes`` say what differs and refutes nothing. ``fixed`` is the
+    run of the repaired program, where there is a repair.
     """
 
     fixture: Fixture
@@ -49,6 +50,7 @@ class Verdict:
     predictions: tuple[Prediction, ...] = ()
     run: Observation | None = None
     triggered: Observation | None = None
+    fixed: Observation | None = None
 
     @property
     def is_broken(self) -> bool:
@@ -66,11 +68,16 @@ def judge(
     predictions: Sequence[Prediction],
     run: Observation,
     triggered: Observation | None = None,
+    fixed: Observation | None = None,
 ) -> Verdict:
-    """What a run says; ``triggered`` is the run of a latent fixture's failing variant."""
+    """What runs say; ``triggered`` is that of a latent fixture's failing variant, ``fixed`` of the repaired one."""
     header = fixture.header
     observed = _named(header, run, triggered)
-    reasons = [*_against_header(header, run, triggered), *_against_predictions(fixture, predictions, run, observed)]
+    reasons = [
+        *_against_header(header, run, triggered),
+        *_against_predictions(fixture, predictions, run, observed),
+        *(_against_repair(header, fixed) if fixed is not None else ()),
+    ]
     verdict = Verdict(
         fixture=fixture,
         status=Status.LATENT if header.outcome is Outcome.LATENT else Status.CONFIRMED,
@@ -79,6 +86,7 @@ def judge(
         predictions=tuple(predictions),
         run=run,
         triggered=triggered,
+        fixed=fixed,
     )
     return replace(verdict, status=Status.REFUTED, reasons=tuple(reasons)) if reasons else verdict
 
@@ -145,6 +153,15 @@ def _against_predictions(
         yield f"an error was predicted ({named}), and the program ends well"
     if harmful and not predictions and not fixture.known_misses:
         yield f"nothing was predicted, and the program ends with {run.summary}"
+
+
+def _against_repair(header: Header, fixed: Observation) -> Iterator[str]:
+    """A repaired program must end well, with its trigger too, and on the right device."""
+    if fixed.outcome is not Outcome.OK:
+        yield f"repaired, it ends with {fixed.summary}: {fixed.said}".rstrip(": ")
+    elif header.outcome is Outcome.WRONG_DEVICE and header.measure and not _unmet(header.measure, fixed.measured):
+        yield f"repaired, it still shows {header.measure}"
+    yield from fixed.spoiled
 
 
 def _notes(fixture: Fixture, predictions: Sequence[Prediction], run: Observation, observed: Outcome) -> Iterator[str]:

@@ -1,0 +1,83 @@
+"""What hardware was seen to do, quoted from the evidence that comes with cudalint."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_PACKAGE = Path(__file__).resolve().parent
+_SEEN = frozenset({"confirmed", "latent"})
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """So many programs with a finding of a rule ended in one way on one machine."""
+
+    code: str
+    outcome: str
+    programs: int
+    gpu: str
+    driver: str
+    torch: str
+
+    @property
+    def place(self) -> str:
+        """The GPU and the version of torch, as they are quoted."""
+        return f"{self.gpu}, torch {'.'.join(self.torch.split('.')[:2])}" if self.torch else self.gpu
+
+
+def proofs(code: str) -> tuple[Proof, ...]:
+    """All that is known of a rule, the most frequent outcome of each machine first."""
+    return tuple(proof for proof in _proofs() if proof.code == code)
+
+
+def quote(code: str, outcome: str) -> str | None:
+    """Where a finding of this rule was seen to end so, if it was."""
+    found = [proof for proof in proofs(code) if proof.outcome == outcome]
+    return max(found, key=lambda proof: proof.programs).place if found else None
+
+
+def section(code: str) -> str:
+    """The part of a rule's page that quotes the evidence; empty where there is none."""
+    lines = [
+        f"- {proof.outcome}: {proof.programs} program{'s' if proof.programs > 1 else ''} on {proof.place}, "
+        f"driver {proof.driver}"
+        for proof in proofs(code)
+    ]
+    return "\n".join(["## Evidence", "", *lines]) if lines else ""
+
+
+@cache
+def _proofs() -> tuple[Proof, ...]:
+    return tuple(proof for document in _documents() for proof in _of(document))
+
+
+def _documents() -> Iterator[Mapping[str, Any]]:
+    """The evidence in the wheel, or in the checkout around the package. A file that cannot be read proves nothing."""
+    shipped = _PACKAGE / "_evidence"
+    folder = shipped if shipped.is_dir() else _PACKAGE.parent / "docs" / "evidence"
+    for path in sorted(folder.glob("*.json")):
+        try:
+            document = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(document, dict):
+            yield document
+
+
+def _of(document: Mapping[str, Any]) -> Iterator[Proof]:
+    machine = document.get("machine", {})
+    gpus = machine.get("gpus") or ["an unknown GPU"]
+    counted: Counter[tuple[str, str]] = Counter()
+    for fixture in document.get("fixtures", {}).values():
+        if fixture.get("verdict") in _SEEN and fixture.get("observed") not in (None, "ok"):
+            codes = {item["finding"].partition("@")[0] for item in fixture.get("predicted", ())}
+            counted.update((code, fixture["observed"]) for code in codes)
+    for (code, outcome), programs in sorted(counted.items(), key=lambda item: (item[0][0], -item[1], item[0][1])):
+        versions = document.get("versions", {})
+        yield Proof(code, outcome, programs, gpus[0], machine.get("driver", ""), versions.get("torch", ""))
