@@ -526,3 +526,30 @@ def test_processes_with_a_gpu_of_their_own_need_no_repair(gpus: str, choice: str
     run = f"def run(rank, n):\n    {choice}\n    {JOIN}\n    dist.all_reduce({tensor})"
     start = f"ps = [mp.Process(target=run, args=(r, 2)) for r in {gpus}]\n    for p in ps:\n        p.start()"
     assert not left(ranks(run, start), "CUD503")
+
+
+def test_a_dataset_of_another_file_is_repaired_with_the_loop() -> None:
+    head = "import torch\nfrom torch.utils.data import DataLoader, Dataset\n"
+    samples = (
+        f"{head}\n\nclass Samples(Dataset):\n    def __len__(self):\n        return 8\n\n"
+        "    def __getitem__(self, i):\n        return torch.ones(3).cuda(), i\n"
+    )
+    main = (
+        f'{head}from samples import Samples\n\nif __name__ == "__main__":\n    model = torch.nn.Linear(3, 1).cuda()\n'
+        "    for x, i in DataLoader(Samples(), num_workers=2):\n        print(model(x), i)\n"
+    )
+    texts = {"/p/samples.py": samples, "/p/main.py": main}
+    analysis = analyse([SourceFile(path, text, text.encode()) for path, text in texts.items()], Options())
+    finding = next(f for f in analysis.findings if f.code == "CUD401")
+    edits = repaired(analysis, [finding])[finding].edits
+    after = {
+        path: apply(text, as_changes(text, [e for e in edits if e.span.filename == path]))
+        for path, text in texts.items()
+    }
+    assert changed(samples, after["/p/samples.py"])[1] == ["        return torch.ones(3), i"]
+    assert changed(main, after["/p/main.py"])[1] == [
+        "    for x, i in DataLoader(Samples(), num_workers=2, pin_memory=True):",
+        "        x = x.cuda(non_blocking=True)",
+    ]
+    again = analyse([SourceFile(path, text, text.encode()) for path, text in after.items()], Options())
+    assert not again.findings

@@ -9,7 +9,7 @@ import libcst as cst
 from cudalint.fixes import imports, names
 from cudalint.fixes.devices import without_element
 from cudalint.fixes.edits import Change
-from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
+from cudalint.fixes.proposal import Case, Proof, Proposal, in_file, in_files
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.outcome import Kind
 
@@ -134,35 +134,38 @@ def move_in_loop(case: Case) -> Iterator[Proposal]:
     """Let the workers make CPU batches, and move each batch in the loop, from pinned memory."""
     last = case.call_at(case.outcome.effect[-1].site) if case.outcome.effect else None
     loader = case.call_at(case.outcome.anchor)
-    if last is None or loader is None or last[0] is not loader[0]:
+    if last is None or loader is None:
         return
     view, move = last
     function = view.function(move)
-    if function is None or not _is_workers_own(view, function, loader[1]):
+    if function is None or not _is_workers_own(function, *loader):
         return
-    pinned = (
-        [] if view.keyword(loader[1], "pin_memory") is not None else view.with_keyword(loader[1], "pin_memory", "True")
-    )
+    pinned = _pinned(*loader)
     if dotted_attribute(move) == "pin_memory":
-        changes = [_without_call(view, move), *pinned]
         yield Proposal(
             "pin the batches in the main process: `pin_memory=True` on the loader",
-            in_file(view, changes),
+            in_files([(view, _without_call(view, move)), *pinned]),
             doubt="each batch is then pinned after it is collated, not each sample",
         )
         return
     moves = _moves(view, function)
     if not moves or move not in [m for m, _ in moves]:
         return
-    for loop in _loops(case, view):
-        inside = _in_loop(view, loop, function, moves)
+    for home, loop in _loops(case):
+        inside = _in_loop(home, loop, view, function, moves)
         if inside is None:
             continue
         yield Proposal(
             "let the workers stay on the CPU, and move each batch in the loop",
-            in_file(view, [*(c for _, c in moves), inside, *pinned]),
+            in_files([*((view, c) for _, c in moves), (home, inside), *pinned]),
             doubt="whatever else takes samples from this dataset or collate function then gets them on the CPU",
         )
+
+
+def _pinned(view: View, loader: cst.Call) -> list[tuple[View, Change]]:
+    if view.keyword(loader, "pin_memory") is not None:
+        return []
+    return [(view, change) for change in view.with_keyword(loader, "pin_memory", "True")]
 
 
 def dotted_attribute(call: cst.Call) -> str:
@@ -170,7 +173,7 @@ def dotted_attribute(call: cst.Call) -> str:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
 
 
-def _is_workers_own(view: View, function: cst.FunctionDef, loader: cst.Call) -> bool:
+def _is_workers_own(function: cst.FunctionDef, view: View, loader: cst.Call) -> bool:
     """``__getitem__`` and ``__iter__`` of the dataset, and the loader's collate function."""
     if function.name.value in ("__getitem__", "__iter__"):
         return True
@@ -199,20 +202,21 @@ def _without_call(view: View, call: cst.Call) -> Change:
     return Change(start, view.end(call), "")
 
 
-def _loops(case: Case, view: View) -> Iterator[cst.For]:
+def _loops(case: Case) -> Iterator[tuple[View, cst.For]]:
     """The loop that takes the batches."""
     found = case.at(case.outcome.launch[-1].site) if case.outcome.launch else None
-    if found is None or found[0] is not view:
+    if found is None:
         return
-    for around in view.around(found[1]):
+    view, iterated = found
+    for around in view.around(iterated):
         if isinstance(around, cst.For) and isinstance(around.body, cst.IndentedBlock):
-            if found[1] in view.inside(around.iter):
-                yield around
+            if iterated in view.inside(around.iter):
+                yield view, around
             return
 
 
 def _in_loop(
-    view: View, loop: cst.For, function: cst.FunctionDef, moves: list[tuple[cst.Call, Change]]
+    home: View, loop: cst.For, view: View, function: cst.FunctionDef, moves: list[tuple[cst.Call, Change]]
 ) -> Change | None:
     """A statement at the beginning of the loop that moves what the workers moved; None where the shapes differ."""
     targets = _target_names(loop)
@@ -221,13 +225,13 @@ def _in_loop(
         return None
     wanted: list[tuple[str, str]] = []
     for i, call in moved:
-        device = _device_in_loop(view, call, loop)
+        device = _device_in_loop(view, call, home, loop)
         if device is None:
             return None
         wanted.append((targets[i], device))
     left = ", ".join(name for name, _ in wanted)
     right = ", ".join(f"{name}{device}" for name, device in wanted)
-    return view.lines_before(loop.body.body[0], [f"{left} = {right}"])
+    return home.lines_before(loop.body.body[0], [f"{left} = {right}"])
 
 
 def _batch(loop: cst.For) -> cst.BaseAssignTargetExpression | None:
@@ -272,7 +276,7 @@ def _moved_results(
     return found if len(found) == len(moves) and len({i for i, _ in found}) == len(found) else None
 
 
-def _device_in_loop(view: View, move: cst.Call, loop: cst.For) -> str | None:
+def _device_in_loop(view: View, move: cst.Call, home: View, loop: cst.For) -> str | None:
     """The call that moves a batch in the loop to the device that a worker moved it to."""
     if dotted_attribute(move) == "cuda" and not move.args:
         return ".cuda(non_blocking=True)"
@@ -283,6 +287,6 @@ def _device_in_loop(view: View, move: cst.Call, loop: cst.For) -> str | None:
     last = dotted(value).rpartition(".")[2]
     if isinstance(value, cst.SimpleString):
         return f".to({view.source(value)}, non_blocking=True)"
-    if last and names.known_at(view, frozenset({last}), loop):
+    if last and names.known_at(home, frozenset({last}), loop):
         return f".to({last}, non_blocking=True)"
     return None

@@ -93,6 +93,14 @@ class Case:
 Repair = Callable[[Case], Iterable[Proposal]]
 
 
+def in_files(changes: Iterable[tuple[View, Change]]) -> dict[str, tuple[Change, ...]]:
+    """Changes of several files, as proposals carry them."""
+    result: dict[str, tuple[Change, ...]] = {}
+    for view, change in changes:
+        result[view.path] = (*result.get(view.path, ()), change)
+    return result
+
+
 def in_file(view: View, changes: Iterable[Change]) -> dict[str, tuple[Change, ...]]:
     """Changes of one file, as proposals carry them."""
     return {view.path: tuple(changes)}
