@@ -7,10 +7,11 @@ TensorFlow and JAX reserve most of the GPU's memory when they start, unless told
 
 - TensorFlow's memory growth set after TensorFlow has started to use the GPU;
 - a TensorFlow parent without growth that used the GPU and then starts children that use it too;
-- four or more TensorFlow workers without growth on one GPU, or a number that cannot be seen;
+- four or more forked or eight or more fresh TensorFlow workers without growth on one GPU, or a number that cannot be
+  seen;
 - eight or more JAX workers with preallocation.
 
-Two or three TensorFlow workers are a warning.
+Fewer TensorFlow workers are a warning.
 
 ## Why it is bad
 The first process takes what there is, and the others find nothing. How that looks is a matter of chance: an

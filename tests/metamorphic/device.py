@@ -71,5 +71,5 @@ def _parent(module: cst.Module) -> Files | None:
     return alone(module.with_changes(body=body).visit(_Parent()), module)
 
 
-CPU = Transformation("to-cpu", preserving=False, apply=_cpu)
-PARENT_CPU = Transformation("parent-to-cpu", preserving=False, apply=_parent)
+CPU = Transformation("to-cpu", preserving=False, apply=_cpu, moves=True)
+PARENT_CPU = Transformation("parent-to-cpu", preserving=False, apply=_parent, moves=True)

@@ -28,7 +28,7 @@ _SPOILT = re.compile(
     r"Expected a cuda device, but got: cpu|invalid device ordinal|No CUDA GPUs are available",
     re.MULTILINE,
 )
-PATIENCE = 3.5  # a fixture may sleep or wait for seconds; generated programs never do
+PATIENCE, LONGEST = 5.0, 30.0  # a fixture may sleep or wait for seconds; generated programs never do
 
 Told = frozenset[tuple[str, str, int | str]]  # code, severity, and the tag of the anchor or its place
 
@@ -73,7 +73,9 @@ def judged(program: Program, transformation: Transformation, *, on_paper: bool =
     verdict = Verdict(program, transformation, texts, complaint, _last_line(output))
     if complaint is None or transformation.preserving:
         return verdict
-    if complaint.startswith("missed") and _SPOILT.search(output):
+    if complaint.startswith("missed") and (
+        _SPOILT.search(output) or (transformation.moves and "wrong-device" in complaint)
+    ):
         return replace(verdict, spoilt=True)
     return replace(verdict, inherited=program.fixture and run(program, {MAIN: program.text}, before)[0] == complaint)
 
@@ -158,7 +160,7 @@ def _observed(program: Program, path: Path, env: Mapping[str, str]) -> Observed:
     quick = {} if program.fixture else QUICK
 
     def execute(path: Path) -> Observed:
-        return paper(path, gpus=gpus, limit=LIMIT, env={**quick, **env})
+        return paper(path, gpus=gpus, limit=LONGEST if program.fixture else LIMIT, env={**quick, **env})
 
     quiet = QUIET_LOADER if program.loader else QUIET
     return watched(path, PATIENCE if program.fixture else quiet, execute)

@@ -15,12 +15,13 @@ class Transformation:
     """A change of a program. `apply` answers None where the program has nothing of the kind.
 
     `preserving`: the changed program does what the program did, so that its findings stay; otherwise paper CUDA says
-    what it does.
+    what it does. `moves`: it changes which device is meant, so that what the program prints of devices tells no harm.
     """
 
     name: str
     preserving: bool
     apply: Callable[[cst.Module], Files | None]
+    moves: bool = False
 
 
 def alone(module: cst.Module, before: cst.Module) -> Files | None:

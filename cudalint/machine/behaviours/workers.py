@@ -623,7 +623,7 @@ def _memory(start: Start, way: Way, child: Process, seen: int) -> str | None:
     """How workers that each reserve GPU memory end: None where they only cost a context."""
     known = seen if start.family in ("process", "fork") else start.count
     if child.is_initialised("tensorflow") and child.growth is None:
-        if known is not None and known < 4:
+        if known is not None and known < (8 if way.method in FRESH else 4):
             return "cost"
         return "hang" if way.method == "fork" and start.family == "pool" else "crash"
     if child.is_initialised("jax") and not _preallocation_off(child) and (known is None or known >= 8):
