@@ -162,6 +162,17 @@ def move_in_loop(case: Case) -> Iterator[Proposal]:
         )
 
 
+def stay_on_cpu(case: Case) -> Iterator[Proposal]:
+    """Advice where the code does not show how the batches are made or taken."""
+    del case
+    yield Proposal(
+        "make the batches on the CPU in the workers, and move them to the GPU where they are used",
+        {},
+        doubt="the code does not show where the batches are used, or what else relies on their device",
+        shown=True,
+    )
+
+
 def _pinned(view: View, loader: cst.Call) -> list[tuple[View, Change]]:
     if view.keyword(loader, "pin_memory") is not None:
         return []

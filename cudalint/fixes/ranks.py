@@ -17,6 +17,8 @@ _EARLY = "selecting the device initialises CUDA earlier than before"
 _OWN_GPU = "where each rank is given one visible GPU by its launcher, there is no GPU of that number"
 _TORCHRUN = "torchrun sets LOCAL_RANK; a launcher that does not would make this fail"
 _LOCAL_RANK = "LOCAL_RANK"
+# What launchers call it; mpirun's names end alike.
+_LOCAL_RANKS = (_LOCAL_RANK, "SLURM_LOCALID", "MPI_LOCALRANKID")
 
 
 def select_first(case: Case) -> Iterator[Proposal]:
@@ -262,7 +264,9 @@ def _local_ranks(case: Case, view: View, node: cst.CSTNode) -> Iterator[str]:
             yield name
     for made in view.inside(view.tree):
         match made:
-            case cst.Assign(targets=[cst.AssignTarget(target=bound)], value=value) if _LOCAL_RANK in view.source(value):
+            case cst.Assign(targets=[cst.AssignTarget(target=bound)], value=value):
+                if not any(name in view.source(value) for name in _LOCAL_RANKS):
+                    continue
                 own = names.scope_of(view, made)
                 early = own is scope and view.start(made) < view.start(node)
                 if dotted(bound) and (early or isinstance(own, cst.Module) or isinstance(bound, cst.Attribute)):
