@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from small_projects import FOLDER, cases, files, findings, marked, places
+
+from cudalint.project.analysis import Options, analyse
+from cudalint.text.source import SourceFile
 
 PROJECTS = [
     pytest.param(text, id=f"{path.stem}: {name}")
@@ -16,3 +21,41 @@ PROJECTS = [
 def test_findings_match_the_markers(text: str) -> None:
     given = files(text)
     assert places(findings(given)) == marked(given)
+
+
+LIBRARY = """\
+=== pkg/__init__.py
+=== pkg/cli.py
+from .runner import run
+def main():
+    run([1])
+=== pkg/runner.py
+from multiprocessing import Pool
+import torch
+def compute(n):
+    return torch.ones(n, device="cuda").sum().item()
+def run(items):
+    with Pool(1) as pool:
+        return pool.map(compute, items)
+"""
+METADATA = {
+    "pyproject.toml": '[project.scripts]\npkg = "pkg.cli:main"\n',
+    "setup.cfg": "[options.entry_points]\nconsole_scripts =\n    pkg = pkg.cli:main\n",
+    "setup.py": 'from setuptools import setup\nsetup(entry_points={"console_scripts": ["pkg = pkg.cli:main"]})\n',
+}
+
+
+@pytest.mark.parametrize("name", METADATA)
+def test_a_console_script_is_an_entry(tmp_path: Path, name: str) -> None:
+    texts = {f"{tmp_path}/{path}": text for path, text in files(LIBRARY).items()}
+    given = [SourceFile(path, text, text.encode()) for path, text in texts.items()]
+    assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD102"]
+    (tmp_path / name).write_text(METADATA[name], encoding="utf-8")
+    assert analyse(given, Options(), root=str(tmp_path)).findings == ()
+
+
+def test_bad_metadata_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project\n", encoding="utf-8")
+    (tmp_path / "setup.cfg").write_bytes(b"\xff\xfe\x00")
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(LIBRARY).items()]
+    assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD102"]

@@ -151,6 +151,11 @@ class Machine:
         # Whether workers run although what is sent to them does not pickle: for a look at what they do with it.
         self.lenient = False
 
+    @property
+    def steps(self) -> int:
+        """The work done so far."""
+        return self._steps
+
     # -- emission ------------------------------------------------------------------------------
 
     def emit(self, outcome: Outcome) -> None:

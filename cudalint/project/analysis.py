@@ -39,13 +39,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an analysis read and lowered."""
+    """What an analysis read and lowered; the entries that ran, and the steps that the machine made in all of them."""
 
     files_read: int
     bytes_read: int
     files_parsed: int
     bytes_parsed: int
     nodes_lowered: int
+    entries: int = 0
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +154,11 @@ def _run(
     shown_by: dict[tuple[Kind, Site], set[str]] = {}
     places: dict[str, set[Place]] = {}
     launches: dict[tuple[Site, str], Launched] = {}
+    entries = steps = 0
     for ran in Runner(files, _host(options), alone, set(entered)).run(names):
         machine, name = ran.machine, ran.owner
+        entries += 1
+        steps += machine.steps
         outcomes = ran.outcomes()
         found.extend(outcomes)
         for outcome in outcomes:
@@ -171,6 +176,8 @@ def _run(
         len(parsed) + len(files.broken),
         files.bytes_parsed,
         files.nodes,
+        entries,
+        steps,
     )
     basis = Basis(
         files,

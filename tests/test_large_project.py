@@ -1,0 +1,45 @@
+"""Generated projects with cycles and deep calls: work grows with their size and no faster, and what was cut is said.
+
+Seconds and memory of the largest one are measured by `benchmarks/large_project.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cudalint.machine.interpret import MOST_STEPS
+from cudalint.project.analysis import Analysis
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "benchmarks"))
+
+from large_project import measure
+
+FEW, MANY = 20, 60
+
+
+@pytest.fixture(scope="module")
+def few() -> Analysis:
+    return measure(FEW)[0]
+
+
+@pytest.fixture(scope="module")
+def many() -> Analysis:
+    return measure(MANY)[0]
+
+
+def test_work_grows_with_the_project_and_no_faster(few: Analysis, many: Analysis) -> None:
+    assert few.work.entries and many.work.entries
+    assert many.work.entries <= MANY * 2
+    assert many.work.steps <= many.work.entries * (MOST_STEPS + 1_000)
+    assert many.work.steps / MANY <= 3 * few.work.steps / FEW
+    assert many.work.files_parsed <= many.work.files_read
+    assert many.work.nodes_lowered / MANY <= 1.5 * few.work.nodes_lowered / FEW
+
+
+def test_what_a_bound_cut_is_said_once_per_entry(many: Analysis) -> None:
+    cut = [note for note in many.notes if "cut off" in note]
+    assert any("calls nested too deeply" in note for note in cut)
+    assert len(cut) == len(set(cut)) <= many.work.entries
