@@ -31,7 +31,8 @@ def many() -> Analysis:
 
 
 def test_work_grows_with_the_project_and_no_faster(few: Analysis, many: Analysis) -> None:
-    assert few.work.entries and many.work.entries
+    assert few.work.entries
+    assert many.work.entries
     assert many.work.entries <= MANY * 2
     assert many.work.steps <= many.work.entries * (MOST_STEPS + 1_000)
     assert many.work.steps / MANY <= 3 * few.work.steps / FEW
