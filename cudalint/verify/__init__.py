@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -16,9 +17,11 @@ from cudalint.verify.facts import recorded
 from cudalint.verify.facts import report as facts_report
 from cudalint.verify.headers import HeaderError
 from cudalint.verify.program import Program, Target, module, script
+from cudalint.verify.progress import progress
 from cudalint.verify.report import Format
 from cudalint.verify.runner import Limits, Runner
-from cudalint.verify.surroundings import HARDWARE
+from cudalint.verify.sampling import Hardware
+from cudalint.verify.surroundings import HARDWARE, Surroundings
 from cudalint.verify.verdict import Status, Verdict
 
 __all__ = [
@@ -69,14 +72,14 @@ def verify(
     fixtures = _chosen(paths, select)
     most = max((fixture.header.gpus for fixture in fixtures), default=0)
     found = paper.machine(gpu_count or most) if on_paper else _hardware(gpu_count, gpus_available)
-    surroundings = paper.Paper(len(found.devices)) if on_paper else HARDWARE
     if not found.devices:
         return _nothing(err, "no GPU was found: nothing was verified")
     if not fixtures:
         return _nothing(err, "no fixtures were found: nothing was verified")
     began, before = time.monotonic(), gpus.used_mib(found.devices)
-    campaign = Campaign(fixtures, found, limits or Limits(), limit_scale, surroundings, repairs)
-    result = campaign.run(_progress(err, len(fixtures)))
+    with _surroundings(len(found.devices), on_paper) as surroundings, progress(err, len(fixtures)) as step:
+        campaign = Campaign(fixtures, found, limits or Limits(), limit_scale, surroundings, repairs)
+        result = campaign.run(lambda one: step(report.line(one), one.status is Status.REFUTED))
     place = evidence.this_place(found, surroundings)
     out.write(report.render(result.verdicts, place, output_format, time.monotonic() - began))
     out.flush()
@@ -104,10 +107,10 @@ def verify_program(
     """
     out, err = out or sys.stdout, err or sys.stderr
     found = paper.machine(gpu_count or 1) if on_paper else _hardware(None, gpus_available)
-    surroundings = paper.Paper(len(found.devices)) if on_paper else HARDWARE
     if not found.devices:
         return _nothing(err, "no GPU was found: nothing was verified")
-    trial = programs.try_out(program, Runner(surroundings), seconds)
+    with _surroundings(len(found.devices), on_paper) as surroundings:
+        trial = programs.try_out(program, Runner(surroundings), seconds)
     out.write(program_report.render(trial, evidence.this_place(found, surroundings), output_format))
     out.flush()
     if trial.unpredicted or any(one.status is programs.Status.REFUTED for one in trial.findings):
@@ -146,11 +149,12 @@ def verify_models(
     """
     out, err = out or sys.stdout, err or sys.stderr
     found = paper.machine(gpu_count or _PAPER_GPUS) if on_paper else _hardware(gpu_count, gpus_available)
-    surroundings = paper.Paper(len(found.devices)) if on_paper else HARDWARE
     if not found.devices:
         return _nothing(err, "no GPU was found: nothing was measured")
-    began = time.monotonic()
-    measurement = facts.measure(found, names, surroundings=surroundings)
+    surroundings = paper.Paper(len(found.devices)) if on_paper else HARDWARE
+    began, total = time.monotonic(), sum(len(one.expressions) for one in recorded.frameworks(names))
+    with progress(err, total, terse=True) as step:
+        measurement = facts.measure(found, names, surroundings=surroundings, progress=lambda one: step(*_told(one)))
     place = evidence.this_place(found, surroundings)
     out.write(facts_report.render(measurement.expressions, place, output_format, time.monotonic() - began))
     out.flush()
@@ -179,15 +183,12 @@ def _chosen(paths: Sequence[str], select: Sequence[str]) -> list[headers.Fixture
     return [fixture for fixture in fixtures if any(matches(select, code) for code in fixture.codes)]
 
 
-def _progress(err: TextIO, total: int) -> Callable[[Verdict], None]:
-    finished = 0
+def _surroundings(gpu_count: int, on_paper: bool) -> contextlib.AbstractContextManager[Surroundings]:
+    return contextlib.nullcontext(paper.Paper(gpu_count)) if on_paper else Hardware()
 
-    def say(verdict: Verdict) -> None:
-        nonlocal finished
-        finished += 1
-        _say(err, f"[{finished}/{total}] {report.line(verdict)}")
 
-    return say
+def _told(one: facts.Measured) -> tuple[str, bool]:
+    return "; ".join((f"{one.framework}: {one.expression.text}", *one.differences)), bool(one.differences)
 
 
 def _say_left_behind(err: TextIO, before: dict[int, int], after: dict[int, int]) -> None:

@@ -7,7 +7,7 @@ import json
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -173,7 +173,16 @@ def _run(run: Observation, message: str | None) -> Document:
         kept["deaths"] = {str(code): count for code, count in sorted(Counter(run.deaths).items())}
     if run.measured:
         kept["measured"] = dict(run.measured)
+    if run.footprints:
+        kept["processes"] = dict(_by_gpu(run))
     return kept
+
+
+def _by_gpu(run: Observation) -> Iterator[tuple[str, Json]]:
+    """Per physical GPU the memory of each process in MiB, the largest first; null where it is not known."""
+    for gpu in sorted({one.gpu for one in run.footprints}):
+        on_it = [one for one in run.footprints if one.gpu == gpu]
+        yield str(gpu), [one.mib for one in sorted(on_it, key=lambda one: one.mib or 0, reverse=True)]
 
 
 def _versions() -> dict[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from cudalint.verify.headers import Outcome
 from cudalint.verify.runner import Run
+from cudalint.verify.surroundings import Footprint
 
 _MEASURED = re.compile(r"^measured:\s*(\w+)\s*=\s*(.+?)\s*$", re.MULTILINE)
 # The last line of a traceback; a process that re-raises puts the worker's own before it.
@@ -39,6 +40,7 @@ class Observation:
     measured: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
     spoiled: tuple[str, ...] = ()
+    footprints: tuple[Footprint, ...] = ()
 
     @property
     def said(self) -> str:
@@ -86,6 +88,7 @@ def observe(run: Run) -> Observation:
         measured=dict(_MEASURED.findall(run.stdout)),
         text=text,
         spoiled=run.spoiled,
+        footprints=run.footprints,
     )
 
 

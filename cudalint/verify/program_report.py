@@ -68,6 +68,8 @@ def _ending(trial: Trial) -> Iterator[str]:
     yield f"the program: {seen.summary} after {seen.seconds:.1f} s, {trial.processes} Python processes" + (
         f": {seen.said}" if seen.outcome.fails else ""
     )
+    for one in seen.footprints:
+        yield f"process {one.pid}: GPU {one.gpu}" + (f", {one.mib} MiB" if one.mib is not None else "")
     for words in trial.not_entered:
         yield f"the probe could not enter: {words}"
     yield from seen.spoiled
@@ -130,6 +132,7 @@ def _document(trial: Trial, place: Place) -> dict[str, Any]:
         "end": trial.seen.summary,
         "seconds": round(trial.seen.seconds, 1),
         "processes": trial.processes,
+        "gpus": [{"process": one.pid, "gpu": one.gpu, "mib": one.mib} for one in trial.seen.footprints],
         "not entered": list(trial.not_entered),
         "interrupted": trial.interrupted,
         "findings": [_finding(judged) for judged in trial.findings],

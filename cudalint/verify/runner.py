@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from cudalint.verify.surroundings import HARDWARE, Surroundings
+from cudalint.verify.surroundings import HARDWARE, Footprint, Surroundings
 
 _HERE = Path(__file__).resolve().parent
 _PROBE = _HERE / "probe"
@@ -67,7 +67,8 @@ class Run:
 
     ``end`` is ended, time, memory, cancelled or lost (the supervisor itself was killed). ``deaths`` are the
     processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it shows nothing.
-    ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line.
+    ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line; ``footprints``
+    say who used which GPU.
     """
 
     end: str
@@ -81,6 +82,7 @@ class Run:
     spoiled: tuple[str, ...] = ()
     journal: tuple[str, ...] = ()
     seen: Mapping[int, str] = field(default_factory=dict)
+    footprints: tuple[Footprint, ...] = ()
 
 
 class Runner:
@@ -107,7 +109,7 @@ class Runner:
             prepared = {**self._surroundings.enter(folder), **(environment or {})}
             command = [str(program.absolute()), *arguments]
             self._supervise(folder, command, _environment(folder, prepared), folder / "cwd")
-            return replace(_read(folder), spoiled=self._surroundings.leave(folder))
+            return self._result(folder)
 
     def watch(self, command: Sequence[str], limits: Limits, places: Iterable[tuple[str, int]] = ()) -> Run:
         """Run Python with this command as it would run from the current directory, with the whole probe.
@@ -124,7 +126,7 @@ class Runner:
                 self._supervise(folder, command, environment, Path.cwd())
             except KeyboardInterrupt:
                 self.stop()
-            return replace(_read(folder), spoiled=self._surroundings.leave(folder))
+            return self._result(folder)
 
     def stop(self, seconds: float = 3.5) -> None:
         """End all programs within so many seconds; those started later end at once."""
@@ -139,6 +141,12 @@ class Runner:
                 supervisor.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 supervisor.kill()
+
+    def _result(self, folder: Path) -> Run:
+        run = _read(folder)
+        born = {int(line.split()[1]) for line in run.journal if line.startswith(("python ", "forked "))}
+        where = self._surroundings
+        return replace(run, spoiled=where.leave(folder), footprints=where.used(folder, born))
 
     def _supervise(self, folder: Path, program: Sequence[str], environment: Mapping[str, str], cwd: Path) -> None:
         command = [self._python, "-I", "-S", str(_SUPERVISOR), str(folder), self._python, *program]

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """A process on a physical GPU, and the most memory that it was seen to hold there."""
+
+    pid: int
+    gpu: int
+    mib: int | None = None
 
 
 class Surroundings:
@@ -18,6 +28,14 @@ class Surroundings:
 
     def leave(self, folder: Path) -> tuple[str, ...]:
         """Look at the folder after the run; gives what makes the run worth nothing."""
+        return ()
+
+    def used(self, folder: Path, pids: Collection[int]) -> tuple[Footprint, ...]:
+        """Which GPUs the processes of a run used, as far as it is known."""
+        return self.footprints(pids)
+
+    def footprints(self, pids: Collection[int]) -> tuple[Footprint, ...]:
+        """The same, of who looks at processes from outside."""
         return ()
 
     def seconds(self, limit: float, hangs: bool) -> float:

@@ -6,11 +6,11 @@ A program that runs on paper proves nothing about a GPU; it shows what the measu
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from cudalint.verify.gpus import Gpu, Gpus
-from cudalint.verify.surroundings import Surroundings
+from cudalint.verify.surroundings import Footprint, Surroundings
 
 STUBS = Path(__file__).resolve().parent / "stubs"
 NAME = "paper CUDA, no hardware"
@@ -48,6 +48,11 @@ class Paper(Surroundings):
         """Name what the program asked for and paper does not model, also where it swallowed the error."""
         asked = {words[1] for words in journal(folder / "paper") if words[0] == "gap"}
         return tuple(f"paper CUDA does not know {name}" for name in sorted(asked))
+
+    def used(self, folder: Path, pids: Collection[int]) -> tuple[Footprint, ...]:
+        """The contexts that the paper driver opened."""
+        opened = {(int(words[2]), int(words[1])) for words in journal(folder / "paper") if words[0] == "context"}
+        return tuple(Footprint(pid, gpu) for gpu, pid in sorted(opened))
 
     def seconds(self, limit: float, hangs: bool) -> float:
         """Paper takes no time: what is to hang is known to hang soon."""
