@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 import queue
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
+from cudalint.verify.examine import Examiner
 from cudalint.verify.gpus import Gpus, Lease, Need, Pool
 from cudalint.verify.headers import Fixture, Outcome
 from cudalint.verify.needs import need, obstacle
-from cudalint.verify.observe import Observation, observe
-from cudalint.verify.predict import predict
-from cudalint.verify.repair import repaired
 from cudalint.verify.runner import Limits, Runner
 from cudalint.verify.surroundings import HARDWARE, Surroundings
-from cudalint.verify.verdict import Verdict, judge, not_run
+from cudalint.verify.verdict import Verdict, not_run
 
 Progress = Callable[[Verdict], None]
 # A program is a few processes that mostly wait for the GPU or for each other.
@@ -66,11 +62,9 @@ class Campaign:
     ) -> None:
         self._fixtures = tuple(fixtures)
         self._surroundings = surroundings
-        self._repairs = repairs
         self._gpus = gpus.devices
-        self._limits = limits
-        self._scale = scale
         self._runner = Runner(surroundings)
+        self._examiner = Examiner(self._runner, surroundings, limits, scale, repairs)
         self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
         self._pool = Pool(self._gpus, places(len(self._gpus)), gpus.hidden)
 
@@ -120,33 +114,9 @@ class Campaign:
 
     def _work(self, fixture: Fixture, lease: Lease) -> None:
         try:
-            self._done.put(_Done(fixture, lease, self._verdict(fixture, self._pool.environment(lease))))
+            self._done.put(_Done(fixture, lease, self._examiner.examine(fixture, self._pool.environment(lease))))
         except BaseException as error:
             self._done.put(_Done(fixture, lease, None, error))
-
-    def _verdict(self, fixture: Fixture, environment: Mapping[str, str]) -> Verdict | None:
-        """The runs of a fixture, judged; ``None`` if one was cut short by an interruption."""
-        latent = fixture.header.outcome is Outcome.LATENT
-        trigger = {**environment, **dict(fixture.header.trigger)}
-        run = self._observe(fixture, fixture.path, environment)
-        triggered = self._observe(fixture, fixture.path, trigger) if latent and run is not None else None
-        if run is None or (latent and triggered is None):
-            return None
-        fixed: Observation | None = None
-        if self._repairs and fixture.header.outcome is not Outcome.OK:
-            with tempfile.TemporaryDirectory(prefix="cudalint-fixed-") as folder:
-                program = repaired(fixture, Path(folder))
-                fixed = None if program is None else self._observe(fixture, program, trigger)
-                if program is not None and fixed is None:
-                    return None
-        return judge(fixture, predict(fixture.root), run, triggered, fixed)
-
-    def _observe(self, fixture: Fixture, program: Path, environment: Mapping[str, str]) -> Observation | None:
-        """One run; ``None`` if it was cut short by an interruption."""
-        hangs = fixture.header.outcome is Outcome.HANG and program == fixture.path
-        seconds = self._surroundings.seconds(fixture.header.limit, hangs) * self._scale
-        run = self._runner.run(program, replace(self._limits, seconds=seconds), environment)
-        return None if run.end in ("cancelled", "lost") else observe(run)
 
     def _take(self, done: _Done, found: dict[Fixture, Verdict], progress: Progress) -> None:
         self._pool.give_back(done.lease)
