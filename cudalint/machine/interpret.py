@@ -217,8 +217,8 @@ class Machine:
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
-        # A step costs what copying and comparing the path's own objects costs.
-        self._steps += 1 + len(state.heap) // 100
+        # A step costs the more the more objects the path has: copying, comparing and joining it do.
+        self._steps += 1 + (len(state.heap) + len(state.base)) // 200
         most = MOST_ASSUMED_STEPS if self.assumed or self.in_test else MOST_STEPS
         if self._steps > most:
             self.cut = self.cut or f"more than {most} steps"

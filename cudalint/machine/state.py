@@ -201,6 +201,7 @@ class State:
     second_round: bool = False
     caught: bool = False
     owned: set[Hashable] = field(default_factory=set)
+    apart: Hashable = None
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""
@@ -218,6 +219,7 @@ class State:
             self.stack,
             self.second_round,
             self.caught,
+            apart=self.apart,
         )
 
     def become(self, other: State) -> None:
@@ -443,24 +445,32 @@ def _shared_layer(a: State, b: State) -> Layer | None:
 
 
 def alike(a: State, b: State) -> bool:
-    """Whether two paths differ in nothing that a rule could look at."""
+    """Whether two paths differ in nothing that a rule could look at.
+
+    Paths that differed in an object mostly go on to differ in it, so that one is looked at first.
+    """
     if (a.process is not b.process and a.process != b.process) or a.placed.keys() != b.placed.keys():
+        return False
+    if _differ(a.apart, a, b) or (b.apart is not a.apart and _differ(b.apart, a, b)):
         return False
     shared = _shared_layer(a, b)
     mine_all, _ = a.since(shared)
     theirs_all, _ = b.since(shared)
-    return _objects_alike(mine_all, b) and _objects_alike({k: v for k, v in theirs_all.items() if k not in mine_all}, a)
-
-
-def _objects_alike(changed: dict[Hashable, Object], other: State) -> bool:
-    """Whether what one path changed is told apart from what the other has there; what it lacks is not."""
-    for address, mine in changed.items():
-        theirs = other.at(address)
-        if theirs is None or mine is theirs:
-            continue
-        if mine != theirs and _tell_apart(mine, theirs):
+    for address in (*mine_all, *(k for k in theirs_all if k not in mine_all)):
+        if _differ(address, a, b):
+            a.apart = b.apart = address
             return False
     return True
+
+
+def _differ(address: Hashable, a: State, b: State) -> bool:
+    """Whether an object tells two paths apart; one that only one path has does not."""
+    if address is None:
+        return False
+    mine, theirs = a.at(address), b.at(address)
+    if mine is theirs or mine is None or theirs is None:
+        return False
+    return mine != theirs and _tell_apart(mine, theirs)
 
 
 def _tell_apart(a: Object, b: Object) -> bool:
