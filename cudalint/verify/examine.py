@@ -15,6 +15,9 @@ from cudalint.verify.runner import Limits, Runner
 from cudalint.verify.surroundings import Surroundings
 from cudalint.verify.verdict import Verdict, judge
 
+# What takes several times as long as its repaired twin, and at least so many seconds, does not end.
+_HANG_TIMES, _SHORTEST_HANG = 4.0, 15.0
+
 
 @dataclass(frozen=True, slots=True)
 class Examiner:
@@ -28,24 +31,25 @@ class Examiner:
 
     def examine(self, fixture: Fixture, environment: Mapping[str, str]) -> Verdict | None:
         """The runs of a fixture, judged; ``None`` if one was cut short by an interruption."""
-        latent = fixture.header.outcome is Outcome.LATENT
-        trigger = {**environment, **dict(fixture.header.trigger)}
-        run = self._observe(fixture, fixture.path, environment)
-        triggered = self._observe(fixture, fixture.path, trigger) if latent and run is not None else None
-        if run is None or (latent and triggered is None):
+        header = fixture.header
+        trigger = {**environment, **dict(header.trigger)}
+        limit = self.surroundings.seconds(header.limit, header.outcome is Outcome.HANG) * self.scale
+        fixed = self._fixed(fixture, trigger) if self.repairs and header.outcome is not Outcome.OK else None
+        if header.outcome is Outcome.HANG and fixed is not None and fixed.outcome is Outcome.OK:
+            limit = min(limit, max(_SHORTEST_HANG, _HANG_TIMES * fixed.seconds))
+        run = self._observe(fixture.path, environment, limit)
+        triggered = self._observe(fixture.path, trigger, limit) if header.outcome is Outcome.LATENT else None
+        seen = [one for one in (run, triggered, fixed) if one is not None]
+        if any(one.end in ("cancelled", "lost") for one in seen):
             return None
-        fixed: Observation | None = None
-        if self.repairs and fixture.header.outcome is not Outcome.OK:
-            with tempfile.TemporaryDirectory(prefix="cudalint-fixed-") as folder:
-                program = repaired(fixture, Path(folder))
-                fixed = None if program is None else self._observe(fixture, program, trigger)
-                if program is not None and fixed is None:
-                    return None
         return judge(fixture, predict(fixture.root), run, triggered, fixed)
 
-    def _observe(self, fixture: Fixture, program: Path, environment: Mapping[str, str]) -> Observation | None:
-        """One run; ``None`` if it was cut short by an interruption."""
-        hangs = fixture.header.outcome is Outcome.HANG and program == fixture.path
-        seconds = self.surroundings.seconds(fixture.header.limit, hangs) * self.scale
-        run = self.runner.run(program, replace(self.limits, seconds=seconds), environment)
-        return None if run.end in ("cancelled", "lost") else observe(run)
+    def _fixed(self, fixture: Fixture, environment: Mapping[str, str]) -> Observation | None:
+        """The run of the repaired program; ``None`` where there is no repair."""
+        limit = self.surroundings.seconds(fixture.header.limit, False) * self.scale
+        with tempfile.TemporaryDirectory(prefix="cudalint-fixed-") as folder:
+            program = repaired(fixture, Path(folder))
+            return None if program is None else self._observe(program, environment, limit)
+
+    def _observe(self, program: Path, environment: Mapping[str, str], seconds: float) -> Observation:
+        return observe(self.runner.run(program, replace(self.limits, seconds=seconds), environment))

@@ -193,16 +193,19 @@ _WRAP: "dict[str, Callable[[Callable[..., Any], str], Callable[..., Any]]]" = {
 }
 
 
+def _of(owner: Any, name: str) -> Any:
+    """A name of a module, without asking the module's own ``__getattr__``; of a class also what it inherits."""
+    return getattr(owner, name, None) if isinstance(owner, type) else vars(owner).get(name) if owner else None
+
+
 def _wrap(module: Any) -> None:
     """Put the wrappers into a module that has just been imported. What is not there is left alone."""
     for path, kind in _TARGETS[module.__name__]:
         owner: Any = module
         *outer, name = path.split(".")
         for part in outer:
-            owner = vars(owner).get(part)
-            if owner is None:
-                break
-        original = None if owner is None else vars(owner).get(name)
+            owner = _of(owner, part)
+        original = _of(owner, name)
         if not callable(original):
             continue
         wrapper = _WRAP[kind](original, f"{module.__name__}.{path}")
