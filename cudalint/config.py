@@ -53,6 +53,21 @@ _VERSION = re.compile(r"(?:py3|3\.)(\d{1,2})")
 _BOUND = re.compile(r"(>=|~=|==|>|<=|<)\s*3(?:\.(\d{1,2}))?(?:\.[\w*]+)*")
 
 
+def _check_models(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The model files, if they can be used."""
+    if not paths:
+        return ()
+    # Only here, so that a run without models of its own reads no model before it has to.
+    from cudalint.models.library import load as load_models
+    from cudalint.models.schema import ModelError
+
+    try:
+        load_models(paths)
+    except ModelError as error:
+        raise ConfigError(f"models: {error}") from None
+    return paths
+
+
 class ConfigError(Exception):
     """The configuration says something that cudalint cannot follow; the text is one clear line."""
 
@@ -182,7 +197,7 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         target_versions=_choice(table, "target-version", parse_versions, versions),
         platform=_choice(table, "platform", parse_platform, "linux"),
         fail_on=_choice(table, "fail-on", parse_severity, Severity.WARNING),
-        models=tuple(os.path.join(root, model) for model in _strings(table, "models")),
+        models=_check_models(tuple(os.path.join(root, model) for model in _strings(table, "models"))),
         extend_safe_fixes=_selectors(table, "extend-safe-fixes"),
         extend_unsafe_fixes=_selectors(table, "extend-unsafe-fixes"),
     )

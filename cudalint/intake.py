@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cudalint import rules
@@ -54,6 +54,7 @@ class _Collector:
     warnings: list[str] = field(default_factory=list)
     files: int = 0
     size: int = 0
+    matters: Callable[[bytes], bool] = may_matter
 
     def read(self, path: str) -> None:
         """Take in one file from the disk."""
@@ -81,7 +82,7 @@ class _Collector:
     def admit(self, source: SourceFile) -> None:
         """Sort a decoded file by whether it matters and whether a parser may see it."""
         size = len(source.data)
-        if not may_matter(source.data):
+        if not self.matters(source.data):
             # Unguarded, it may serve as context as long as nobody would choke on its size.
             if size <= MAX_BYTES:
                 self.sources.append(source)
@@ -108,9 +109,13 @@ class _Collector:
         )
 
 
-def read_files(paths: Iterable[str], instead: Mapping[str, bytes] | None = None) -> Intake:
-    """Read files from the disk, or ``instead`` what stands for them."""
-    collector = _Collector()
+def read_files(
+    paths: Iterable[str],
+    instead: Mapping[str, bytes] | None = None,
+    matters: Callable[[bytes], bool] = may_matter,
+) -> Intake:
+    """Read files from the disk, or ``instead`` what stands for them; ``matters`` tells which are worth a look."""
+    collector = _Collector(matters=matters)
     for path in paths:
         data = None if instead is None else instead.get(path)
         if data is None:
@@ -120,17 +125,17 @@ def read_files(paths: Iterable[str], instead: Mapping[str, bytes] | None = None)
     return collector.intake()
 
 
-def take_bytes(path: str, data: bytes) -> Intake:
+def take_bytes(path: str, data: bytes, matters: Callable[[bytes], bool] = may_matter) -> Intake:
     """Take in one file whose bytes are at hand."""
-    collector = _Collector()
+    collector = _Collector(matters=matters)
     collector.take(path, data)
     return collector.intake()
 
 
-def take_text(path: str, text: str) -> Intake:
+def take_text(path: str, text: str, matters: Callable[[bytes], bool] = may_matter) -> Intake:
     """Take in one file that someone else has decoded, whatever encoding it declares."""
     data = text.encode("utf-8", "surrogatepass")
-    collector = _Collector(files=1, size=len(data))
+    collector = _Collector(files=1, size=len(data), matters=matters)
     collector.admit(SourceFile(path, text, data))
     return collector.intake()
 

@@ -17,6 +17,7 @@ from cudalint.intake import INTERNAL_ERROR, SYNTAX_ERROR, Intake, about_file, re
 from cudalint.policy import suppression
 from cudalint.policy.globs import Globs
 from cudalint.policy.selection import matches
+from cudalint.project.markers import may_matter
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
 from cudalint.text.source import SourceFile
 
@@ -82,7 +83,7 @@ class Session:
         """
         paths = tuple(paths)
         selected = discover(paths, self._config.exclude, self._config.root)
-        intake = read_files(selected, instead)
+        intake = read_files(selected, instead, self._matters)
         if intake.mattering:
             # Otherwise nothing here speaks of CUDA or processes, and the rest of the project cannot matter either.
             intake += self._context(selected, intake, instead)
@@ -99,7 +100,8 @@ class Session:
     ) -> Report:
         """Check one file as if there were no other: standard input, or flake8, which has its own noqa."""
         path = os.path.abspath(filename)
-        intake = take_text(path, content) if isinstance(content, str) else take_bytes(path, content)
+        matters = self._matters
+        intake = take_text(path, content, matters) if isinstance(content, str) else take_bytes(path, content, matters)
         outcome = self._analyse(intake, alone=True)
         findings = (*intake.findings, *outcome.findings)
         findings = (*findings, *_syntax_errors(intake.sources, findings))
@@ -110,7 +112,7 @@ class Session:
     def explain(self, filename: str, row: int) -> list[str]:
         """What the analysis believes about a line; raises ``NotFound`` for a missing file."""
         selected = discover((filename,), self._config.exclude, self._config.root)
-        intake = read_files(selected)
+        intake = read_files(selected, matters=self._matters)
         if not intake.mattering:
             return []
         from cudalint.project.analysis import explain
@@ -121,13 +123,23 @@ class Session:
     def functions(self, paths: Iterable[str]) -> list[str]:
         """What the functions of some files do to CUDA and processes; raises ``NotFound`` for a missing file."""
         selected = discover(tuple(paths), self._config.exclude, self._config.root)
-        intake = read_files(selected)
+        intake = read_files(selected, matters=self._matters)
         if not intake.mattering:
             return []
         from cudalint.project.analysis import functions
 
         whole = intake + self._context(selected, intake)
         return functions(whole.sources, self._options(), self._config.root)
+
+    def _matters(self, data: bytes) -> bool:
+        """Whether a file speaks of CUDA, processes, or what the user's own models name."""
+        if may_matter(data):
+            return True
+        if not self._config.models:
+            return False
+        from cudalint.models.library import load
+
+        return load(self._config.models).speaks_of_own(data)
 
     def _context(self, selected: Sequence[str], intake: Intake, instead: Mapping[str, bytes] | None = None) -> Intake:
         """What of the rest of the project can bear on the run. What cannot be read there is not its concern."""
@@ -136,7 +148,7 @@ class Session:
             return Intake()
         known = frozenset(selected)
         others = (path for path in discover((root,), self._config.exclude, root) if path not in known)
-        rest = read_files(others, instead)
+        rest = read_files(others, instead, self._matters)
         sources = connected(intake.sources, rest.sources)
         mattering = rest.mattering & {source.path for source in sources}
         return Intake(sources, mattering, files=rest.files, size=rest.size)

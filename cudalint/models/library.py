@@ -41,6 +41,8 @@ class Library:
     owned: set[str] = field(default_factory=set)
     roots: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
+    own_words: set[str] = field(default_factory=set)
+    _own: re.Pattern[bytes] | None = None
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
 
@@ -130,6 +132,15 @@ class Library:
         """Whether a top-level name is a library that is modelled: one that is installed where it is imported."""
         return name in self.roots
 
+    def speaks_of_own(self, data: bytes) -> bool:
+        """Whether a file names something of the user's own models."""
+        if not self.own_words:
+            return False
+        if self._own is None:
+            words = "|".join(re.escape(word) for word in sorted(self.own_words))
+            self._own = re.compile(rb"\b(?:%s)\b" % words.encode())
+        return self._own.search(data) is not None
+
     def owns(self, name: str) -> bool:
         """Whether a top-level name is a library whose own functions are modelled, even in its own source."""
         return name in self.owned
@@ -167,6 +178,15 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
     library.owned.update(_list(head.get("owns")))
 
 
+def _own_words(names: Iterable[str]) -> Iterable[str]:
+    """The words by which a file that uses these functions can be told."""
+    for name in names:
+        path = name.removeprefix("import ")
+        for word in (path.partition(".")[0], path.removesuffix(".*").rpartition(".")[2]):
+            if _WORD.fullmatch(word) and word not in _BUILTINS and not word.startswith("__"):
+                yield word
+
+
 def _table(document: Mapping[str, object], key: str) -> dict[str, object]:
     found = document.get(key)
     return found if isinstance(found, dict) else {}
@@ -202,4 +222,6 @@ def _load(extra: tuple[str, ...]) -> Library:
         except tomllib.TOMLDecodeError as error:
             raise ModelError(f"{path}: not valid TOML: {error}") from error
         _add(library, document, path)
+        for function in _entries(document, "function"):
+            library.own_words.update(_own_words(_list(function["names"])))
     return library

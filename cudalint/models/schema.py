@@ -56,6 +56,34 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 
 
+# What a function may be said to do; the machine has one behaviour for each.
+DOES = frozenset(
+    {
+        "accelerator", "argparse.add", "argparse.parse", "argparse.parser", "bad-fork", "barrier",
+        "builtins.contains", "call", "cast", "celery.app", "celery.settings", "celery.signal", "celery.task",
+        "celery.task.bound", "celery.worker", "collective", "collective.object", "command.add", "command.group",
+        "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
+        "command.with-option", "compose", "compose.call", "container", "dataclass.field", "dataclass.replace",
+        "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp", "decorator", "default-device",
+        "default.enter", "default.exit", "delayed", "delayed.task", "device", "device.enter", "device.exit",
+        "device.object", "dict", "dict.method", "each", "engine", "enumerate", "environ.contains", "environ.delete",
+        "environ.get", "environ.preset", "environ.set", "environ.update", "estimator", "estimator.fit", "executor",
+        "executor.loop", "first-argument", "fork", "fork-launcher", "fresh-process", "future", "generator.method",
+        "getattr", "gpu", "group", "group.destroy", "group.initialized", "group.rank", "group.select", "growth",
+        "gunicorn.run", "gunicorn.set", "identity", "import-module", "is-initialized", "isinstance", "iter",
+        "keras.dataset", "keras.fit", "keras.model", "len", "like", "list.method", "load", "loader", "loader.iter",
+        "loader.worker", "lock", "manager", "map", "method.context", "method.get", "method.preload", "method.set",
+        "module", "module.call", "module.child", "module.data", "module.init", "module.tensor", "move", "namespace",
+        "next", "nothing", "parallel", "parallel.backend", "parallel.backend.exit", "parallel.call",
+        "parallel.enter", "parallel.exit", "parallel.imported", "partial", "pipe", "placed", "pool", "pool.apply",
+        "pool.map", "process", "process.join", "process.start", "put", "range", "save", "search", "search.fit",
+        "search.pipeline", "search.pipeline.fit", "search.validate", "server.import", "server.register",
+        "server.request", "set-device", "setattr", "show", "spawn", "stop", "str.method", "stream", "tensor",
+        "text-pipe", "text-pipe.worker", "thread", "thread.call", "thread.start", "through", "trainer",
+        "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
+        "unknown-map", "visible", "wait", "wrapped", "wraps", "zip",
+    }
+)  # fmt: skip
 _PICKLERS = frozenset({"names", "locals", "globals"})
 
 
@@ -70,6 +98,8 @@ def validate(document: Mapping[str, object], source: str) -> None:
     if not isinstance(head, Mapping) or "name" not in head:
         raise ModelError(f"{source}: [library] needs a name")
     _only(head, _HEAD, f"{source}: [library]", "key")
+    for key in ("alias", "constant", "arrays", "metadata"):
+        _table(document, key, source)
     for library, how in _table(document, "pickler", source).items():
         if how not in _PICKLERS:
             raise ModelError(f"{source}: pickler.{library} must be one of {', '.join(sorted(_PICKLERS))}, not {how!r}")
@@ -92,8 +122,11 @@ def _function(entry: Mapping[str, object], source: str) -> None:
             wanted = _KEYS[key]
             name = wanted.__name__ if isinstance(wanted, type) else "value"
             raise ModelError(f"{where}: {key} must be a {name}, not {value!r}")
-    if not isinstance(entry.get("does"), str):
+    does = entry.get("does")
+    if not isinstance(does, str):
         raise ModelError(f"{where}: does is missing: it names what the function does")
+    if does not in DOES:
+        raise ModelError(f"{where}: nothing is known that does {does!r}{_nearest(does, DOES)}")
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")
@@ -121,6 +154,9 @@ def _only(found: Mapping[str, object], allowed: frozenset[str], where: str, what
     for key in found:
         if key in allowed:
             continue
-        near = difflib.get_close_matches(key, sorted(allowed), 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ModelError(f"{where}: unknown {what} {key!r}{hint}")
+        raise ModelError(f"{where}: unknown {what} {key!r}{_nearest(key, allowed)}")
+
+
+def _nearest(word: str, known: frozenset[str]) -> str:
+    near = difflib.get_close_matches(word, sorted(known), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""

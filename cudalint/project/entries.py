@@ -22,11 +22,13 @@ _DEVICES = frozenset({"device", "Device"})
 
 def candidates(program: FileProgram) -> list[str]:
     """The modules in which something that a rule speaks about may start, or that lead to one."""
-    launching = {n for n, s in program.sources.items() if may_launch(s.data)}
+    own = program.library.speaks_of_own
+    launching = {n for n, s in program.sources.items() if may_launch(s.data) or own(s.data)}
     result: list[str] = []
     for name in sorted(program.sources):
         leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
-        if leads and program.reaches_gpu(name):
+        # A server's configuration names its application without importing it.
+        if leads and (program.reaches_gpu(name) or b"wsgi_app" in program.sources[name].data):
             result.append(name)
     return result
 
@@ -62,7 +64,7 @@ def tests(module: ir.Module) -> Iterable[ir.Function]:
             yield function
 
 
-def unreached(module: ir.Module, data: bytes) -> Iterable[ir.Function]:
+def unreached(module: ir.Module, data: bytes, own: frozenset[str] = frozenset()) -> Iterable[ir.Function]:
     """The functions that hold a launcher of their own, or a device object as a statement."""
     statement = device_statement(data)
     launchers = _LAUNCHERS | _aliases(module, _LAUNCHERS)

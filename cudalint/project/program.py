@@ -106,8 +106,8 @@ class FileProgram:
         if len(source.data) <= MOST_PLAIN_BYTES:
             return True
         if name not in self._worth:
-            reached = may_matter(source.data) or any(may_matter(self.sources[n].data) for n in self.reach(name))
-            self._worth[name] = reached
+            around = (self.sources[n].data for n in (name, *self.reach(name)))
+            self._worth[name] = any(may_matter(data) or self.library.speaks_of_own(data) for data in around)
         return self._worth[name]
 
     def _lower(self, name: str, source: SourceFile) -> ir.Module | None:
@@ -192,7 +192,9 @@ class FileProgram:
 
     def _acts(self, name: str) -> bool:
         if name not in self._tops_act:
-            self._tops_act[name] = acts_at_top(self.sources[name].data) or self._calls_at_top(name)
+            data = self.sources[name].data
+            acts = acts_at_top(data) or self.library.speaks_of_own(data)
+            self._tops_act[name] = acts or self._calls_at_top(name)
         return self._tops_act[name]
 
     def _calls_at_top(self, name: str) -> bool:
@@ -211,7 +213,8 @@ class FileProgram:
 
     def _mentions_gpu(self, name: str) -> bool:
         if name not in self._gpu:
-            self._gpu[name] = mentions_gpu(self.sources[name].data)
+            data = self.sources[name].data
+            self._gpu[name] = mentions_gpu(data) or self.library.speaks_of_own(data)
         return self._gpu[name]
 
     def reach(self, name: str) -> frozenset[str]:

@@ -141,7 +141,7 @@ class Runner:
         module = self.files.module(name)
         if module is None:
             return
-        for function in unreached(module, self.files.sources[name].data):
+        for function in unreached(module, self.files.sources[name].data, frozenset(self.files.library.own_words)):
             launcher = Caller(name, function)
             if launcher.place in self.entered:
                 continue

@@ -1,0 +1,134 @@
+"""Models: the shipped ones are sound, and users add, refuse and replace models through the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cudalint.models
+from cudalint.machine.behaviours import BEHAVIOURS
+from cudalint.models.schema import DOES
+
+try:
+    import tomllib
+except ModuleNotFoundError:
+    import tomli as tomllib
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+OWN = """
+[library]
+name = "engine"
+
+[[function]]
+names = ["engine.run_forked"]
+does = "fork-launcher"
+method = "fork"
+function = "function"
+workers = "workers"
+params = ["function", "workers"]
+
+[[function]]
+names = ["engine.Model.__init__", "engine.warm_up"]
+does = "gpu"
+gpu = "init"
+"""
+PROGRAM = """
+import engine
+
+
+def work():
+    engine.warm_up()
+
+
+if __name__ == "__main__":
+    {before}
+    engine.run_forked(work, workers=2)
+"""
+
+
+def project(folder: Path, models: str, **programs: str) -> None:
+    (folder / "pyproject.toml").write_text('[tool.cudalint]\nmodels = ["own.toml"]\n')
+    (folder / "own.toml").write_text(models)
+    for name, text in programs.items():
+        (folder / f"{name}.py").write_text(text)
+
+
+def found(run: Run) -> list[tuple[str, str, int]]:
+    entries = json.loads(run("check", "--output-format", "json").stdout)
+    return [(Path(e["filename"]).stem, e["code"], e["location"]["row"]) for e in entries]
+
+
+def test_a_launcher_and_a_function_that_touches_the_gpu(run: Run, tmp_path: Path) -> None:
+    # No word of these programs speaks of CUDA or processes but those of the models.
+    warm, cold = PROGRAM.format(before="engine.warm_up()"), PROGRAM.format(before="print('ready')")
+    project(tmp_path, OWN, warm=warm, cold=cold)
+    assert found(run) == [("warm", "CUD104", 11)]
+
+
+def test_an_own_function_poisons_forks_of_other_libraries(run: Run, tmp_path: Path) -> None:
+    text = "import engine\nfrom multiprocessing import Pool\n\nengine.warm_up()\nwith Pool(2) as pool:\n"
+    project(tmp_path, OWN, main=text + "    pool.map(engine.warm_up, [1])\n")
+    assert found(run) == [("main", "CUD101", 6)]
+
+
+def test_a_model_replaces_the_one_that_is_shipped(run: Run, tmp_path: Path, forked: str) -> None:
+    project(tmp_path, '[library]\nname = "own"\n', train=forked)
+    assert [code for _, code, _ in found(run)] == ["CUD101"]
+    spared = '[[function]]\nnames = ["torch.Tensor.cuda", "?.cuda", "torch.zeros", "torch.ones"]\ndoes = "nothing"\n'
+    project(tmp_path, '[library]\nname = "own"\n' + spared, train=forked)
+    assert found(run) == []
+
+
+@pytest.mark.parametrize(
+    ("models", "words"),
+    [
+        (OWN.replace('gpu = "init"', 'gpu = "init"\nconext = true'), "unknown key 'conext'; did you mean 'context'?"),
+        (OWN.replace('"fork-launcher"', '"fork-lancher"'), "nothing is known that does 'fork-lancher'; did you mean"),
+        (OWN.replace('gpu = "init"', 'gpu = "initialise"'), "gpu must be one of driver, init"),
+        ("[library]\n", "[library] needs a name"),
+        ('[library]\nname = "own"\nalias = 3\n[alias]\n', "own.toml"),
+    ],
+)
+def test_a_mistake_in_a_model_is_one_line_that_names_file_and_place(
+    run: Run, tmp_path: Path, models: str, words: str
+) -> None:
+    project(tmp_path, models, main="x = 1\n")
+    done = run("check")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "own.toml" in done.stderr
+    assert words in done.stderr
+
+
+def test_a_model_file_that_is_missing(run: Run, tmp_path: Path) -> None:
+    project(tmp_path, OWN, main="x = 1\n")
+    (tmp_path / "own.toml").unlink()
+    done = run("check")
+    assert done.returncode == 2
+    assert "cannot read the model file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_model_may_name_every_behaviour_and_no_other() -> None:
+    assert set(BEHAVIOURS) == DOES
+
+
+def test_no_function_is_modelled_twice() -> None:
+    names: Counter[str] = Counter()
+    for path in Path(cudalint.models.__file__).parent.glob("*.toml"):
+        for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("function", []):
+            names.update(entry["names"])
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_the_example_of_the_page_is_a_model_that_works(run: Run, tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "models.md").read_text(encoding="utf-8")
+    models, program = (part.split("```")[0] for part in (page.split("```toml\n")[2], page.split("```python\n")[1]))
+    project(tmp_path, models, main=program)
+    row = next(i for i, line in enumerate(program.splitlines(), 1) if "score_all(" in line and "def" not in line)
+    assert found(run) == [("main", "CUD104", row)]
