@@ -30,7 +30,7 @@ _SPOILT = re.compile(
 )
 # Of two things that cannot be pickled the first is met, and a wrapper may change which one that is.
 _PICKLED = {"CUD108": "CUD108 or CUD305", "CUD305": "CUD108 or CUD305"}
-PATIENCE, LONGEST = 5.0, 30.0  # a fixture may sleep or wait for seconds; generated programs never do
+PATIENCE, LONGEST = 7.0, 30.0  # a fixture may sleep or wait for seconds; generated programs never do
 
 Told = frozenset[tuple[str, str, int | str]]  # code, severity, and the tag of the anchor or its place
 
