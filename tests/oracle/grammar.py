@@ -46,13 +46,13 @@ class Choice:
             return "spawn"
         if self.launcher == "start_processes":
             return "spawn" if self.method == "default" else self.method
-        if self.launcher in launch.THREADS or self.launcher == "joblib_threading":
+        if self.launcher in (*launch.THREADS, *launch.JOBLIB_THREADS, "thread"):
             return "thread"
-        if self.launcher in ("joblib_loky", "joblib_default"):
+        if self.launcher in ("joblib_loky", "joblib_default", "joblib_generator"):
             return "loky" if self.size > 1 else "thread"
         if self.launcher.startswith("joblib") and self.size == 1:
             return "thread"
-        if self.launcher == "os_fork":
+        if self.launcher in launch.FORKS:
             return "fork"
         if self.launcher == "loader" and self.workers == 0:
             return "thread"
@@ -79,7 +79,7 @@ def _channels(launcher: str) -> tuple[str, ...]:
     if launcher == "loader":
         return ("partial", "bound", "closure", "global", "result", "dataset", "dataset", "dataset")
     if launcher in launch.PROCESSES:
-        return (*_EVERYWHERE, "queue", "queue", "queue_result")
+        return (*_EVERYWHERE, "queue", "queue", "queue_result", "pipe", "pipe_result")
     if launcher not in launch.RETURNS:
         return _EVERYWHERE
     channels = (*_EVERYWHERE, "generator", "result")
@@ -91,7 +91,7 @@ _PATIENCE = 1000  # a subclass of Process calls its code by name, and so has no 
 
 def _attempt(rng: random.Random, launcher: str, channel: str) -> Choice:
     loads = launcher == "loader"
-    returned = channel in ("none", "result", "queue_result")
+    returned = channel in ("none", "result", *values.SHARED_RESULT)
     form = "number" if returned else rng.choice(tuple(values.FORMS))
     method = "default" if rng.random() < 0.4 else rng.choice(methods.METHODS)
     touch = rng.choice(tuple(parent.TOUCHES))
@@ -104,7 +104,7 @@ def _attempt(rng: random.Random, launcher: str, channel: str) -> Choice:
         place="inline" if silent else rng.choice(parent.PLACES),
         when="before" if silent else rng.choice(("before", "before", "between", "after")),
         rounds=rounds,
-        remade=rounds == 1 or launcher in launch.PROCESSES or rng.random() < 0.5,
+        remade=rounds == 1 or launcher in (*launch.PROCESSES, "thread") or rng.random() < 0.5,
         launcher=launcher,
         library=rng.choice(tuple(methods.LIBRARIES)),
         method=method,
@@ -149,7 +149,7 @@ def _method_fits(c: Choice) -> bool:
         return False
     if c.launcher == "start_processes":
         return c.chosen in ("default", "context")  # it takes the name itself
-    if c.launcher in ("mp_spawn", "os_fork", *launch.THREADS, *launch.JOBLIB):
+    if c.launcher in ("mp_spawn", "thread", *launch.FORKS, *launch.THREADS, *launch.JOBLIB):
         return c.chosen == "default" or c.chosen in methods.SETTERS
     if c.launcher == "process_subclass":
         return c.chosen in ("default", "context", "module_context", *methods.SETTERS)
@@ -170,9 +170,9 @@ def _global_fits(c: Choice) -> bool:
 
 
 def _results_fit(c: Choice) -> bool:
-    if c.channel not in ("result", "queue_result"):
+    if c.channel not in ("result", *values.SHARED_RESULT):
         return True
-    if c.channel == "queue_result":  # CPU tensors fail there too, for a reason of their own
+    if c.channel in values.SHARED_RESULT:  # CPU tensors fail there too, for a reason of their own
         return c.work in ("cuda_method", "to", "factory")
     return work.WORKS[c.work].tensor
 
@@ -181,7 +181,7 @@ _LAWS: tuple[Law, ...] = (_method_fits, _touch_fits, _global_fits)
 
 
 def _has_value(c: Choice) -> bool:
-    return c.channel in ("none", "result", "queue_result") or c.form != "number"
+    return c.channel in ("none", "result", *values.SHARED_RESULT) or c.form != "number"
 
 
 def _task_channel(c: Choice) -> bool:
@@ -197,6 +197,8 @@ def _task_channel(c: Choice) -> bool:
         "initargs": c.home == "initializer",
         "result": c.launcher in launch.RETURNS and c.home != "initializer",
         "queue_result": process,
+        "pipe": process and c.home != "initializer" and c.size == 1,  # two readers would tear messages apart
+        "pipe_result": process and c.size == 1,
         "dataset": False,
     }
     return by_channel.get(c.channel, True)
@@ -223,7 +225,7 @@ def _local_fits(c: Choice) -> bool:
         return c.launcher not in ("joblib_multiprocessing", "joblib_config") or c.size == 1
     if c.effective in ("spawn", "forkserver"):
         return "torch" in _frameworks(c)
-    return c.effective == "thread" or c.launcher in (*launch.PROCESSES, "os_fork", *launch.RANKS)
+    return c.effective == "thread" or c.launcher in (*launch.PROCESSES, *launch.FORKS, *launch.RANKS)
 
 
 def _frameworks(c: Choice) -> str:
@@ -239,7 +241,7 @@ def _task_shape(c: Choice) -> bool:
         return False
     if c.launcher == "joblib_config" and c.with_block:
         return False
-    if c.launcher in launch.PROCESSES and not c.remade:
+    if c.launcher in (*launch.PROCESSES, "thread") and not c.remade:
         return False
     if c.rounds == 1 and not c.remade:
         return False
@@ -248,14 +250,14 @@ def _task_shape(c: Choice) -> bool:
 
 def _task_value(c: Choice) -> bool:
     """A value that main() hands over when the launcher is made exists before."""
-    early = c.launcher in launch.PROCESSES and c.channel != "queue"
+    early = c.launcher in (*launch.PROCESSES, "thread") and c.channel not in values.SHARED
     if c.channel in ("argument", "partial", "bound") and not early:
         return True
-    return c.channel == "queue" or c.made == "before"
+    return c.channel in values.SHARED or c.made == "before"
 
 
 def _task_handling(c: Choice) -> bool:
-    if c.channel in ("result", "queue_result"):
+    if c.channel in ("result", *values.SHARED_RESULT):
         return c.handling in ("ignore", "shape", "sum")
     return c.handling in values.handlings(c.form)
 

@@ -14,13 +14,27 @@ POOLS = (
     "pool_map_async",
     "pool_apply_async",
     "pool_apply",
+    "pool_starmap_async",
+    "pool_imap_chunks",
+    "pool_callback",
 )
-EXECUTORS = ("executor_map", "executor_submit", "executor_as_completed")
+EXECUTORS = ("executor_map", "executor_submit", "executor_as_completed", "executor_wait", "executor_asyncio")
 THREADS = ("thread_map", "thread_submit")
-JOBLIB = ("joblib_loky", "joblib_default", "joblib_multiprocessing", "joblib_threading", "joblib_config")
+JOBLIB = (
+    "joblib_loky",
+    "joblib_default",
+    "joblib_multiprocessing",
+    "joblib_threading",
+    "joblib_config",
+    "joblib_generator",
+    "joblib_prefer",
+    "joblib_sharedmem",
+)
+JOBLIB_THREADS = ("joblib_threading", "joblib_prefer", "joblib_sharedmem")
 PROCESSES = ("process", "process_keywords", "process_subclass")
 RANKS = ("mp_spawn", "start_processes")
-LAUNCHERS = (*POOLS, *EXECUTORS, *THREADS, *JOBLIB, *PROCESSES, *RANKS, "os_fork", "loader")
+FORKS = ("os_fork", "os_fork_inline")
+LAUNCHERS = (*POOLS, *EXECUTORS, *THREADS, *JOBLIB, *PROCESSES, *RANKS, *FORKS, "thread", "loader")
 RETURNS = (*POOLS, *EXECUTORS, *THREADS, *JOBLIB)
 OPENED = (*POOLS, *EXECUTORS, *THREADS, *JOBLIB)
 
@@ -42,6 +56,7 @@ class Job:
     puts: Lines = field(default_factory=list)
     puts_before: bool = True
     gets: bool = False
+    pipe: bool = False
 
 
 @dataclass
@@ -64,7 +79,9 @@ def render_launch(draft: Draft, launcher: str, job: Job) -> Plan:
         return _joblib(draft, launcher, job)
     if launcher in RANKS:
         return _ranks(draft, launcher, job)
-    return _fork(draft, job) if launcher == "os_fork" else _processes(draft, launcher, job)
+    if launcher in FORKS:
+        return _fork(draft, launcher, job)
+    return _thread(draft, job) if launcher == "thread" else _processes(draft, launcher, job)
 
 
 def _opened(expression: str, name: str, use: Lines, close: Lines, with_block: bool) -> Plan:
@@ -87,6 +104,14 @@ _POOL_USES = {
         "results = [one.get() for one in pending]",
     ],
     "pool_apply": ["results = [pool.apply({f}, (item,)) for item in {items}]"],
+    "pool_starmap_async": ["results = pool.starmap_async({f}, [(item,) for item in {items}]).get()"],
+    "pool_imap_chunks": ["results = list(pool.imap({f}, {items}, chunksize=2))"],
+    "pool_callback": [
+        "results = []",
+        "pending = [pool.apply_async({f}, (item,), callback=results.append) for item in {items}]",
+        "for one in pending:",
+        "    one.get()",
+    ],
 }
 
 
@@ -114,13 +139,26 @@ _EXECUTOR_USES = {
         "futures = [pool.submit({f}, item) for item in {items}]",
         "results = [future.result() for future in as_completed(futures)]",
     ],
+    "wait": [
+        "futures = [pool.submit({f}, item) for item in {items}]",
+        "results = [future.result() for future in wait(futures).done]",
+    ],
+    "asyncio": [
+        "async def gather():",
+        "    loop = asyncio.get_running_loop()",
+        "    return await asyncio.gather(*[loop.run_in_executor(pool, {f}, item) for item in {items}])",
+        "",
+        "results = asyncio.run(gather())",
+    ],
 }
 
 
 def _executor(draft: Draft, launcher: str, job: Job) -> Plan:
     kind, _, use = launcher.partition("_")
     name = "ThreadPoolExecutor" if kind == "thread" else "ProcessPoolExecutor"
-    names = f"{name}, as_completed" if use == "as_completed" else name
+    names = f"{name}, {use}" if use in ("as_completed", "wait") else name
+    if use == "asyncio":
+        draft.imports.add("import asyncio")
     draft.imports.add(f"from concurrent.futures import {names}")
     options = f", mp_context={job.ctx}" if job.ctx_chosen and kind != "thread" else ""
     options += f", initializer=set_up, initargs=({job.initargs},)" if job.initargs else ""
@@ -131,17 +169,27 @@ def _executor(draft: Draft, launcher: str, job: Job) -> Plan:
 # -- joblib --------------------------------------------------------------------------------------------------
 
 
+_JOBLIB_OPTIONS = {
+    "loky": ', backend="loky"',
+    "multiprocessing": ', backend="multiprocessing"',
+    "threading": ', backend="threading"',
+    "generator": ', return_as="generator"',
+    "prefer": ', prefer="threads"',
+    "sharedmem": ', require="sharedmem"',
+}
+
+
 def _joblib(draft: Draft, launcher: str, job: Job) -> Plan:
     backend = launcher.removeprefix("joblib_")
     names = "Parallel, delayed, parallel_config" if backend == "config" else "Parallel, delayed"
     draft.imports.add(f"from joblib import {names}")
-    options = f', backend="{backend}"' if backend in ("loky", "multiprocessing", "threading") else ""
+    options = _JOBLIB_OPTIONS.get(backend, "")
     made = f"Parallel(n_jobs={job.size}{options})"
     tasks = f"(delayed({job.function})(item) for item in {job.items})"
     if backend == "config":
         use = block('with parallel_config(backend="multiprocessing"):', [f"results = {made}{tasks}"])
         return Plan(use=use)
-    use = [f"results = parallel{tasks}"]
+    use = [f"results = list(parallel{tasks})" if backend == "generator" else f"results = parallel{tasks}"]
     return Plan(opener=f"{made} as parallel", use=use) if job.with_block else Plan([f"parallel = {made}"], use=use)
 
 
@@ -149,7 +197,7 @@ def _joblib(draft: Draft, launcher: str, job: Job) -> Plan:
 
 
 def _processes(draft: Draft, launcher: str, job: Job) -> Plan:
-    create = [f"queue = {job.queue}.Queue()"] if job.queue else []
+    create = [_shared(job)] if job.queue else []
     argument = "queue" if job.queue else "item"
     if launcher == "process_subclass":
         started = f"Runner({argument})"
@@ -164,7 +212,16 @@ def _processes(draft: Draft, launcher: str, job: Job) -> Plan:
     join = block("for process in processes:", ["process.join()"])
     puts = block("for _ in processes:", job.puts) if job.puts else []
     use = [*puts, *start, *join] if job.puts_before else [*start, *puts, *join]
-    return Plan(create=create, use=[*use, *(["results = [queue.get() for _ in processes]"] if job.gets else [])])
+    get = "there.recv()" if job.pipe else "queue.get()"
+    return Plan(create=create, use=[*use, *([f"results = [{get} for _ in processes]"] if job.gets else [])])
+
+
+def _shared(job: Job) -> str:
+    """The queue, or the pipe whose one end the worker gets: `queue` is the worker's, `there` the parent's."""
+    if not job.pipe:
+        return f"queue = {job.queue}.Queue()"
+    ends = "there, queue" if job.gets else "queue, there"
+    return f"{ends} = {job.queue}.Pipe(duplex=False)"
 
 
 def _subclass(draft: Draft, job: Job) -> None:
@@ -173,13 +230,24 @@ def _subclass(draft: Draft, job: Job) -> None:
     draft.define(*block(f"class Runner({job.ctx}.Process):", [*init, "", *run]))
 
 
-def _fork(draft: Draft, job: Job) -> Plan:
+def _fork(draft: Draft, launcher: str, job: Job) -> Plan:
     draft.imports.add("import os")
     named = [f"work = {job.function}"] if job.function.startswith("lambda") else []
     function = "work" if named else job.function
-    child = block("if pid == 0:", [f"{function}(item)", "os._exit(0)"])
+    body = [f"{function}(item)", "os._exit(0)"]
+    if launcher == "os_fork_inline":
+        loop = block(f"for item in {job.items}:", [*block("if os.fork() == 0:", body), "os.wait()"])
+        return Plan(use=[*named, *loop])
+    child = block("if pid == 0:", body)
     loop = block(f"for item in {job.items}:", ["pid = os.fork()", *child, "os.waitpid(pid, 0)"])
     return Plan(use=[*named, *loop])
+
+
+def _thread(draft: Draft, job: Job) -> Plan:
+    draft.imports.add("import threading")
+    create = [f"threads = [threading.Thread(target={job.function}, args=(item,)) for item in {job.items}]"]
+    start = block("for thread in threads:", ["thread.start()"])
+    return Plan(create=create, use=[*start, *block("for thread in threads:", ["thread.join()"])])
 
 
 def _ranks(draft: Draft, launcher: str, job: Job) -> Plan:

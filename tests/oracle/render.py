@@ -69,20 +69,24 @@ def _tasks(draft: Draft, choice: Choice, ctx: str) -> tuple[Lines, Lines, Plan]:
         method=choice.method,
         initargs=_extra(choice) if choice.home == "initializer" else None,
         respawn=choice.respawn,
-        queue=ctx if choice.channel in ("queue", "queue_result") else None,
-        puts=[f"queue.put({values.FORMS[choice.form].made})"] if choice.channel == "queue" else [],
+        queue=ctx if choice.channel in (*values.SHARED, *values.SHARED_RESULT) else None,
+        puts=[f"{_PUT[choice.channel]}({values.FORMS[choice.form].made})"] if choice.channel in _PUT else [],
+        pipe=choice.channel in ("pipe", "pipe_result"),
         puts_before=choice.made == "before",
-        gets=choice.channel == "queue_result",
+        gets=choice.channel in values.SHARED_RESULT,
     )
     plan = launch.render_launch(draft, choice.launcher, job)
     plan.use = [*plan.use, *_read_results(choice)]
-    if choice.made == "before" or choice.channel == "queue":
+    if choice.made == "before" or choice.channel in values.SHARED:
         return [*made, *setup], [], plan
     return [], [*made, *setup], plan
 
 
+_PUT = {"queue": "queue.put", "pipe": "there.send"}
+
+
 def _parameters(choice: Choice) -> list[str]:
-    item = "queue" if choice.channel in ("queue", "queue_result") else "item"
+    item = "queue" if choice.channel in (*values.SHARED, *values.SHARED_RESULT) else "item"
     return ["rank", item] if choice.launcher in launch.RANKS else [item]
 
 
@@ -130,12 +134,12 @@ def _body(draft: Draft, choice: Choice) -> Lines:
     found = work.WORKS[choice.work]
     draft.imports.update(found.imports)
     lines = list(found.lines)
-    if choice.channel == "queue_result":
-        return [*lines, "queue.put(x)"]
+    if choice.channel in values.SHARED_RESULT:
+        return [*lines, "queue.send(x)" if choice.channel == "pipe_result" else "queue.put(x)"]
     if choice.channel == "result":
         return [*lines, "return x"]
-    if choice.channel == "queue":
-        lines = ["item = queue.get()", *lines]
+    if choice.channel in values.SHARED:
+        lines = ["item = queue.recv()" if choice.channel == "pipe" else "item = queue.get()", *lines]
     if choice.channel != "none":
         lines += values.handle(choice.form, choice.handling, _name(choice))
     return lines if choice.home == "initializer" else [*lines, "return total"]
@@ -151,7 +155,7 @@ def _name(choice: Choice) -> str:
 
 
 def _read_results(choice: Choice) -> Lines:
-    if choice.channel in ("result", "queue_result"):
+    if choice.channel in ("result", *values.SHARED_RESULT):
         reads = {"ignore": "len(results)", "shape": "[one.shape for one in results]"}
         return [f"print({reads.get(choice.handling, '[one.sum().item() for one in results]')})"]
     return ["print(len(results))"] if choice.launcher in launch.RETURNS else []

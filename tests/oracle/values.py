@@ -18,8 +18,14 @@ CHANNELS = (
     "initargs",
     "result",
     "queue_result",
+    "pipe",
+    "pipe_result",
     "dataset",
 )
+
+
+SHARED = ("queue", "pipe")  # the worker takes the value from there
+SHARED_RESULT = ("queue_result", "pipe_result")  # and puts its result there
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,10 @@ def _watch_waits() -> None:
             _note("ended", ended, -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
         return ended, status
 
-    os.waitpid = waitpid
+    def wait_any() -> "tuple[int, int]":
+        return waitpid(-1, 0)
+
+    os.waitpid, os.wait = waitpid, wait_any
 
 
 def _watch_signals() -> None:

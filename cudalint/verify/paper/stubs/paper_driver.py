@@ -155,6 +155,11 @@ def waitpid(pid: int, options: int) -> tuple[int, int]:
     return found, status
 
 
+def wait() -> tuple[int, int]:
+    """os.wait, the same."""
+    return waitpid(-1, 0)
+
+
 def kill(pid: int, sig: int) -> None:
     """os.kill that tells the runner that this death was wanted."""
     if sig in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
@@ -162,7 +167,7 @@ def kill(pid: int, sig: int) -> None:
     _kill(pid, sig)
 
 
-os.waitpid, os.kill = waitpid, kill
+os.waitpid, os.wait, os.kill = waitpid, wait, kill
 
 
 # The machine of the measurements had more cores than a CI runner: n_jobs=-1 must mean many workers.
