@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -124,6 +125,18 @@ def test_no_function_is_modelled_twice() -> None:
         for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("function", []):
             names.update(entry["names"])
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_the_page_of_launchers_names_programs_that_exist() -> None:
+    root = Path(__file__).parent.parent
+    named: list[Path] = []
+    for row in (root / "docs" / "launchers.md").read_text(encoding="utf-8").splitlines():
+        folder = ""
+        for given, name in re.findall(r"(CUD\d+/)?\b((?:broken|ok)_\w+)", row.rpartition(" | ")[2]):
+            folder = given or folder
+            named.append(root / "fixtures" / folder / f"{name}.py")
+    assert len(named) > 80
+    assert [str(path) for path in named if not path.exists()] == []
 
 
 def test_the_example_of_the_page_is_a_model_that_works(run: Run, tmp_path: Path) -> None:

@@ -9,7 +9,12 @@ parent has initialised or queried CUDA before and the launched function uses it:
 - `accelerate.notebook_launcher(...)`
 - Lightning with `strategy="ddp_fork"` or `"ddp_notebook"`
 - `Dataset.map(..., num_proc=n)` and `.filter(..., num_proc=n)` of Hugging Face datasets, for n of 1 and more
-- gunicorn with `preload_app`, celery's prefork pool, uwsgi
+- `fit(...)` of Keras with a dataset that reads its batches in worker processes
+- spaCy's `nlp.pipe(..., n_process=n)` after `spacy.require_gpu()`
+- gunicorn with `preload_app` or a hook of its master that uses CUDA, celery's prefork pool, uwsgi
+
+celery and uwsgi are usually started from outside. Then the module that they import is what is looked at, and the
+finding is a warning: a pool of threads, or `lazy-apps`, cannot be seen.
 
 ## Why it is bad
 It is the failure of CUD101, `Cannot re-initialize CUDA in forked subprocess`, with two differences.
@@ -88,7 +93,10 @@ after the fork (celery's `worker_process_init`, gunicorn's `post_fork`, uwsgi's 
   Lightning imported before, `torch.cuda.is_available()` too.
 - `num_proc` is absent or None: the function runs in the same process.
 - The function that `map` calls works on the CPU.
-- gunicorn without preload, `ddp_spawn`, celery with `-P solo` or `-P threads`.
+- gunicorn without preload, `ddp_spawn`, celery with `-P solo` or `-P threads`, or such a `worker_pool` setting.
+- The model is made where the worker begins: `worker_process_init` of celery, `post_fork` and `post_worker_init` of
+  gunicorn, `postfork` of uwsgi.
+- The Keras dataset uses numpy alone; spaCy runs on the CPU.
 
 ## References
 - [accelerate: launching from a notebook](https://huggingface.co/docs/accelerate/basic_tutorials/notebook)
