@@ -80,3 +80,13 @@ def test_a_celery_pool_that_does_not_fork_is_no_matter() -> None:
     assert findings(tasks=tasks.format(setting="")) == [("tasks.py", "CUD104", "warning", 9)]
     assert findings(tasks=tasks.format(setting="app.conf.worker_pool = 'threads'")) == []
     assert findings(tasks=tasks.format(setting="app.conf.update(worker_pool='solo')")) == []
+
+
+def test_a_module_that_only_calls_tasks_is_not_what_celery_imports() -> None:
+    tasks = (
+        "import torch\nfrom celery import Celery\n\napp = Celery('x')\n\n\n"
+        "@app.task\ndef work(n):\n    return torch.ones(n, device='cuda').sum().item()\n"
+    )
+    head = "import torch\nfrom celery.result import AsyncResult\nfrom tasks import work\n"
+    api = head + "\ntorch.cuda.init()\nwork.delay(3)\n"
+    assert findings(tasks=tasks, api=api) == []

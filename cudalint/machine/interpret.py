@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -146,6 +147,7 @@ class Machine:
         self.commands: list[Site] = []
         self.serves = False
         self.saved: dict[Atom, bool] = {}
+        self.evaluated: Counter[Site] = Counter()
         self.in_test = False
         self.assumed = False
         # Whether workers run although what is sent to them does not pickle: for a look at what they do with it.

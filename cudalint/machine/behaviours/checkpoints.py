@@ -7,6 +7,7 @@ from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.crossing import Pickler, carried
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpret import Machine
+from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Const, Dev, Unknown, Value, only, unknown
 
 
@@ -39,4 +40,16 @@ def _target(machine: Machine, call: Call, value: Value | None) -> Dev | None:
         return next((d for d in operators.device_of(value) if d.is_gpu), None)
     place = only(call.get("f") or ())
     known = isinstance(place, Const | Unknown) and machine.saved.get(place, False)
-    return Dev("cuda") if known else None
+    return Dev("cuda") if known and _is_one_file(machine, place) else None
+
+
+def _is_one_file(machine: Machine, part: object) -> bool:
+    """Whether a name that the code does not show was made once, so that it is the same file wherever it is met."""
+    match part:
+        case Unknown(sym=sym):
+            return sym != "joined" and _is_one_file(machine, sym)
+        case Site():
+            return machine.evaluated[part] <= 1
+        case tuple():
+            return all(_is_one_file(machine, inner) for inner in part)
+    return True

@@ -691,6 +691,7 @@ def unmodelled(
         call = Call(state, frame, site, path, {"framework": framework, "does": "like"}, args, kwargs)
         results = gpu.like(machine, call)
         return [(s, tuple(_object_of(path, a) for a in value)) for s, value in results]
+    machine.evaluated[site] += 1
     return [(state, unknown("call", site, state.process.identity, len(state.facts)))]
 
 

@@ -321,7 +321,8 @@ def _celery_from_outside(machine: Machine, state: State, frame: Frame) -> None:
     pools = [_pool_setting(thing, state) for thing in _things(state, "celery.Celery")]
     if any(pool != "prefork" for pool in pools):
         return
-    tasks = list(_registered(state, "task"))
+    # A module that merely calls tasks of another is no module that celery imports.
+    tasks = [(site, function) for site, function in _registered(state, "task") if site.module == frame.module]
     for site, function in tasks:
         for after in _in_master(machine, state.clone(), frame, site, "master"):
             serving = _Serving("celery", site, frame, False)
