@@ -519,7 +519,11 @@ class Machine:
             frame.breaks = []
         frame.breaks, frame.continues = outer_breaks, outer_continues
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
-        after = finished if endless else self.block(node.orelse, merge([*states, *finished]), frame)
+        if endless:
+            # A path that goes round once more leaves some day, as others do; where none leaves, nobody does.
+            after = [*finished, *states] if left else finished
+        else:
+            after = self.block(node.orelse, merge([*states, *finished]), frame)
         for current in (*after, *left):
             current.second_round = was_second
         return merge([*after, *left])

@@ -123,6 +123,7 @@ class Process:
     visible_choice: Value = ()
     late_visible: tuple[Site, ...] = ()
     joblib_jobs: Value = ()
+    siblings: int | None = 1
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""

@@ -381,6 +381,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         crowd=(),
         group=None,
         allocated=None,
+        siblings=_siblings(before, start),
         doomed=False,
         misread=False,
         in_thread=False,
@@ -400,6 +401,13 @@ def _with_environment(process: Process, start: Start) -> Process:
     return process
 
 
+def _siblings(parent: Process, start: Start) -> int | None:
+    """How many processes do at the same time what the child does; None where that is not known."""
+    if not start.many:
+        return parent.siblings
+    return None if parent.siblings is None or start.count is None else parent.siblings * start.count
+
+
 def boot(machine: Machine, parent: State, frame: Frame, start: Start, way: Way, launch: Launch) -> list[State]:
     """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
     before = parent.process
@@ -415,6 +423,7 @@ def boot(machine: Machine, parent: State, frame: Frame, start: Start, way: Way, 
         forked=poison is not None,
         poison=poison,
         rank=start.rank,
+        siblings=_siblings(before, start),
         local_rank_at_hand=start.rank == "local",
     )
     process = _with_environment(process, start)
@@ -608,9 +617,16 @@ def _crowd(machine: Machine, state: State, start: Start, way: Way, children: lis
             crowd[key] = count
             if start.adds_up or start.family in ("process", "fork"):
                 state.process = replace(state.process, crowd=tuple(sorted(crowd.items(), key=repr)))
-            if count > 1:
-                _shared_outcome(machine, state, start, way, child, _memory(start, way, child.process, count))
+            if count > 1 or state.process.siblings != 1:
+                known = _at_once(start, count, state.process.siblings)
+                _shared_outcome(machine, state, start, way, child, _memory(start, way, child.process, known))
                 return
+
+
+def _at_once(start: Start, seen: int, siblings: int | None) -> int | None:
+    """How many such workers there are at the same time, those that siblings of this process start included."""
+    own = seen if start.family in ("process", "fork") else start.count
+    return None if own is None or siblings is None else own * siblings
 
 
 def _parent_took_all(state: State, child: State) -> bool:
@@ -619,9 +635,8 @@ def _parent_took_all(state: State, child: State) -> bool:
     return parent.is_initialised("tensorflow") and parent.growth is None and child.process.is_initialised("tensorflow")
 
 
-def _memory(start: Start, way: Way, child: Process, seen: int) -> str | None:
-    """How workers that each reserve GPU memory end: None where they only cost a context."""
-    known = seen if start.family in ("process", "fork") else start.count
+def _memory(start: Start, way: Way, child: Process, known: int | None) -> str | None:
+    """How so many workers that each reserve GPU memory end: None where they only cost a context."""
     if child.is_initialised("tensorflow") and child.growth is None:
         if known is not None and known < (8 if way.method in FRESH else 4):
             return "cost"
