@@ -1024,13 +1024,16 @@ class Machine:
         return states
 
     def _bind_all(self, bindings: Bindings, state: State, frame: Frame) -> None:
+        found = state.get(frame.scope)
+        if not isinstance(found, Scope):
+            return
+        variables = dict(found.variables)
         for name, given in bindings.names:
-            if isinstance(given, ir.Function):
-                defaults = _constant_defaults(given)
-                made = Closure(given, frame.scope, frame.module, defaults)
-                state.set_variable(frame.scope, name, (state.new(("def", frame.module, given.ordinal), made),))
+            if isinstance(given, Closure):
+                variables[name] = (state.new(("def", frame.module, given.function.ordinal), given),)
             else:
-                state.set_variable(frame.scope, name, given)
+                variables[name] = given
+        state.put(frame.scope, replace(found, variables=variables))
 
     def _scoping(self, node: ir.Scoping, state: State, frame: Frame) -> list[State]:
         found = state.get(frame.scope)
@@ -2231,11 +2234,6 @@ def _record_attributes(
         given = args[i] if i < len(args) else kwargs.get(name)
         result[name] = given or default or unknown("field", site, name)
     return result
-
-
-def _constant_defaults(function: ir.Function) -> tuple[tuple[str, Value], ...]:
-    given = ((param.name, param.default) for param in function.params)
-    return tuple((n, const(d.value)) for n, d in given if isinstance(d, ir.Const) and isinstance(d.value, Hashable))
 
 
 def _deferred(value: Value) -> bool:

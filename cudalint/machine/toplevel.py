@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.values import Deferred, Lib, Value, const
+from cudalint.machine.heap import Closure
+from cudalint.machine.values import Deferred, Lib, Ref, Value, const
 from cudalint.models.library import Library
 
-_Bound = tuple[str, Value | ir.Function]
+_Bound = tuple[str, Value | Closure]
 
 
 class Imports(Protocol):
@@ -32,7 +33,10 @@ class Imports(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """Statements in a row that only bind: names, and values or functions without decorators."""
+    """Statements in a row that only bind: names, and values or functions without decorators.
+
+    A closure is bound as a new object of each state, the same one every time.
+    """
 
     names: tuple[_Bound, ...]
     statements: int
@@ -62,8 +66,7 @@ def _bound(statement: ir.Stmt, importer: str, imports: Imports, library: Library
     """What a statement binds; None where it may do more."""
     match statement:
         case ir.FunctionDef(function=function, decorators=()):
-            plain = all(p.default is None or _constant(p.default) is not None for p in function.params)
-            return [(function.name, function)] if plain else None
+            return _function(function, importer)
         case ir.Assign(targets=(ir.Name(id=name),), value=value):
             found = _constant(value)
             return None if found is None else [(name, found)]
@@ -74,6 +77,17 @@ def _bound(statement: ir.Stmt, importer: str, imports: Imports, library: Library
         case ir.ImportFrom(names=tuple(given)):
             return _imported_from(given, statement, importer, imports, library)
     return None
+
+
+def _function(function: ir.Function, module: str) -> list[_Bound] | None:
+    defaults: list[tuple[str, Value]] = []
+    for param in function.params:
+        found = None if param.default is None else _constant(param.default)
+        if param.default is not None and found is None:
+            return None
+        if found is not None:
+            defaults.append((param.name, found))
+    return [(function.name, Closure(function, Ref(("module", module)), module, tuple(defaults)))]
 
 
 def _constant(node: ir.Expr) -> Value | None:

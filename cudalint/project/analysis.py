@@ -268,7 +268,8 @@ _AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVIC
 def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]:
     wanted: dict[str, set[int]] = {}
     for outcome in outcomes:
-        for site in (outcome.anchor, *(h.site for h in (*outcome.cause, *outcome.launch, *outcome.effect))):
+        legs = (outcome.cause, outcome.launch, outcome.effect)
+        for site in (outcome.anchor, *(hop.site for leg in legs for hop in _shown(leg))):
             wanted.setdefault(site.module, set()).add(site.ordinal)
     result: dict[Site, Span] = {}
     for name, ordinals in wanted.items():
@@ -304,12 +305,27 @@ def _finding(judged: _Judged, places: dict[Site, Span], files: FileProgram) -> F
 
 def _steps(hops: Sequence[Hop], kind: StepKind, places: dict[Site, Span]) -> Iterable[Step]:
     """The last hop of a leg is what happens; those before lead to it."""
-    for i, hop in enumerate(hops):
+    shown = _shown(hops)
+    for i, hop in enumerate(shown):
         span = places.get(hop.site)
         if span is None:
             continue
-        step_kind = kind if i == len(hops) - 1 else StepKind.STEP
+        step_kind = kind if i == len(shown) - 1 else StepKind.STEP
         yield Step(_first_line(span), hop.message, step_kind, hop.process)
+
+
+# Nobody reads more of one leg, and each file that a trace touches is parsed again for its places.
+MOST_HOPS = 16
+
+
+def _shown(hops: Sequence[Hop]) -> Sequence[Hop]:
+    """A leg as it is shown: of a very long one the first hops, the last ones, and how many were between."""
+    if len(hops) <= MOST_HOPS:
+        return hops
+    half = MOST_HOPS // 2
+    after = hops[-half]
+    left_out = len(hops) - MOST_HOPS
+    return (*hops[:half], replace(after, message=f"{left_out} calls later: {after.message}"), *hops[-half + 1 :])
 
 
 def _first_line(span: Span) -> Span:

@@ -41,6 +41,7 @@ class Callers:
     files: FileProgram
     _importers: dict[str, set[str]] | None = None
     _above: dict[str, list[str]] = field(default_factory=dict)
+    _known: dict[Place, list[Caller]] = field(default_factory=dict)
 
     def roots(self, of: Caller, seen: Collection[Place]) -> list[Caller]:
         """The functions from which a function is reached and that nobody calls, ``seen`` ones left out."""
@@ -61,6 +62,11 @@ class Callers:
         return [found[place] for place in sorted(found)]
 
     def _of(self, callee: Caller) -> list[Caller]:
+        if callee.place not in self._known:
+            self._known[callee.place] = self._search(callee)
+        return self._known[callee.place]
+
+    def _search(self, callee: Caller) -> list[Caller]:
         wanted = _spoken(callee.function)
         pattern = re.compile(rb"\b" + re.escape(wanted[-1].encode()) + rb"\b")
         homes = [n for n in self._users(callee.module) if pattern.search(self.files.sources[n].data)]
