@@ -467,6 +467,14 @@ def test_what_paper_does_not_know_is_no_proof(tmp_path: Path) -> None:
     assert "paper CUDA does not know torch.fancy_thing" in out.getvalue()
 
 
+def test_paper_without_numpy_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("cudalint.verify.paper.HARDWARE.has_module", lambda name: name != "numpy")
+    fixture(tmp_path / "programs", "fine", 'outcome = "ok"', "")
+    err = io.StringIO()
+    assert verify([str(tmp_path)], on_paper=True, out=io.StringIO(), err=err) == 2
+    assert err.getvalue().startswith("cudalint: error: paper CUDA needs NumPy")
+
+
 def test_paper_gives_no_evidence(run: Callable[..., Any], tmp_path: Path) -> None:
     done = run("--verify", "--paper", "--evidence", str(tmp_path / "evidence"))
     assert (done.returncode, done.stdout) == (2, "")

@@ -72,8 +72,9 @@ def verify(
     fixtures = _chosen(paths, select)
     most = max((fixture.header.gpus for fixture in fixtures), default=0)
     found = paper.machine(gpu_count or most) if on_paper else _hardware(gpu_count, gpus_available)
-    if not found.devices:
-        return _nothing(err, "no GPU was found: nothing was verified")
+    reason = _obstacle(found, on_paper)
+    if reason is not None:
+        return _nothing(err, f"{reason}: nothing was verified")
     if not fixtures:
         return _nothing(err, "no fixtures were found: nothing was verified")
     began, before = time.monotonic(), gpus.used_mib(found.devices)
@@ -107,8 +108,9 @@ def verify_program(
     """
     out, err = out or sys.stdout, err or sys.stderr
     found = paper.machine(gpu_count or 1) if on_paper else _hardware(None, gpus_available)
-    if not found.devices:
-        return _nothing(err, "no GPU was found: nothing was verified")
+    reason = _obstacle(found, on_paper)
+    if reason is not None:
+        return _nothing(err, f"{reason}: nothing was verified")
     with _surroundings(len(found.devices), on_paper) as surroundings:
         trial = programs.try_out(program, Runner(surroundings), seconds)
     out.write(program_report.render(trial, evidence.this_place(found, surroundings), output_format))
@@ -149,8 +151,9 @@ def verify_models(
     """
     out, err = out or sys.stdout, err or sys.stderr
     found = paper.machine(gpu_count or _PAPER_GPUS) if on_paper else _hardware(gpu_count, gpus_available)
-    if not found.devices:
-        return _nothing(err, "no GPU was found: nothing was measured")
+    reason = _obstacle(found, on_paper)
+    if reason is not None:
+        return _nothing(err, f"{reason}: nothing was measured")
     surroundings = paper.Paper(len(found.devices)) if on_paper else HARDWARE
     began, total = time.monotonic(), sum(len(one.expressions) for one in recorded.frameworks(names))
     with progress(err, total, terse=True) as step:
@@ -181,6 +184,12 @@ def _chosen(paths: Sequence[str], select: Sequence[str]) -> list[headers.Fixture
     if not select:
         return fixtures
     return [fixture for fixture in fixtures if any(matches(select, code) for code in fixture.codes)]
+
+
+def _obstacle(found: gpus.Gpus, on_paper: bool) -> str | None:
+    if on_paper:
+        return paper.obstacle()
+    return None if found.devices else "no GPU was found"
 
 
 def _surroundings(gpu_count: int, on_paper: bool) -> contextlib.AbstractContextManager[Surroundings]:

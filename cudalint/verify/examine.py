@@ -34,8 +34,7 @@ class Examiner:
         header = fixture.header
         trigger = {**environment, **dict(header.trigger)}
         limit = self.surroundings.seconds(header.limit, header.outcome is Outcome.HANG) * self.scale
-        around = trigger if header.trigger_repaired else environment
-        fixed = self._fixed(fixture, around) if self.repairs and header.outcome is not Outcome.OK else None
+        fixed = self._fixed(fixture, trigger) if self.repairs and header.outcome is not Outcome.OK else None
         if header.outcome is Outcome.HANG and fixed is not None and fixed.outcome is Outcome.OK:
             limit = min(limit, max(_SHORTEST_HANG, _HANG_TIMES * fixed.seconds))
         run = self._observe(fixture.path, environment, limit)

@@ -51,7 +51,6 @@ class Header:
     message: str | None = None
     measure: str | None = None
     trigger: tuple[tuple[str, str], ...] = ()
-    trigger_repaired: bool = True
     gpus: int = 1
     limit: float = 60.0
     start_method: str | None = None
@@ -188,7 +187,6 @@ def _header(table: Mapping[str, object], dependencies: tuple[str, ...]) -> Heade
         message=_pattern(table),
         measure=_text(table, "measure"),
         trigger=tuple(sorted((str(key), str(value)) for key, value in trigger.items())),
-        trigger_repaired=_flag(table, "trigger-repaired"),
         gpus=int(_number(table, "gpus", 1)),
         limit=_number(table, "limit", 60),
         start_method=_text(table, "start-method"),
@@ -200,13 +198,6 @@ def _text(table: Mapping[str, object], key: str) -> str | None:
     value = table.get(key)
     if value is not None and not isinstance(value, str):
         raise HeaderError(f"{key} must be a string, not {value!r}")
-    return value
-
-
-def _flag(table: Mapping[str, object], key: str) -> bool:
-    value = table.get(key, True)
-    if not isinstance(value, bool):
-        raise HeaderError(f"{key} must be true or false, not {value!r}")
     return value
 
 

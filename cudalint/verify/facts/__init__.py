@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,7 @@ def measure(
                     progress(one)
         except KeyboardInterrupt:
             stopped.set()
+            threads.shutdown(wait=False, cancel_futures=True)
             runner.stop()
     return Measurement(tuple(_all(shards, found)), stopped.is_set())
 
@@ -121,9 +122,10 @@ def _read(output: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _measured(framework: Framework, expression: Expression, seen: dict[str, Any] | None, run: Run) -> Measured:
-    made = Measured(framework.name, expression, seen or {}, claim(framework, expression))
     reason = _why_not(seen, run)
-    return replace(made, why_not=reason) if reason else made
+    if seen is None or reason:
+        return Measured(framework.name, expression, seen or {}, why_not=reason)
+    return Measured(framework.name, expression, seen, claim(framework, expression))
 
 
 def _why_not(seen: dict[str, Any] | None, run: Run) -> str:
@@ -145,4 +147,4 @@ def _all(shards: Sequence[_Shard], found: dict[tuple[str, str], Measured]) -> It
     for framework in frameworks.values():
         for expression in framework.expressions:
             one = found.get((framework.name, expression.text))
-            yield one or Measured(framework.name, expression, {}, claim(framework, expression), "interrupted")
+            yield one or Measured(framework.name, expression, {}, why_not="interrupted")

@@ -20,7 +20,7 @@ class Measured:
     framework: str
     expression: Expression
     seen: Mapping[str, Any]
-    claim: Claim
+    claim: Claim | None = None
     why_not: str = ""
 
     @property
@@ -31,7 +31,7 @@ class Measured:
     @property
     def contradictions(self) -> tuple[str, ...]:
         """How the models differ from this machine; what always raises says nothing about them."""
-        if self.why_not or self.seen.get("raised") or self.expression.raises:
+        if self.why_not or self.claim is None or self.seen.get("raised") or self.expression.raises:
             return ()
         return tuple(_contradictions(self.claim, self.seen))
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from cudalint.verify.gpus import Gpu, Gpus
-from cudalint.verify.surroundings import Footprint, Surroundings
+from cudalint.verify.surroundings import HARDWARE, Footprint, Surroundings
 
 STUBS = Path(__file__).resolve().parent / "stubs"
 NAME = "paper CUDA, no hardware"
@@ -21,6 +21,11 @@ _HANGING_SECONDS, _OTHER_SECONDS = 4.0, 60.0
 def machine(count: int) -> Gpus:
     """The GPUs of a paper machine."""
     return Gpus(tuple(Gpu(index, NAME, _MEMORY_MIB) for index in range(max(1, count))), "none")
+
+
+def obstacle() -> str | None:
+    """Why nothing can run on paper here; ``None`` if it can."""
+    return None if HARDWARE.has_module("numpy") else "paper CUDA needs NumPy, which is not installed"
 
 
 class Paper(Surroundings):
