@@ -75,6 +75,10 @@ class Session:
     def __init__(self, config: Config) -> None:
         self._config = config
 
+    def selected(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """The files that a check of these paths is about; raises ``NotFound`` for a path that does not exist."""
+        return tuple(discover(tuple(paths), self._config.exclude, self._config.root))
+
     def check(self, paths: Iterable[str], *, repair: bool = True, instead: Mapping[str, bytes] | None = None) -> Report:
         """Check files and directories; raises ``NotFound`` for a path that does not exist.
 

@@ -179,6 +179,46 @@ def test_a_notebook_is_never_written(run: Run, tmp_path: Path) -> None:
     assert notebook.read_text() == '{"cells": []}'
 
 
+WORKER = """\
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+"""
+LAUNCHER = """\
+import multiprocessing
+
+
+def start(work, items):
+    with multiprocessing.Pool(1) as pool:
+        return pool.map(work, items)
+"""
+MAIN = """\
+import torch
+
+from launcher import start
+from worker import work
+
+if __name__ == "__main__":
+    torch.zeros(1, device="cuda")
+    print(start(work, [1, 2]))
+"""
+
+
+def test_a_repair_goes_to_the_file_that_needs_it_if_that_is_selected(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.cudalint]\n")
+    for name, text in (("worker", WORKER), ("launcher", LAUNCHER), ("main", MAIN)):
+        (tmp_path / f"{name}.py").write_text(text)
+    done = run("check", "--fix", "--unsafe-fixes", "main.py")
+    assert done.returncode == 1
+    assert (tmp_path / "launcher.py").read_text() == LAUNCHER
+    done = run("check", "--fix", "--unsafe-fixes")
+    assert done.stdout == "1 repair made. All checks passed!\n"
+    assert 'multiprocessing.get_context("spawn").Pool(1)' in (tmp_path / "launcher.py").read_text()
+    assert (tmp_path / "worker.py").read_text() == WORKER
+
+
 WRITER = """\
 import sys
 from cudalint.fixing.rounds import Changed

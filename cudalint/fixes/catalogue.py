@@ -40,6 +40,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         fresh.function_at_top,
         fresh.sent_along,
     ),
+    "CUD201": (memory.fewer_contexts,),
     "CUD202": (devices.visible_in_time, devices.set_in_the_environment),
     "CUD203": (devices.by_index, devices.process_per_gpu),
     "CUD204": (devices.select_instead,),

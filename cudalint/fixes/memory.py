@@ -49,3 +49,13 @@ def growth_in_each_process(case: Case) -> Iterator[Proposal]:
         doubt="the code does not show a place that is early enough",
         shown=True,
     )
+
+
+def fewer_contexts(case: Case) -> Iterator[Proposal]:
+    """Advice for workers that each open a context on the same GPU."""
+    yield Proposal(
+        "start one worker per GPU, send it batches, or use threads: each worker's context takes GPU memory of its own",
+        {},
+        doubt="how many workers a GPU is worth depends on the work",
+        shown=True,
+    )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from cudalint.finding import Applicability, Edit, Finding, Fix
+from cudalint.finding import Applicability, Edit, Fix
 from cudalint.fixes.edits import apply, as_changes
 from cudalint.session import Report, Session
 from cudalint.text.decode import Refusal, decode, encode
@@ -42,24 +42,40 @@ def fix(session: Session, paths: Iterable[str], *, unsafe: bool = False) -> Fixe
     """Repair what lies under the paths; raises ``NotFound`` for a path that does not exist."""
     named = tuple(paths)
     before: dict[str, bytes] = {}
-    return _rounds(lambda now: session.check(named, instead=now), before, unsafe)
+    rule = _Admission(unsafe, frozenset(session.selected(named)))
+    return _rounds(lambda now: session.check(named, instead=now), before, rule)
 
 
 def fix_text(session: Session, filename: str, data: bytes, *, unsafe: bool = False) -> Fixed:
     """Repair one file that is checked without its project."""
     path = os.path.abspath(filename)
-    done = _rounds(lambda now: session.check_alone(filename, now.get(path, data)), {path: data}, unsafe)
+    rule = _Admission(unsafe, frozenset({path}))
+    done = _rounds(lambda now: session.check_alone(filename, now.get(path, data)), {path: data}, rule)
     after = next((change.after for change in done.changes if change.path == path), data)
     return Fixed(done.changes, done.count, done.report, done.notes, after)
 
 
-def _rounds(check: Callable[[Mapping[str, bytes]], Report], before: dict[str, bytes], unsafe: bool) -> Fixed:
+@dataclass(frozen=True, slots=True)
+class _Admission:
+    """Which repairs a run makes: of which levels, and in which files. What was not named is never written."""
+
+    unsafe: bool
+    files: frozenset[str]
+
+    def admits(self, fix: Fix) -> bool:
+        if not fix.edits or any(edit.span.filename not in self.files for edit in fix.edits):
+            return False
+        level = fix.applicability
+        return level is Applicability.SAFE or (self.unsafe and level is Applicability.UNSAFE)
+
+
+def _rounds(check: Callable[[Mapping[str, bytes]], Report], before: dict[str, bytes], rule: _Admission) -> Fixed:
     now: dict[str, bytes] = {}
     count = 0
     notes: tuple[str, ...] = ()
     report = check(now)
     for _ in range(MOST_ROUNDS):
-        made = _applied(report, now, before, unsafe)
+        made = _applied(report, now, before, rule)
         if not made:
             break
         count += made
@@ -70,11 +86,11 @@ def _rounds(check: Callable[[Mapping[str, bytes]], Report], before: dict[str, by
     return Fixed(changes, count, report, notes)
 
 
-def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], unsafe: bool) -> int:
+def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], rule: _Admission) -> int:
     """Apply repairs that share no file with one another, because one may change what the next one rests on."""
     touched: set[str] = set()
     made = 0
-    for fix_ in _admitted(report.findings, unsafe):
+    for fix_ in (f.fix for f in report.findings if f.fix is not None and rule.admits(f.fix)):
         by_file = _by_file(fix_.edits)
         if not touched.isdisjoint(by_file):
             continue
@@ -86,13 +102,6 @@ def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], un
         now.update(changed)
         made += 1
     return made
-
-
-def _admitted(findings: Iterable[Finding], unsafe: bool) -> Iterator[Fix]:
-    levels = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-    for finding in findings:
-        if finding.fix is not None and finding.fix.edits and finding.fix.applicability in levels:
-            yield finding.fix
 
 
 def _by_file(edits: Iterable[Edit]) -> dict[str, list[Edit]]:
