@@ -25,9 +25,11 @@ Document: TypeAlias = dict[str, Json]
 # Whose versions a result belongs to, where they are installed.
 _LIBRARIES = (
     "accelerate",
+    "billiard",
     "celery",
     "cupy-cuda12x",
     "cupy-cuda13x",
+    "dask-cuda",
     "datasets",
     "gunicorn",
     "jax",
@@ -38,9 +40,17 @@ _LIBRARIES = (
     "numba-cuda",
     "nvidia-nccl-cu12",
     "nvidia-nccl-cu13",
+    "pathos",
+    "ray",
+    "scikit-learn",
+    "sentence-transformers",
+    "skorch",
+    "spacy",
     "tensorflow",
     "torch",
     "torch-geometric",
+    "transformers",
+    "vllm",
 )
 
 

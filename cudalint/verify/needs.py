@@ -16,6 +16,7 @@ _MODULES = {
     "cupy-cuda11x": "cupy",
     "cupy-cuda12x": "cupy",
     "cupy-cuda13x": "cupy",
+    "hydra-core": "hydra",
     "numba-cuda": "numba.cuda",
     "scikit-learn": "sklearn",
 }
