@@ -881,6 +881,11 @@ class Machine:
             states = [s for c in states for s, _ in self._load_one(name, c, frame, ordinal)]
         return states
 
+    def _measured(self, module: str, name: str) -> Lib | None:
+        """What a model says of a name counts, also where the library itself is the project that is read."""
+        path = self.library.canonical(f"{module}.{name}")
+        return Lib(path) if self.library.function(path) is not None else None
+
     def force(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
         """What a deferred import stands for: its module runs now, in this process."""
         if len(value) > 1 and _deferred(value):
@@ -889,6 +894,9 @@ class Machine:
         atom = only(value)
         if not isinstance(atom, Deferred):
             return [(state, value)]
+        measured = None if atom.name is None else self._measured(atom.module, atom.name)
+        if measured is not None:
+            return [(state, (measured,))]
         if depth > REEXPORTS:
             return [(state, unknown("import", atom.module, atom.name))]
         child = None if atom.name is None else self.program.child(atom.module, atom.name)
@@ -1636,6 +1644,9 @@ class Machine:
             case Thing():
                 return self._thing_attribute(ref, found, name, state, frame, site)
             case Scope():
+                measured = self._measured(found.module, name) if found.kind == "module" else None
+                if measured is not None:
+                    return [(state, (measured,))]
                 if name in found.variables:
                     return self.force(found.variables[name], state, frame)
                 child = self.program.child(found.module, name)

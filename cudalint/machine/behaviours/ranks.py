@@ -15,10 +15,12 @@ from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Group, Launch, Selected, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
+    EACH,
     NONE,
     Const,
     Dev,
     Index,
+    Lib,
     Rank,
     Ref,
     Tensor,
@@ -258,8 +260,11 @@ def ddp(machine: Machine, call: Call) -> Results:
 
 
 def rank(machine: Machine, call: Call) -> Results:
-    """``get_rank()``, ``get_node_local_rank()``: the global or the local rank."""
+    """``get_rank()``, ``get_node_local_rank()``: the global or the local rank; in a group it is neither for sure."""
     kind = call.text("kind", "global")
+    group = call.get("group") or (call.args[0] if call.args and kind == "global" else NONE)
+    if kind == "global" and not any(a == NONE[0] or (isinstance(a, Lib) and a.path.endswith(".WORLD")) for a in group):
+        return [(call.state, EACH)]
     if kind == "local":
         call.state.process = replace(call.state.process, local_rank_at_hand=True)
     return [(call.state, (Rank(kind),))]

@@ -1,0 +1,128 @@
+"""The reviewed list: what cudalint says about the pinned packages, and whether that is so."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+HERE = Path(__file__).parent
+
+# Not about CUDA: a file that cannot be parsed is no prediction, and an internal error is never reviewed.
+SYNTAX_ERROR = "CUD901"
+INTERNAL_ERROR = "CUD900"
+
+
+class Verdict(Enum):
+    """What a reader of the package's source says about a finding."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    ARGUABLE = "arguable"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One finding, by the text of its line: rows move from release to release, and so does cudalint."""
+
+    package: str
+    version: str
+    file: str
+    code: str
+    line: str
+    severity: str
+
+    def as_stub(self) -> str:
+        """The entry for the reviewed list, without its verdict and reason."""
+        keys = ("package", "version", "file", "code", "line", "severity")
+        lines = [f"{key} = {_toml_string(getattr(self, key))}" for key in keys]
+        return "\n".join(["[[finding]]", *lines, 'verdict = ""', 'reason = ""', ""])
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """The list: every finding as often as it occurs, and the verdict on it."""
+
+    count: Counter[Finding]
+    verdicts: dict[Finding, Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What the list does not say, and what it says that is no longer so."""
+
+    unreviewed: list[Finding]
+    vanished: list[Finding]
+
+
+class BadList(Exception):
+    """The reviewed list is not as it must be; the text says where."""
+
+
+def read(path: Path = HERE / "reviewed.toml") -> Reviewed:
+    """Read the list; an entry without a verdict or a reason is no review."""
+    count: Counter[Finding] = Counter()
+    verdicts: dict[Finding, Verdict] = {}
+    for number, entry in enumerate(tomllib.loads(path.read_text(encoding="utf-8")).get("finding", []), start=1):
+        verdict, reason = entry.pop("verdict", ""), entry.pop("reason", "")
+        finding = Finding(**entry)
+        if verdict not in {known.value for known in Verdict} or not reason.strip():
+            raise BadList(f"entry {number} ({finding.package}: {finding.file}) lacks a verdict or a reason")
+        if verdicts.setdefault(finding, Verdict(verdict)).value != verdict:
+            raise BadList(f"entry {number} ({finding.package}: {finding.file}) contradicts an earlier one")
+        count[finding] += 1
+    return Reviewed(count, verdicts)
+
+
+def compare(found: Counter[Finding], reviewed: Reviewed, packages: Iterable[str]) -> Difference:
+    """Compare the findings of these packages (``name-version``) with what the list says about them."""
+    names = frozenset(packages)
+    expected = Counter({f: n for f, n in reviewed.count.items() if f"{f.package}-{f.version}" in names})
+    return Difference(sorted((found - expected).elements()), sorted((expected - found).elements()))
+
+
+def of_json(package: str, version: str, text: str, folder: Path) -> list[Finding]:
+    """The findings in cudalint's json report on a package that lies in ``folder``."""
+    lines: dict[str, list[str]] = {}
+    findings = []
+    for entry in json.loads(text):
+        path = Path(entry["filename"])
+        file = path.relative_to(folder).as_posix()
+        if file not in lines:
+            lines[file] = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        row = entry["location"]["row"]
+        line = lines[file][row - 1].strip() if row <= len(lines[file]) else ""
+        if entry["code"] == SYNTAX_ERROR:
+            line = ""
+        findings.append(Finding(package, version, file, entry["code"], line, entry["severity"]))
+    return findings
+
+
+def is_prediction(finding: Finding) -> bool:
+    """Whether an error-level finding says what happens on a GPU machine."""
+    return finding.severity == "error" and finding.code not in (SYNTAX_ERROR, INTERNAL_ERROR)
+
+
+def wilson(good: int, total: int) -> tuple[float, float]:
+    """The 95 % interval of a share, after Wilson: it is honest for few and for all."""
+    if total == 0:
+        return 0.0, 1.0
+    z = 1.96
+    share = good / total
+    middle = share + z * z / (2 * total)
+    width = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    return (middle - width) / (1 + z * z / total), (middle + width) / (1 + z * z / total)
+
+
+def _toml_string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

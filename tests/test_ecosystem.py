@@ -1,0 +1,125 @@
+"""The ecosystem check: its list is sound, its comparison notices, and two small packages are checked for real."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cudalint.project.analysis import Options, analyse
+from cudalint.text.source import SourceFile
+
+sys.path.insert(0, str(Path(__file__).parent / "ecosystem"))
+
+import check
+import packages
+import reviewed
+from reviewed import Finding, Verdict
+
+RIGHT = Finding("p", "1", "a.py", "CUD101", "pool.map(f, xs)", "error")
+SECOND = Finding("p", "1", "b.py", "CUD501", "init_process_group()", "warning")
+
+
+def written(path: Path, *findings: Finding, verdict: str = "right", reason: str = "it is so") -> Path:
+    stubs = [f.as_stub().replace('verdict = ""', f'verdict = "{verdict}"') for f in findings]
+    text = "\n".join(stub.replace('reason = ""', f'reason = "{reason}"') for stub in stubs)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_what_is_not_in_the_list_and_what_is_gone_are_told(tmp_path: Path) -> None:
+    known = reviewed.read(written(tmp_path / "list.toml", RIGHT))
+    assert reviewed.compare(Counter([RIGHT]), known, ["p-1"]) == reviewed.Difference([], [])
+    assert reviewed.compare(Counter([RIGHT, SECOND]), known, ["p-1"]).unreviewed == [SECOND]
+    assert reviewed.compare(Counter([RIGHT, RIGHT]), known, ["p-1"]).unreviewed == [RIGHT]
+    assert reviewed.compare(Counter(), known, ["p-1"]).vanished == [RIGHT]
+
+
+def test_a_package_that_was_not_checked_loses_nothing(tmp_path: Path) -> None:
+    known = reviewed.read(written(tmp_path / "list.toml", RIGHT))
+    assert reviewed.compare(Counter(), known, ["q-1"]).vanished == []
+
+
+@pytest.mark.parametrize(("verdict", "reason"), [("", "it is so"), ("fine", "it is so"), ("right", " ")])
+def test_a_finding_without_verdict_or_reason_is_not_reviewed(tmp_path: Path, verdict: str, reason: str) -> None:
+    path = written(tmp_path / "list.toml", RIGHT, verdict=verdict, reason=reason)
+    with pytest.raises(reviewed.BadList, match="lacks a verdict or a reason"):
+        reviewed.read(path)
+
+
+def test_arguable_findings_count_as_wrong() -> None:
+    verdicts = {RIGHT: Verdict.RIGHT}
+    found = Counter([RIGHT])
+    for i in range(3):
+        doubtful = Finding("p", "1", f"{i}.py", "CUD101", "pool.map(f, xs)", "error")
+        verdicts[doubtful] = Verdict.ARGUABLE
+        found[doubtful] += 1
+    text, enough = check.precision(found, reviewed.Reviewed(found, verdicts))
+    assert "wrong or arguable: 3" in text
+    assert not enough
+
+
+def test_the_interval_is_wide_for_few_and_narrow_for_many() -> None:
+    few, many = reviewed.wilson(9, 10), reviewed.wilson(900, 1000)
+    assert few[0] < many[0] < 0.9 < many[1] < few[1] < 1
+    assert reviewed.wilson(10, 10)[0] < 1
+
+
+def test_the_list_speaks_of_pinned_packages() -> None:
+    pinned = {package.folder for package in packages.pinned()}
+    listed = {f"{f.package}-{f.version}" for f in reviewed.read().count}
+    assert len(pinned) >= 30
+    assert listed <= pinned
+
+
+def test_small_packages_are_as_reviewed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for package in packages.pinned():
+        if package.tiny:
+            try:
+                packages.unpacked(package, tmp_path)
+            except packages.Unavailable as error:
+                pytest.skip(f"{package.folder} could not be downloaded: {error}")
+    failed = check.main(["--keep", str(tmp_path), "--tiny", "--limit", "120"])
+    assert not failed, capsys.readouterr().out
+
+
+def test_a_default_queue_goes_to_a_default_process_whatever_the_default_is() -> None:
+    text = (
+        "import multiprocessing as mp\nimport torch\n\n\ndef work(q):\n    q.put(1)\n\n\n"
+        'if __name__ == "__main__":\n    q = mp.Queue()\n    p = mp.Process(target=work, args=(q,))\n    p.start()\n'
+    )
+    source = SourceFile("program.py", text, text.encode())
+    assert not analyse([source], Options(target_versions=((3, 10), (3, 14)))).findings
+    foreign = text.replace("p = mp.Process", 'p = mp.get_context("spawn").Process')
+    source = SourceFile("program.py", foreign, foreign.encode())
+    found = analyse([source], Options(target_versions=((3, 10), (3, 14)))).findings
+    assert [f.code for f in found] == ["CUD108"]
+
+
+def test_models_count_where_the_library_itself_is_read() -> None:
+    """What was measured of a library says more than its source, which ends in native code."""
+    test = """
+import multiprocessing as mp
+
+from numba import cuda
+
+
+def child():
+    cuda.to_device([1])
+
+
+def test_fork():
+    cuda.current_context()
+    p = mp.get_context("fork").Process(target=child)
+    p.start()
+"""
+    files = {
+        "numba/__init__.py": "",
+        "numba/cuda/__init__.py": "def current_context():\n    _native()\n\n\ndef to_device(x):\n    _send(x)\n",
+        "numba/cuda/tests/__init__.py": "",
+        "numba/cuda/tests/test_fork.py": test,
+    }
+    sources = [SourceFile(path, text, text.encode()) for path, text in files.items()]
+    assert [f.code for f in analyse(sources, Options()).findings] == ["CUD101"]
