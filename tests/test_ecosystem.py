@@ -81,7 +81,7 @@ def test_small_packages_are_as_reviewed(tmp_path: Path, capsys: pytest.CaptureFi
                 packages.unpacked(package, tmp_path)
             except packages.Unavailable as error:
                 pytest.skip(f"{package.folder} could not be downloaded: {error}")
-    failed = check.main(["--keep", str(tmp_path), "--tiny", "--limit", "120"])
+    failed = check.main(["--keep", str(tmp_path), "--tiny", "--limit", "600"])
     assert not failed, capsys.readouterr().out
 
 
