@@ -6,7 +6,6 @@ name. A wrong guess costs work and nothing else, because whether a caller reache
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -15,8 +14,9 @@ from cudalint.ir import nodes as ir
 from cudalint.project.program import FileProgram, functions
 
 MOST_MODULES = 6
-MOST_CALLERS = 12
-MOST_LEVELS = 6
+MOST_CALLERS = 6
+MOST_LEVELS = 5
+MOST_USERS = 100
 
 Place = tuple[str, int]
 
@@ -68,8 +68,8 @@ class Callers:
 
     def _search(self, callee: Caller) -> list[Caller]:
         wanted = _spoken(callee.function)
-        pattern = re.compile(rb"\b" + re.escape(wanted[-1].encode()) + rb"\b")
-        homes = [n for n in self._users(callee.module) if pattern.search(self.files.sources[n].data)]
+        word = wanted[-1].encode()
+        homes = [n for n in self._users(callee.module) if word in self.files.sources[n].data]
         result: list[Caller] = []
         for home in homes[:MOST_MODULES]:
             module = self.files.module(home)
@@ -87,7 +87,7 @@ class Callers:
             importers = self.importers
             order = {name: None}
             level = [name]
-            while level and len(order) < 400:
+            while level and len(order) < MOST_USERS:
                 level = sorted({i for n in level for i in importers.get(n, ())} - order.keys())
                 order.update(dict.fromkeys(level))
             self._above[name] = list(order)
