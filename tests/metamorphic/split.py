@@ -147,6 +147,8 @@ def _everything(module: cst.Module) -> Files | None:
     rest = [s for s in module.body if not is_guard(s)]
     if len(guards) != 1 or module.body[-1] is not guards[0]:
         return None
+    if "Celery" in _names(rest).read:
+        return None  # an app in a module of its own may be started from outside, with any pool
     mentioned = _names(guards).read
     set_there = _bound_in(guards)
     if set_there & _names(rest).read:
