@@ -10,6 +10,12 @@ from cudalint.machine.interpret import Machine
 from cudalint.machine.values import NONE, TRUE, Rank, Value, constant, strings, unknown
 
 
+def count_at_start(call: Call) -> int | None:
+    """How many ranks are started: one where nothing is said."""
+    given = call.get("nprocs")
+    return 1 if given is None else workers.number_of(given)
+
+
 def spawn(machine: Machine, call: Call) -> Results:
     """``torch.multiprocessing.spawn`` and ``start_processes``: ranks, by spawn unless told otherwise."""
     state = call.state
@@ -36,6 +42,7 @@ def spawn(machine: Machine, call: Call) -> Results:
         inherited=(function, *args),
         rank="local",
         label="rank",
+        count=count_at_start(call),
     )
     ended = [
         workers.start(machine, state, call.frame, start, Way(m, len(methods) == 1, explicit=True)) for m in methods
