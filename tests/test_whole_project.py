@@ -5,13 +5,17 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from small_projects import findings, hops, sources
 
-from cudalint.finding import Severity
+from cudalint import config
+from cudalint.finding import Finding, Severity
+from cudalint.policy.selection import Layer, Selection
 from cudalint.project.analysis import Options, analyse
+from cudalint.session import Session
 
 MAIN = """\
 import multiprocessing
@@ -117,11 +121,18 @@ def test_the_order_of_files_changes_nothing() -> None:
         assert analyse(given, Options()).findings == first
 
 
-def _check(folder: Path, *arguments: str) -> bytes:
-    command = [sys.executable, "-m", "cudalint", "check", "--output-format", "json", *arguments]
+def _printed(folder: Path, *paths: str) -> bytes:
+    command = [sys.executable, "-m", "cudalint", "check", "--output-format", "json", *paths]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode == 1, done.stderr
     return done.stdout
+
+
+def _found(*paths: Path, select: str | None = None) -> tuple[Finding, ...]:
+    chosen = config.load([str(paths[0])])
+    if select is not None:
+        chosen = replace(chosen, selection=Selection((Layer(select=(select,)),)))
+    return Session(chosen).check([str(path) for path in paths]).findings
 
 
 def test_runs_print_the_same_and_selection_hides_but_does_not_change(tmp_path: Path) -> None:
@@ -129,10 +140,10 @@ def test_runs_print_the_same_and_selection_hides_but_does_not_change(tmp_path: P
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text("[tool.cudalint]\n", encoding="utf-8")
-    whole = _check(tmp_path, "main.py", "shop")
-    assert b"CUD101" in whole
-    assert _check(tmp_path, "shop", "main.py") == whole
-    assert _check(tmp_path, "--select", "CUD101", "shop", "main.py") == whole
-    assert _check(tmp_path, "--select", "CUD102", ".") == b"[]\n"
+    assert _printed(tmp_path, "main.py", "shop") == _printed(tmp_path, "shop", "main.py")
+    whole = _found(tmp_path)
+    assert [f.code for f in whole] == ["CUD101"]
+    assert _found(tmp_path, select="CUD101") == whole
+    assert _found(tmp_path, select="CUD102") == ()
     # A step of the trace lies in this file.
-    assert _check(tmp_path, "shop/engine/gpu.py") == whole
+    assert _found(tmp_path / "shop" / "engine" / "gpu.py") == whole
