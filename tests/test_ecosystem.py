@@ -123,3 +123,23 @@ def test_fork():
     }
     sources = [SourceFile(path, text, text.encode()) for path, text in files.items()]
     assert [f.code for f in analyse(sources, Options()).findings] == ["CUD101"]
+
+
+def test_a_package_that_extends_its_path_is_imported_by_a_spawned_child() -> None:
+    main = """
+import multiprocessing as mp
+
+import torch
+
+from pkg.work import work
+
+if __name__ == "__main__":
+    mp.get_context("spawn").Process(target=work).start()
+"""
+    files = {
+        "pkg/__init__.py": "from pkgutil import extend_path\n\n__path__ = extend_path(__path__, __name__)\n",
+        "pkg/work.py": "def work():\n    print(1)\n",
+        "main.py": main,
+    }
+    sources = [SourceFile(path, text, text.encode()) for path, text in files.items()]
+    assert not analyse(sources, Options()).findings

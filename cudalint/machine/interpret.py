@@ -997,7 +997,8 @@ class Machine:
     def run_module(self, module: ir.Module, dunder_name: str, state: State, frame: Frame | None = None) -> list[State]:
         """Run the top level of a module in this process."""
         ref = Ref(("module", module.name))
-        variables: dict[str, Value] = {"__name__": const(dunder_name), "__file__": unknown("file", module.name)}
+        variables: dict[str, Value] = {name: unknown(name, module.name) for name in _OF_EVERY_MODULE}
+        variables["__name__"] = const(dunder_name)
         variables["__package__"] = const(self.program.package(module.name) or "")
         state.put(ref, Scope(variables, None, module.name, "module"))
         inner = Frame(ref, module.name)
@@ -2234,6 +2235,7 @@ _METHOD_KINDS = {
     "builtins.classmethod": "classmethod",
     "functools.cached_property": "cached",
 }
+_OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
 
