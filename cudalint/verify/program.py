@@ -146,6 +146,8 @@ def _judge(finding: Finding, matches: Sequence[Violation], reach: _Reach, seen: 
         return Judged(finding, Status.CONFIRMED, seen.summary)
     if reach is _Reach.NEAR:
         return Judged(finding, Status.REACHED, "its function was reached; before Python 3.12 its line cannot be seen")
+    if seen.outcome.fails:
+        return Judged(finding, Status.REACHED, f"it was reached; that {seen.summary} comes of it was not seen")
     if finding.severity is Severity.WARNING or seen.end != "ended":
         return Judged(finding, Status.REACHED, "it was reached; nothing was seen to go wrong until the end")
     return Judged(finding, Status.REFUTED, "it was reached, and nothing went wrong")
@@ -156,10 +158,14 @@ def _pairs(findings: Sequence[Finding], found: Sequence[Violation]) -> dict[Viol
     pairs: dict[Violation, list[Finding]] = {}
     for one in found:
         able = [finding for finding in findings if one.shows(finding.code) and _ran(finding, one)]
+        if one.kind is Kind.LOST:  # seen where it is received; the finding is where it was sent
+            pairs[one] = [finding for finding in findings if one.shows(finding.code)]
+            continue
         stack = (*one.use, *one.launch)
         exact = [finding for finding in able if _stands(_places(finding), stack)]
         near = exact or [finding for finding in able if _surrounds(_places(finding), own(one.launch)[:1])]
-        told_by_code = [finding for finding in able if _effects(finding)]
+        nowhere = not own(one.use) and not one.launch  # in a thread of a library
+        told_by_code = able if nowhere else [finding for finding in able if _effects(finding)]
         unclear = one.kind is Kind.EXCEPTION and len(told_by_code) > 1
         pairs[one] = near or ([] if unclear else told_by_code)
     return pairs

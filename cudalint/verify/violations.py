@@ -27,20 +27,24 @@ class Kind(Enum):
     VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES set after CUDA was asked for"
     GROUP = "a process group before the device was chosen"
     VALUE = "a CUDA value sent to another process"
+    LOST = "a CUDA value that could not be received"
     CONTEXTS = "CUDA initialised in several processes"
     EXCEPTION = "an exception that nobody caught"
 
 
 # What a finding of a rule says will be seen.
 _CODES: dict[Kind, frozenset[str]] = {
-    Kind.FORKED_CHILD: frozenset({"CUD101", "CUD102", "CUD103", "CUD104", "CUD105", "CUD301", "CUD401", "CUD402"}),
+    Kind.FORKED_CHILD: frozenset(
+        {"CUD101", "CUD102", "CUD103", "CUD104", "CUD105", "CUD301", "CUD401", "CUD402", "CUD404"}
+    ),
     Kind.VISIBLE_DEVICES: frozenset({"CUD202", "CUD203"}),
     Kind.GROUP: frozenset({"CUD501", "CUD502", "CUD503"}),
-    Kind.VALUE: frozenset({"CUD301", "CUD302", "CUD304"}),
+    Kind.VALUE: frozenset({"CUD302"}),
+    Kind.LOST: frozenset({"CUD302", "CUD304"}),
     Kind.CONTEXTS: frozenset({"CUD201", "CUD206"}),
 }
 # What is wrong wherever it is seen; the others cost, can fail, or are meant for children to come.
-_WRONG = frozenset({Kind.FORKED_CHILD})
+_WRONG = frozenset({Kind.FORKED_CHILD, Kind.LOST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,8 @@ def _costs(journal: Journal) -> Iterator[Violation]:
             yield Violation(Kind.GROUP, event.pid, f"backend {backend}", event.stack)
     for event in journal.of("send"):
         yield Violation(Kind.VALUE, event.pid, event.values[0], event.stack)
+    for event in journal.of("lost"):
+        yield Violation(Kind.LOST, event.pid, event.values[1], event.stack)
     initialised = {event.pid: event for event in journal.of("init", "worked")}
     if len(initialised) > 1:
         for event in initialised.values():

@@ -133,7 +133,13 @@ def _send(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
 def _receive(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
     def receive(*args: object, **kwargs: object) -> object:
         _event("receive", name, _stack())
-        return _attempt("receive", name, original, args, kwargs)
+        if _here.forked:
+            return _attempt("receive", name, original, args, kwargs)
+        try:
+            return original(*args, **kwargs)
+        except BaseException as error:
+            _event("lost", name, f"{type(error).__name__}: {error}"[:300], _stack())
+            raise
 
     return receive
 
