@@ -14,6 +14,8 @@ from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind
 from cudalint.machine.trace import Site
 
+# Libraries whose launchers have a context to take them from; pathos, built on one of them, offers none.
+_WITH_CONTEXTS = ("multiprocessing", "torch", "multiprocess", "billiard")
 _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "ddp_notebook": "ddp_spawn"}
 
 
@@ -161,6 +163,8 @@ def _joblib(view: View, call: cst.Call) -> Iterator[tuple[list[Change], str]]:
 def from_context(view: View, call: cst.Call) -> list[Change]:
     """``mp.Pool(...)`` as ``mp.get_context("spawn").Pool(...)``; a subclass gets another base."""
     binding = view.bindings().get(dotted(call.func).partition(".")[0])
+    if binding is not None and not binding.module.startswith(_WITH_CONTEXTS):
+        return []
     if isinstance(call.func, cst.Attribute) and binding is not None:
         return [view.after(call.func.value, '.get_context("spawn")')]
     if isinstance(call.func, cst.Name) and binding is not None and binding.name is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 
 from cudalint.verify.headers import Fixture, Outcome
 from cudalint.verify.observe import Observation, observe
@@ -16,6 +19,7 @@ from cudalint.verify.surroundings import Surroundings
 from cudalint.verify.verdict import Verdict, judge
 
 # What takes several times as long as its repaired twin, and at least so many seconds, does not end.
+_NAMED_PORT = re.compile(rb"MASTER_PORT\W+\d")
 _HANG_TIMES, _SHORTEST_HANG = 4.0, 15.0
 
 
@@ -28,6 +32,7 @@ class Examiner:
     limits: Limits
     scale: float = 1.0
     repairs: bool = True
+    port: Lock = field(default_factory=Lock)
 
     def examine(self, fixture: Fixture, environment: Mapping[str, str]) -> Verdict | None:
         """The runs of a fixture, judged; ``None`` if one was cut short by an interruption."""
@@ -52,4 +57,7 @@ class Examiner:
             return None if program is None else self._observe(program, environment, limit)
 
     def _observe(self, program: Path, environment: Mapping[str, str], seconds: float) -> Observation:
-        return observe(self.runner.run(program, replace(self.limits, seconds=seconds), environment))
+        limits = replace(self.limits, seconds=seconds)
+        # Programs that meet at a port which they name would meet each other's ranks there.
+        with self.port if _NAMED_PORT.search(program.read_bytes()) else nullcontext():
+            return observe(self.runner.run(program, limits, environment))

@@ -55,6 +55,7 @@ class Header:
     limit: float = 60.0
     start_method: str | None = None
     dependencies: tuple[str, ...] = ()
+    network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,7 @@ def _header(table: Mapping[str, object], dependencies: tuple[str, ...]) -> Heade
         limit=_number(table, "limit", 60),
         start_method=_text(table, "start-method"),
         dependencies=dependencies,
+        network=table.get("network") is True,
     )
 
 

@@ -35,6 +35,8 @@ def obstacle(fixture: Fixture, gpus: int, surroundings: Surroundings = HARDWARE)
     missing = [name for name in wanted if not surroundings.has_module(_module(name))]
     if missing:
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+    if header.network and surroundings.is_hardware and not surroundings.reaches_models():
+        return "needs a model from huggingface.co, which cannot be reached"
     if header.start_method is not None and header.start_method != default_start_method():
         return f"relies on the default start method {header.start_method}; here it is {default_start_method()}"
     return None

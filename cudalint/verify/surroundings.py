@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,14 @@ class Surroundings:
             return importlib.util.find_spec(name) is not None
         except (ImportError, ValueError):
             return False
+
+    def reaches_models(self) -> bool:
+        """Whether programs can fetch models."""
+        try:
+            socket.create_connection(("huggingface.co", 443), timeout=3).close()
+        except OSError:
+            return False
+        return True
 
 
 HARDWARE = Surroundings()

@@ -148,7 +148,7 @@ def _against_predictions(
         yield "cudalint could not analyse it"
         return
     errors = [prediction for prediction in predictions if prediction.severity is Severity.ERROR]
-    if errors and not harmful:
+    if errors and not harmful and observed is not Outcome.LATENT:
         named = ", ".join(map(str, errors))
         yield f"an error was predicted ({named}), and the program ends well"
     if harmful and not predictions and not fixture.known_misses:
