@@ -235,7 +235,7 @@ class Transfer:
             case Instance():
                 made = self._reserve(ref)
                 cls = self._class(found.cls, self.source.get(found.cls))
-                attributes = {k: self.value(v) for k, v in found.attributes.items()}
+                attributes = self._attributes(found)
                 kept = cls if isinstance(cls, Ref) else found.cls
                 self.target.put(made, replace(found, cls=kept, attributes=attributes))
                 return made
@@ -259,6 +259,15 @@ class Transfer:
             case Generator() | Scope() | None:
                 return unknown("lost", ref.address)[0]
         return ref
+
+    def _attributes(self, instance: Instance) -> dict[str, Value]:
+        """An object's attributes; a class that says itself how it pickles knows how to send a local function."""
+        pickler = self.pickler
+        if pickler is Pickler.NAMES and _pickles_itself(instance, self.source):
+            self.pickler = Pickler.LOCALS
+        made = {k: self.value(v) for k, v in instance.attributes.items()}
+        self.pickler = pickler
+        return made
 
     def _reserve(self, ref: Ref) -> Ref:
         made = Ref(("sent", ref.address, self.owner))

@@ -155,7 +155,7 @@ def _cast_atom(kind: str, atom: object, call: Call) -> Const | Rank | Dev | Unkn
         case Const(value=value):
             try:
                 return Const(_CASTS[kind](value))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return Unknown(("cast", call.site))
         case Unknown(sym=sym):
             return Unknown((kind, sym))
