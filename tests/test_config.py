@@ -51,6 +51,8 @@ def failure(tmp_path: Path, text: str) -> str:
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "own.toml").write_text('[library]\nname = "own"\n')
     found = load(tmp_path, EVERYTHING)
     assert found.root == str(tmp_path)
     assert found.selection == Selection((Layer(("CUD1",), ("CUD301",), ("CUD102",)),))

@@ -55,6 +55,7 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
     wanted = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
     shutil.copytree(ROOT / "cudalint", clone / "cudalint", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "fixtures", clone / "fixtures", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs" / "evidence", clone / "docs" / "evidence")
     for name in wanted:
         shutil.copy(ROOT / name, clone / name)
     commit_all(clone)

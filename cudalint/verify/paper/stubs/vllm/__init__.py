@@ -39,7 +39,7 @@ class LLM:
             method = "spawn"
         context = multiprocessing.get_context(method)
         self._prompts, self._results = context.SimpleQueue(), context.SimpleQueue()
-        self._process = context.Process(target=_engine, args=(self._prompts, self._results))
+        self._process = context.Process(target=_engine, args=(self._prompts, self._results), daemon=True)
         self._process.start()
         while self._results.empty():
             if self._process.exitcode is not None:
