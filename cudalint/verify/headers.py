@@ -56,6 +56,7 @@ class Header:
     start_method: str | None = None
     dependencies: tuple[str, ...] = ()
     network: bool = False
+    also: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,16 @@ def _header(table: Mapping[str, object], dependencies: tuple[str, ...]) -> Heade
         start_method=_text(table, "start-method"),
         dependencies=dependencies,
         network=table.get("network") is True,
+        also=_also(table),
     )
+
+
+def _also(table: Mapping[str, object]) -> Outcome | None:
+    text = _text(table, "also")
+    known = [outcome.value for outcome in Outcome if outcome.fails]
+    if text is not None and text not in known:
+        raise HeaderError(f"also must be one of {', '.join(known)}, not {text!r}")
+    return None if text is None else Outcome(text)
 
 
 def _text(table: Mapping[str, object], key: str) -> str | None:
