@@ -52,21 +52,32 @@ class _Search:
         self._finding = finding
         self._trials = 0
         self._old = {s.path: s.text for s in basis.files.sources.values()}
+        case = Case(finding, basis.outcomes[finding], basis)
+        self._first_steps = frozenset(p.message for p in self._proposals(case) if not p.shown)
 
     def fix(self) -> Fix | None:
         """The first repair that holds; one that brings no warning of its own is preferred; else advice."""
         advice: Proposal | None = None
         second: _Attempt | None = None
+        larger: _Attempt | None = None
         for attempt in self._attempts():
             if isinstance(attempt, Proposal):
                 advice = advice or attempt
-                continue
-            if not self._warnings(attempt):
+            elif self._does_more_than_needed(attempt):
+                larger = larger or attempt
+            elif self._warnings(attempt):
+                second = second or attempt
+            else:
                 return self._built(attempt)
-            second = second or attempt
-        if second is not None:
-            return self._built(second)
+        kept = second or larger
+        if kept is not None:
+            return self._built(kept)
         return None if advice is None else self._advised(advice)
+
+    def _does_more_than_needed(self, attempt: _Attempt) -> bool:
+        """Whether the last step of an attempt may do without those before: it is tried alone as well."""
+        *before, last = [proposal.message for proposal in attempt.proposals]
+        return last in self._first_steps and any(message != last for message in before)
 
     def _attempts(self) -> Iterator[_Attempt | Proposal]:
         start = _Attempt({}, (), (), self._basis)
