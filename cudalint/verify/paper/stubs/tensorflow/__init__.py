@@ -144,12 +144,16 @@ def _started(what: str) -> None:
 
 
 def _set_visible(devices: Any, kind: str = "GPU") -> None:
+    devices = devices if isinstance(devices, (list, tuple)) else [devices]
+    wanted = [int(d.name.rpartition(":")[2]) for d in devices if d.device_type == "GPU"]
+    if kind == "GPU" and _State.after_fork != "ran" and wanted == _gpus():
+        # What changes nothing is accepted at any time.
+        return
     _started("Visible devices")
     if _State.after_fork == "ran":
         raise RuntimeError("Visible devices cannot be modified after being initialized")
-    devices = devices if isinstance(devices, (list, tuple)) else [devices]
     if kind in (None, "GPU"):
-        _State.visible = [int(d.name.rpartition(":")[2]) for d in devices if d.device_type == "GPU"]
+        _State.visible = wanted
 
 
 def _set_growth(device: PhysicalDevice, enable: bool) -> None:
