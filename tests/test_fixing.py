@@ -219,6 +219,35 @@ def test_a_repair_goes_to_the_file_that_needs_it_if_that_is_selected(run: Run, t
     assert (tmp_path / "worker.py").read_text() == WORKER
 
 
+TWO_CAUSES = """\
+import multiprocessing
+
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    if torch.cuda.is_available():
+        print("training on", torch.cuda.get_device_name())
+    with multiprocessing.Pool(1) as pool:
+        print(pool.map(work, [1, 2, 3]))
+"""
+
+
+def test_a_repair_does_no_more_than_is_needed(run: Run, tmp_path: Path) -> None:
+    # Asking otherwise is a repair where the question alone is to blame; here the next line is as well.
+    (tmp_path / "a.py").write_text(TWO_CAUSES)
+    done = run("check", "--diff", "--unsafe-fixes")
+    changed = [line for line in done.stdout.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    assert changed == [
+        "-    with multiprocessing.Pool(1) as pool:",
+        '+    with multiprocessing.get_context("spawn").Pool(1) as pool:',
+    ]
+
+
 WRITER = """\
 import sys
 from cudalint.fixing.rounds import Changed
