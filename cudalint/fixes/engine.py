@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Severity, Span, StepKind
 from cudalint.fixes.catalogue import may_be_safe, repairs
-from cudalint.fixes.edits import apply, as_edits, between, images
+from cudalint.fixes.edits import Change, apply, as_edits, between, images
 from cudalint.fixes.proposal import Case, Proof, Proposal
 from cudalint.fixes.spawn_safety import spawn_doubt
 from cudalint.project.analysis import Analysis, Basis, analyse_again
@@ -36,9 +37,10 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """The program after some proposals: its texts, what was proposed, and what the machine says of it."""
+    """The program after some proposals: its texts, how they differ from the old ones, and what the machine says."""
 
     texts: Mapping[str, str]
+    changes: Mapping[str, Sequence[Change]]
     proposals: tuple[Proposal, ...]
     findings: tuple[Finding, ...]
     basis: Basis
@@ -52,8 +54,12 @@ class _Search:
         self._finding = finding
         self._trials = 0
         self._old = {s.path: s.text for s in basis.files.sources.values()}
-        case = Case(finding, basis.outcomes[finding], basis)
-        self._first_steps = frozenset(p.message for p in self._proposals(case) if not p.shown)
+
+    @cached_property
+    def _first_steps(self) -> frozenset[str]:
+        """What could be proposed for the program as it is; asked late, because a repair may run the machine for it."""
+        case = Case(self._finding, self._basis.outcomes[self._finding], self._basis)
+        return frozenset(p.message for p in self._proposals(case) if not p.shown)
 
     def fix(self) -> Fix | None:
         """The first repair that holds; one that brings no warning of its own is preferred; else advice."""
@@ -77,10 +83,10 @@ class _Search:
     def _does_more_than_needed(self, attempt: _Attempt) -> bool:
         """Whether the last step of an attempt may do without those before: it is tried alone as well."""
         *before, last = [proposal.message for proposal in attempt.proposals]
-        return last in self._first_steps and any(message != last for message in before)
+        return any(message != last for message in before) and last in self._first_steps
 
     def _attempts(self) -> Iterator[_Attempt | Proposal]:
-        start = _Attempt({}, (), (), self._basis)
+        start = _Attempt({}, {}, (), (), self._basis)
         yield from self._carried_on(start, self._finding)
 
     def _carried_on(self, attempt: _Attempt, problem: Finding) -> Iterator[_Attempt | Proposal]:
@@ -129,7 +135,8 @@ class _Search:
         changed = {path: texts[path] for path in proposal.changes}
         analysis = analyse_again(attempt.basis, changed, self._finding)
         assert analysis.basis is not None
-        return _Attempt(texts, (*attempt.proposals, proposal), analysis.findings, analysis.basis)
+        moved = {path: between(self._old[path], text) for path, text in texts.items()}
+        return _Attempt(texts, moved, (*attempt.proposals, proposal), analysis.findings, analysis.basis)
 
     def _problems(self, attempt: _Attempt) -> list[Finding]:
         """What an attempt leaves to do: the finding itself, then errors that were not there before."""
@@ -172,10 +179,7 @@ class _Search:
         result: set[_Place] = set()
         for finding in findings:
             place = _place(finding, {}, self._old)
-            offsets: Sequence[int] = (place.offset,)
-            if place.filename in attempt.texts:
-                changes = between(self._old[place.filename], attempt.texts[place.filename])
-                offsets = images(place.offset, changes)
+            offsets = images(place.offset, attempt.changes.get(place.filename, ()))
             codes = [finding.code, *([_TWINS[finding.code]] if finding.code in _TWINS else [])]
             result.update(_Place(code, place.filename, offset) for code in codes for offset in offsets)
         return result
@@ -184,8 +188,8 @@ class _Search:
 
     def _built(self, attempt: _Attempt) -> Fix:
         edits: list[Edit] = []
-        for path, text in sorted(attempt.texts.items()):
-            edits.extend(as_edits(path, self._old[path], between(self._old[path], text)))
+        for path, changes in sorted(attempt.changes.items()):
+            edits.extend(as_edits(path, self._old[path], changes))
         doubt = self._doubt(attempt)
         level = Applicability.SAFE if doubt is None else Applicability.UNSAFE
         message = "; ".join(dict.fromkeys(p.message for p in attempt.proposals))
