@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -10,11 +9,11 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
 
 from cudalint.fixes.edits import Change
+from cudalint.ir.depth import TREE, room
 from cudalint.ir.lower import origins
 from cudalint.text.lines import Rows
 from cudalint.text.source import SourceFile
 
-_DEEP = 20_000
 _Suite = cst.Module | cst.IndentedBlock
 
 
@@ -33,16 +32,12 @@ class View:
         self.path = source.path
         self.name = name
         self.text = source.text
-        limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(limit, _DEEP))
-        try:
+        with room(TREE):
             self.tree, self._origins = origins(source.text, source.path, name)
             self._ordinals = {node: ordinal for ordinal, node in reversed(self._origins.items())}
             wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
             self._ranges: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
             self._parents: Mapping[cst.CSTNode, cst.CSTNode] = wrapper.resolve(ParentNodeProvider)
-        finally:
-            sys.setrecursionlimit(limit)
         self._rows = Rows(source.text)
         self.newline = self.tree.default_newline
 
@@ -213,10 +208,7 @@ class View:
         comma = self.text.index(",", self._argument_end(last)) + 1
         if self.row(last) == self.last_row(call):
             return Change(comma, comma, f" {text},")
-        row = self.text.count("\n", 0, comma)
-        del row
-        place = self._rows.place(comma)[0]
-        at = self.row_start(place + 1)
+        at = self.row_start(self._rows.place(comma)[0] + 1)
         first = self.row_start(self.row(last))
         line = self.text[first:]
         indent = line[: len(line) - len(line.lstrip(" \t"))]

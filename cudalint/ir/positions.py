@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,22 +9,16 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from cudalint.finding import Position, Span
+from cudalint.ir.depth import TREE, room
 from cudalint.ir.lower import origins
-
-# Codegen of libcst recurses a few frames per operator of a run; the guard lets runs of 2,000 through.
-_DEEP = 20_000
 
 
 def spans(text: str, filename: str, name: str, ordinals: Iterable[int]) -> dict[int, Span]:
     """The span of each ordinal asked for; columns are 1-based characters."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEP))
-    try:
+    with room(TREE):
         tree, nodes = origins(text, filename, name)
         # Not wrapper.resolve(): that walks the tree once more for providers that nobody asked for.
         ranges: Mapping[cst.CSTNode, Any] = PositionProvider()._gen(MetadataWrapper(tree, unsafe_skip_copy=True))
-    finally:
-        sys.setrecursionlimit(limit)
     result: dict[int, Span] = {}
     for ordinal in ordinals:
         node = nodes.get(ordinal)

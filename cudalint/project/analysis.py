@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
 from cudalint.ir import nodes as ir
+from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.positions import spans
 from cudalint.machine.interpret import Host
 from cudalint.machine.launched import Launched
@@ -101,11 +100,8 @@ def analyse(
     sources: Sequence[SourceFile], options: Options, *, alone: bool = False, root: str | None = None
 ) -> Analysis:
     """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers."""
-    with _deep():
+    with room(MACHINE):
         return _analyse(sources, options, alone, root)
-
-
-_DEEPEST = 8_000
 
 
 def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None) -> Analysis:
@@ -129,7 +125,7 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     ]
     # What the other entries reach is still reached.
     entered = {place for name, places in basis.entered.items() if name not in names for place in places}
-    with _deep():
+    with room(MACHINE):
         return _run(files, basis.options, basis.alone, names, entered)
 
 
@@ -137,13 +133,9 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
     """What expressions hold on the GPU, as the entries that show a finding evaluate them."""
     names = basis.entries.get(about, frozenset())
     entered = {place for name, known in basis.entered.items() if name not in names for place in known}
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
-    try:
+    with room(MACHINE):
         runner = Runner(basis.files, _host(basis.options), basis.alone, entered, shaped=places)
         return noted(ran.machine for ran in runner.run(sorted(names)) if isinstance(ran.machine, Watcher))
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def _run(
@@ -370,20 +362,9 @@ def explain(sources: Sequence[SourceFile], options: Options, filename: str, row:
 def functions(sources: Sequence[SourceFile], options: Options, root: str | None = None) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root)
-    with _deep():
+    with room(MACHINE):
         ran = Runner(files, _host(options), listens=True).run(candidates(files))
         return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])
-
-
-@contextlib.contextmanager
-def _deep() -> Iterator[None]:
-    """Forty nested calls of the program are a few thousand of the machine."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def _count(module: ir.Module) -> int:
