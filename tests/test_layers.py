@@ -16,7 +16,6 @@ LAYERS = (
     "proof",
     "models",
     "text",
-    "store",
     "ir",
     "project",
     "machine",
