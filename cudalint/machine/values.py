@@ -141,7 +141,6 @@ TRUE: Value = (Const(True),)
 FALSE: Value = (Const(False),)
 EACH: Value = (Rank("each"),)
 CPU = Dev("cpu")
-GPU = Dev("cuda")
 
 
 def const(value: Hashable) -> Value:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.machine.behaviours.gpu import placed_tensor
+from cudalint.machine.classes import defines, lineage
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpret import Machine
@@ -28,6 +29,8 @@ from cudalint.machine.values import (
 )
 
 _DEEPEST = 12
+# By these a class says what is pickled of its instances.
+_HOOKS = frozenset({"__getstate__", "__reduce__", "__reduce_ex__"})
 
 
 class Pickler(Enum):
@@ -134,17 +137,7 @@ def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
 
 def _pickles_itself(instance: Instance, state: State) -> bool:
     """Whether a class says itself what is pickled."""
-    stack: list[Atom] = [instance.cls]
-    while stack:
-        atom = stack.pop()
-        cls = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(cls, Class):
-            continue
-        scope = state.get(cls.scope)
-        if isinstance(scope, Scope) and scope.variables.keys() & {"__getstate__", "__reduce__", "__reduce_ex__"}:
-            return True
-        stack.extend(a for base in cls.bases for a in base)
-    return False
+    return any(defines(cls, _HOOKS, state) for cls in lineage(instance.cls, state))
 
 
 def _captured(closure: Closure, state: State, pickler: Pickler) -> list[Value]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.classes import defines, lineage
+from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Sequence, Thing
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Value
@@ -74,17 +75,8 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
 
 def _hook(cls: Ref, state: State) -> str | None:
     """A class that says itself how it pickles; its bases count."""
-    stack: list[Atom] = [cls]
-    while stack:
-        atom = stack.pop()
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(found, Class):
-            continue
-        scope = state.get(found.scope)
-        if isinstance(scope, Scope) and scope.variables.keys() & _HOOKS:
-            return f"{found.name}, which pickles itself"
-        stack.extend(a for base in found.bases for a in base)
-    return None
+    found = next((c for c in lineage(cls, state) if defines(c, _HOOKS, state)), None)
+    return None if found is None else f"{found.name}, which pickles itself"
 
 
 def function_sites(value: Value, state: State) -> list[Site]:

@@ -9,8 +9,9 @@ from cudalint.machine.behaviours.callees import context_of, library_of, pickler_
 from cudalint.machine.behaviours.channels import queue_users
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.behaviours.workers import Start, Way, arguments, task
+from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Class, Instance, Sequence, Thing
+from cudalint.machine.heap import Instance, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Bound, Ref, Task, Value, const, constant, only, strings, unknown
@@ -68,7 +69,7 @@ def process_start(machine: Machine, call: Call) -> Results:
         tasks=() if work is None else (work,),
         inherited=tuple(inherited),
         pickler=pickler_of(machine, library),
-        label=_process_label(machine, state, fields),
+        label=_process_label(state, fields),
         context=context,
     )
     ended = [
@@ -82,20 +83,11 @@ def process_start(machine: Machine, call: Call) -> Results:
 
 def _class_context(cls: Ref, state: State) -> Value:
     """The context that a class took its ``Process`` base from: ``class W(ctx.Process)``."""
-    stack = [cls]
-    while stack:
-        found = state.get(stack.pop())
-        for base in found.bases if isinstance(found, Class) else ():
-            for atom in base:
-                if isinstance(atom, Bound):
-                    return (atom.receiver,)
-                if isinstance(atom, Ref):
-                    stack.append(atom)
-    return NONE
+    atoms = (atom for found in lineage(cls, state) for base in found.bases for atom in base)
+    return next(((atom.receiver,) for atom in atoms if isinstance(atom, Bound)), NONE)
 
 
-def _process_label(machine: Machine, state: State, fields: dict[str, Value]) -> str:
-    del machine
+def _process_label(state: State, fields: dict[str, Value]) -> str:
     atom = only(fields.get("<target>", NONE))
     found = state.get(atom) if isinstance(atom, Ref) else None
     name = getattr(getattr(found, "function", None), "name", None)
