@@ -216,7 +216,7 @@ def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding, 
                 best[key] = judged
     kept = _quiet_siblings(best)
     places = _places(files, [j.outcome for j in kept])
-    return {_finding(j, places, files): j.outcome for j in kept if j.outcome.anchor in places}
+    return {_finding(j, places): j.outcome for j in kept if j.outcome.anchor in places}
 
 
 def _better(new: _Judged, old: _Judged) -> bool:
@@ -273,7 +273,7 @@ def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]
     return result
 
 
-def _finding(judged: _Judged, places: dict[Site, Span], files: FileProgram) -> Finding:
+def _finding(judged: _Judged, places: dict[Site, Span]) -> Finding:
     outcome = judged.outcome
     span = places[outcome.anchor]
     trace = (
@@ -281,7 +281,6 @@ def _finding(judged: _Judged, places: dict[Site, Span], files: FileProgram) -> F
         *_steps(outcome.launch, StepKind.LAUNCH, places),
         *_steps(outcome.effect, StepKind.EFFECT, places),
     )
-    del files
     return Finding(
         code=judged.rule.code,
         name=judged.rule.name,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.frame import Call
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import Instance, Thing
 from cudalint.machine.interpret import Machine
-from cudalint.machine.values import Ref, Value, strings
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Ref, Value, strings
 
 _LIBRARIES = frozenset({"multiprocess", "billiard"})
 
@@ -38,3 +42,40 @@ def context_of(call: Call) -> Value | None:
     if thing is not None and "<method>" in thing.fields and isinstance(call.receiver, Ref):
         return (call.receiver,)
     return call.get("mp_context") or call.get("context") or call.get("multiprocessing_context")
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """An object that starts something, of a library's class or of a user's subclass, and what it keeps."""
+
+    ref: Ref
+    site: Site
+    fields: dict[str, Value]
+    cls: Ref | None
+
+
+def starter(atom: Atom | None, state: State) -> Starter | None:
+    """A value as an object that starts something."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    match atom, found:
+        case Ref(), Thing(fields=fields, site=site):
+            return Starter(atom, site, fields, None)
+        case Ref(), Instance(attributes=attributes, site=site, cls=cls):
+            return Starter(atom, site, attributes, cls)
+    return None
+
+
+def own_run(machine: Machine, found: Starter, state: State) -> Bound | None:
+    """The ``run`` that a user's subclass defines."""
+    instance = state.get(found.ref)
+    run = machine.user_method(instance, "run", state) if isinstance(instance, Instance) else None
+    return None if run is None else Bound(run, found.ref)
+
+
+def initialised(call: Call, fields: dict[str, Value]) -> bool:
+    """Whether a call is the ``__init__`` of a user's subclass, whose instance then keeps the fields."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if not isinstance(call.receiver, Ref) or not isinstance(found, Instance):
+        return False
+    call.state.put(call.receiver, replace(found, attributes={**fields, **found.attributes}))
+    return True

@@ -97,31 +97,31 @@ def _put_outcome(machine: Machine, call: Call, state: State, kind: Kind, origin:
 def queue_users(machine: Machine, state: State, start: Start, inherited: list[Value], ended: list[Ended]) -> None:
     """A started process that holds a queue: what its parent puts there, this process unpickles."""
     process = state.process
-    for way in workers.ways(machine, state, start.library, None)[:1]:
-        poisoned = any(_forks(e) for e in ended) and (process.driver is not None or process.poison is not None)
-        del way
-        mark = "poisoned" if poisoned else "clean"
-        for value in inherited:
-            for ref in _channels(value, state):
-                thing = state.get(ref)
-                if not isinstance(thing, Thing):
-                    continue
-                users = union([thing.fields.get("<users>", ()), const(mark)])
-                state.put(ref, replace(thing, fields={**thing.fields, "<users>": users}))
-                for site, chain, origin in machine.puts.get(ref.address, []):
-                    kind = Kind.CUDA_TO_FORK if poisoned else Kind.CUDA_ACROSS
-                    machine.emit(
-                        outcome_of(
-                            machine,
-                            kind,
-                            site,
-                            "child-death" if poisoned else "cost",
-                            cause=origin,
-                            launcher="Queue.put",
-                            subject="CUDA tensor",
-                            started=chain,
-                        )
+    if not workers.ways(machine, state, start.library, None):
+        return
+    poisoned = any(_forks(e) for e in ended) and (process.driver is not None or process.poison is not None)
+    mark = "poisoned" if poisoned else "clean"
+    for value in inherited:
+        for ref in _channels(value, state):
+            thing = state.get(ref)
+            if not isinstance(thing, Thing):
+                continue
+            users = union([thing.fields.get("<users>", ()), const(mark)])
+            state.put(ref, replace(thing, fields={**thing.fields, "<users>": users}))
+            for site, chain, origin in machine.puts.get(ref.address, []):
+                kind = Kind.CUDA_TO_FORK if poisoned else Kind.CUDA_ACROSS
+                machine.emit(
+                    outcome_of(
+                        machine,
+                        kind,
+                        site,
+                        "child-death" if poisoned else "cost",
+                        cause=origin,
+                        launcher="Queue.put",
+                        subject="CUDA tensor",
+                        started=chain,
                     )
+                )
 
 
 def _forks(ended: Ended) -> bool:

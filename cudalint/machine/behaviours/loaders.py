@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import gpu, workers
+from cudalint.machine.behaviours.callees import initialised, starter
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.behaviours.workers import Ended, Start, constant_bool
@@ -58,8 +59,7 @@ def loader(machine: Machine, call: Call) -> Results:
             fields[f"<{name}>"] = value
     if call.open:
         fields["<open>"] = TRUE
-    if isinstance(call.receiver, Ref) and isinstance(found := state.get(call.receiver), Instance):
-        state.put(call.receiver, replace(found, attributes={**fields, **found.attributes}))
+    if initialised(call, fields):
         return [(state, NONE)]
     return [(state, (state.new(("loader", call.site), Thing("torch.utils.data.DataLoader", fields, call.site)),))]
 
@@ -67,11 +67,10 @@ def loader(machine: Machine, call: Call) -> Results:
 def loader_iter(machine: Machine, call: Call) -> Results:
     """``iter(loader)``: pins, starts workers (once if persistent), and gives batches."""
     state = call.state
-    ref = call.receiver
-    found = state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Thing | Instance):
+    found = starter(call.receiver, state)
+    if found is None:
         return [(state, unknown("loader", call.site))]
-    fields = found.fields if isinstance(found, Thing) else found.attributes
+    fields = found.fields
     machine.launched.add(found.site)
     if state.process.default_device is not None and state.process.default_device.is_gpu:
         if _default_device(machine, call, state, fields, found.site):
@@ -105,7 +104,7 @@ def loader_iter(machine: Machine, call: Call) -> Results:
         return _in_process(machine, call, state, fields, found.site, pin)
     if number is not None and Const(0) in number:
         return _in_process(machine, call, state, fields, found.site, pin)
-    return _with_workers(machine, call, state, ref, found.site, fields, number, pin)
+    return _with_workers(machine, call, state, found.ref, found.site, fields, number, pin)
 
 
 def _default_device(machine: Machine, call: Call, state: State, fields: dict[str, Value], anchor: Site) -> bool:
@@ -242,11 +241,10 @@ def _arrived(machine: Machine, call: Call, state: State, ended: list[Ended]) -> 
 def loader_worker(machine: Machine, call: Call) -> Results:
     """What a loader's worker does: worker_init_fn, items of the dataset, collate_fn."""
     state = call.state
-    atom = call.args[0][0]
-    found = state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(found, Thing | Instance):
+    found = starter(call.args[0][0], state)
+    if found is None:
         return [(state, NONE)]
-    fields = found.fields if isinstance(found, Thing) else found.attributes
+    fields = found.fields
     states = [state]
     first = fields.get("<worker_init_fn>", NONE)
     if first != NONE:

@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import workers
-from cudalint.machine.behaviours.callees import context_of, library_of, pickler_of
+from cudalint.machine.behaviours.callees import (
+    Starter,
+    context_of,
+    initialised,
+    library_of,
+    own_run,
+    pickler_of,
+    starter,
+)
 from cudalint.machine.behaviours.channels import queue_users
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.behaviours.workers import Start, Way, arguments, task
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Instance, Sequence, Thing
+from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Bound, Ref, Task, Value, const, constant, only, strings, unknown
@@ -28,8 +36,7 @@ def process(machine: Machine, call: Call) -> Results:
         "<kwargs>": call.get("kwargs") or NONE,
         "daemon": call.get("daemon") or NONE,
     }
-    if isinstance(call.receiver, Ref) and isinstance(found := state.get(call.receiver), Instance):
-        state.put(call.receiver, replace(found, attributes={**fields, **found.attributes}))
+    if initialised(call, fields):
         return [(state, NONE)]
     origin = machine.chain(state, call.site, "makes the process")
     ref = state.new(
@@ -41,20 +48,19 @@ def process(machine: Machine, call: Call) -> Results:
 def process_start(machine: Machine, call: Call) -> Results:
     """``p.start()``: forks or spawns here."""
     state = call.state
-    ref = call.receiver
-    found = state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Thing | Instance):
+    found = starter(call.receiver, state)
+    if found is None:
         return [(state, NONE)]
-    fields = found.fields if isinstance(found, Thing) else found.attributes
+    fields = found.fields
     if bootstrapping(machine, call, "Process.start()", found.site) or daemon_child(machine, call, "Process.start()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     library = (strings(fields.get("<library>", ())) or ["multiprocessing"])[0]
     context = fields.get("<context>", NONE)
-    if context == NONE and isinstance(found, Instance):
+    if context == NONE and found.cls is not None:
         context = _class_context(found.cls, state)
     if context == NONE:
         workers.fix_default(machine, state, library, call.site, "Process.start()")
-    work, inherited = _process_work(machine, state, ref, found, fields)
+    work, inherited = _process_work(machine, state, found)
     chain = machine.chain(state, call.site, ".start() starts the process")
     start = Start(
         launcher="Process",
@@ -94,13 +100,11 @@ def _process_label(state: State, fields: dict[str, Value]) -> str:
     return f"child process {name}" if isinstance(name, str) else "child process"
 
 
-def _process_work(
-    machine: Machine, state: State, ref: Ref, found: Thing | Instance, fields: dict[str, Value]
-) -> tuple[Task | None, list[Value]]:
-    if isinstance(found, Instance):
-        run = machine.user_method(found, "run", state)
-        if run is not None:
-            return task((Bound(run, ref),), []), [(ref,)]
+def _process_work(machine: Machine, state: State, found: Starter) -> tuple[Task | None, list[Value]]:
+    run = own_run(machine, found, state)
+    if run is not None:
+        return task((run,), []), [(found.ref,)]
+    fields = found.fields
     target = fields.get("<target>", NONE)
     if target == NONE:
         return None, []

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import workers
-from cudalint.machine.behaviours.callees import thing_of
+from cudalint.machine.behaviours.callees import initialised, own_run, starter, thing_of
 from cudalint.machine.behaviours.workers import arguments, task
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Instance, Sequence, Thing
+from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Bound, Ref, Task, Value
+from cudalint.machine.values import NONE, Task, Value
 
 
 def thread(machine: Machine, call: Call) -> Results:
@@ -23,8 +23,7 @@ def thread(machine: Machine, call: Call) -> Results:
         "<kwargs>": call.get("kwargs") or NONE,
     }
     state = call.state
-    if isinstance(call.receiver, Ref) and isinstance(found := state.get(call.receiver), Instance):
-        state.put(call.receiver, replace(found, attributes={**fields, **found.attributes}))
+    if initialised(call, fields):
         return [(state, NONE)]
     return [(state, (state.new(("thread", call.site), Thing("threading.Thread", fields, call.site)),))]
 
@@ -32,17 +31,15 @@ def thread(machine: Machine, call: Call) -> Results:
 def thread_start(machine: Machine, call: Call) -> Results:
     """``t.start()``: runs with a device of its own."""
     state = call.state
-    ref = call.receiver
-    found = state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Thing | Instance):
+    found = starter(call.receiver, state)
+    if found is None:
         return [(state, NONE)]
-    fields = found.fields if isinstance(found, Thing) else found.attributes
+    fields = found.fields
     function, args, kwargs = fields.get("<target>", NONE), fields.get("<args>"), fields.get("<kwargs>")
     given = arguments(machine, state, args)
-    if isinstance(found, Instance):
-        run = machine.user_method(found, "run", state)
-        if run is not None:
-            function, given = (Bound(run, ref),), []
+    run = own_run(machine, found, state)
+    if run is not None:
+        function, given = (run,), []
     if function == NONE:
         return [(state, NONE)]
     named = workers.named_arguments(state, kwargs)

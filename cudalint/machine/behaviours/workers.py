@@ -156,7 +156,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     if blocked is not None and not machine.lenient:
         return Ended(blocked, [])
     children = (
-        boot(machine, parent or state, frame, start, way, launch)
+        boot(machine, parent or state, start, way, launch)
         if fresh
         else [fork(machine, parent or state, start, launch)]
     )
@@ -408,7 +408,7 @@ def _siblings(parent: Process, start: Start) -> int | None:
     return None if parent.siblings is None or start.count is None else parent.siblings * start.count
 
 
-def boot(machine: Machine, parent: State, frame: Frame, start: Start, way: Way, launch: Launch) -> list[State]:
+def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch) -> list[State]:
     """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
     before = parent.process
     poison = _server_poison(machine, parent) if way.method == "forkserver" else None
@@ -445,7 +445,6 @@ def boot(machine: Machine, parent: State, frame: Frame, start: Start, way: Way, 
         if raised.outcome is not None:
             machine.emit(raised.outcome)
     machine.uncaught = saved
-    del frame
     return states[:2]
 
 
