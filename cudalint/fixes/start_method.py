@@ -131,10 +131,11 @@ def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[li
             if changes:
                 yield changes, f"start this {launch.family} by spawn"
         case "spawn" | "fork-launcher":
-            words = [(s, w) for n in _literals(view, call) for s, w in [n] if w in _FORKING]
+            words = [(s, w) for s, w in _literals(view, call) if w in _FORKING]
             if words:
                 changed = [_with_word(view, s, _FORKING[w]) for s, w in words]
-                yield changed, f"use `{_FORKING[words[0][1]]}` in place of `{words[0][1]}`"
+                first = words[0][1]
+                yield changed, f"use `{_FORKING[first]}` in place of `{first}`"
 
 
 def _home(view: View, launch: Launched) -> str:
