@@ -9,6 +9,7 @@ import libcst as cst
 
 from cudalint.fixes.copies import Copier, NoCopyError, Way, below
 from cudalint.fixes.edits import Change
+from cudalint.fixes.moves import at_top
 from cudalint.fixes.proposal import Case, Proposal
 from cudalint.fixes.view import View
 from cudalint.machine.shapes import Form, Shape
@@ -224,15 +225,14 @@ def _restored(case: Case) -> _Changes | None:
     result: _Changes = {}
     for view, function in dict.fromkeys(_targets(case)):
         copier = Copier(view, Way.TO_GPU)
-        first = _first_statement(function)
-        if first is None:
+        if not isinstance(function.body, cst.IndentedBlock):
             return None
         try:
             lines = [f"{n} = {copier.expression(n, s)}" for n, s in _held(case, view, function).items()]
         except NoCopyError:
             return None
         if lines:
-            changes = (view.lines_before(first, lines), *copier.imports)
+            changes = (*at_top(view, function, lines), *copier.imports)
             result = _together(result, {view.path: changes})
     return result or None
 
@@ -249,18 +249,6 @@ def _held(case: Case, view: View, function: cst.FunctionDef) -> dict[str, Shape]
         if shape is not None and shape.form not in _GONE and use.value not in held:
             held[use.value] = shape
     return held
-
-
-def _first_statement(function: cst.FunctionDef) -> cst.CSTNode | None:
-    """Where a body begins, below its docstring."""
-    if not isinstance(function.body, cst.IndentedBlock):
-        return None
-    body = list(function.body.body)
-    if len(body) > 1 and isinstance(body[0], cst.SimpleStatementLine):
-        small = body[0].body[0]
-        if isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString | cst.ConcatenatedString):
-            return body[1]
-    return body[0]
 
 
 def _result(case: Case) -> Iterator[Proposal]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from cudalint.fixes.edits import Change
+from cudalint.fixes.statements import begins_with_import, is_docstring
 from cudalint.fixes.view import View, dotted
 
 _ALIASES = {"torch.multiprocessing": "mp", "torch.distributed": "dist"}
@@ -87,9 +88,9 @@ def _joined(view: View, statement: cst.ImportFrom, name: str) -> Change:
 
 def _new_line(view: View, line: str) -> Change:
     """An import statement among those at the top, in order; below the docstring and future imports."""
-    plain = [s for s in view.tree.body if _is_import(s)]
+    plain = [s for s in view.tree.body if begins_with_import(s)]
     future = [s for s in plain if _is_future(s)]
-    first_code = next((s for s in view.tree.body if not _is_docstring(s) and s not in future), None)
+    first_code = next((s for s in view.tree.body if not is_docstring(s) and s not in future), None)
     block = _leading_block(view, [s for s in plain if s not in future], first_code)
     for statement in block:
         if _sort_key(view.source(statement)) > _sort_key(line):
@@ -102,7 +103,7 @@ def _new_line(view: View, line: str) -> Change:
         return Change(after.start, after.end, view.newline + after.content)
     if first_code is not None:
         at = view.row_start(view.row(first_code))
-        return Change(at, at, line + view.newline * (1 if _is_import(first_code) else 3))
+        return Change(at, at, line + view.newline * (1 if begins_with_import(first_code) else 3))
     end = len(view.text)
     lead = "" if not view.text or view.text[-1] in "\r\n" else view.newline
     return Change(end, end, f"{lead}{line}{view.newline}")
@@ -122,22 +123,9 @@ def _leading_block(
     return result
 
 
-def _is_import(statement: cst.CSTNode) -> bool:
-    return isinstance(statement, cst.SimpleStatementLine) and any(
-        isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body
-    )
-
-
 def _is_future(statement: cst.CSTNode) -> bool:
     return isinstance(statement, cst.SimpleStatementLine) and any(
         isinstance(small, cst.ImportFrom) and small.module is not None and dotted(small.module) == "__future__"
-        for small in statement.body
-    )
-
-
-def _is_docstring(statement: cst.CSTNode) -> bool:
-    return isinstance(statement, cst.SimpleStatementLine) and all(
-        isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString | cst.ConcatenatedString)
         for small in statement.body
     )
 

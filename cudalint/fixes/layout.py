@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from cudalint.fixes.edits import Change
+from cudalint.fixes.statements import is_import
 from cudalint.fixes.view import View
 
 _GUARD = 'if __name__ == "__main__":'
@@ -37,13 +38,7 @@ def under_main_guard(view: View, statement: cst.BaseStatement) -> Iterator[list[
 
 def _acting(statements: Iterable[cst.CSTNode]) -> list[cst.CSTNode]:
     """The statements that do something: neither definitions nor imports."""
-    return [s for s in statements if not isinstance(s, cst.FunctionDef | cst.ClassDef) and not _is_import(s)]
-
-
-def _is_import(statement: cst.CSTNode) -> bool:
-    return isinstance(statement, cst.SimpleStatementLine) and all(
-        isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body
-    )
+    return [s for s in statements if not isinstance(s, cst.FunctionDef | cst.ClassDef) and not is_import(s)]
 
 
 def _into_guard(view: View, moved: list[cst.CSTNode], guard: cst.CSTNode) -> list[Change]:

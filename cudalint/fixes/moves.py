@@ -8,6 +8,7 @@ import libcst as cst
 
 from cudalint.fixes import layout, names
 from cudalint.fixes.edits import Change
+from cudalint.fixes.statements import begins_with_import, is_docstring
 from cudalint.fixes.view import View
 
 _Simple = cst.BaseSmallStatement | cst.BaseStatement
@@ -49,35 +50,24 @@ def at_top(view: View, function: cst.FunctionDef, lines: Sequence[str]) -> list[
     first = body[0] if body else None
     if first is None:
         return []
-    if isinstance(first, cst.SimpleStatementLine) and _is_docstring(first):
+    if is_docstring(first):
         return inserted_before(view, body[1], lines) if len(body) > 1 else [view.lines_after(first, lines)]
     return inserted_before(view, first.body[0] if isinstance(first, cst.SimpleStatementLine) else first, lines)
-
-
-def _is_docstring(line: cst.SimpleStatementLine) -> bool:
-    first = line.body[0]
-    return isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString | cst.ConcatenatedString)
 
 
 def below_imports(view: View, lines: Sequence[str]) -> list[Change]:
     """Put simple statements below the imports at the top of the module."""
     last: cst.CSTNode | None = None
     for statement in view.tree.body:
-        if not isinstance(statement, cst.SimpleStatementLine):
-            break
-        if isinstance(statement.body[0], cst.Import | cst.ImportFrom):
+        if begins_with_import(statement):
             last = statement
-        elif not _is_docstring(statement):
+        elif not is_docstring(statement):
             break
     if last is None:
-        first = next((s for s in view.tree.body if not _is_text(s)), None)
+        first = next((s for s in view.tree.body if not is_docstring(s)), None)
         return [] if first is None else [view.lines_before(first, [*lines, ""])]
     change = view.lines_after(last, lines)
     return [Change(change.start, change.end, view.newline + change.content)]
-
-
-def _is_text(statement: cst.CSTNode) -> bool:
-    return isinstance(statement, cst.SimpleStatementLine) and _is_docstring(statement)
 
 
 def moved_up(view: View, statement: cst.BaseStatement, target: cst.CSTNode) -> list[Change]:
