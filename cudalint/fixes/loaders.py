@@ -10,6 +10,7 @@ from cudalint.fixes import imports, names
 from cudalint.fixes.devices import without_element
 from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file, in_files
+from cudalint.fixes.queries import asks_for_gpus
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.outcome import Kind
 
@@ -18,7 +19,6 @@ _FOR_WORKERS = (
     "num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout", "worker_init_fn",
 )  # fmt: skip
 _MOVES = ("cuda", "to")
-_QUESTIONS = frozenset({"is_available", "device_count", "is_initialized"})
 
 
 def no_pinning(case: Case) -> Iterator[Proposal]:
@@ -93,7 +93,7 @@ def generator_on_device(case: Case) -> Iterator[Proposal]:
 def _default_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, str | None]:
     """The default device as the program writes it, where that means the same at the loader, and what is uncertain."""
     module = case.basis.files.module(case.outcome.cause[-1].site.module) if case.outcome.cause else None
-    if module is None or module.words & _QUESTIONS:
+    if module is None or asks_for_gpus(module):
         return _written_device(case, view, place)[0], "the program may also run without a GPU"
     return _written_device(case, view, place)
 

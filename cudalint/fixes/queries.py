@@ -1,4 +1,4 @@
-"""Questions that leave the driver alone."""
+"""Questions to the driver: whether a program asks any, and those that leave the driver alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ import libcst as cst
 
 from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.view import View, dotted
+from cudalint.ir import nodes as ir
 
+_QUESTIONS = frozenset({"is_available", "device_count", "is_initialized"})
 _TIGHTER = (cst.BinaryOperation, cst.Comparison, cst.ComparisonTarget, cst.UnaryOperation, cst.Attribute, cst.Await)
+
+
+def asks_for_gpus(module: ir.Module) -> bool:
+    """Whether some code of a module asks for GPUs: then the program may also run without one."""
+    return not module.words.isdisjoint(_QUESTIONS)
 
 
 def count_instead(case: Case) -> Iterator[Proposal]:

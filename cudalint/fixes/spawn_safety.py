@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from cudalint.fixes.queries import asks_for_gpus
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import bound_names
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.trace import Site
 from cudalint.project.analysis import Basis
+from cudalint.project.program import functions
 
 _FRESH = ("spawn", "loky")
 # Settings of a process that a fresh one does not have.
@@ -23,7 +26,6 @@ _SETTINGS = frozenset(
         "use_deterministic_algorithms", "set_sharing_strategy", "signal", "register", "mock", "patch",
     }
 )  # fmt: skip
-_QUESTIONS = frozenset({"is_available", "device_count", "is_initialized"})
 _MUTATORS = frozenset(
     {"append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove", "discard", "clear"}
 )
@@ -60,7 +62,7 @@ def _module_doubt(basis: Basis, name: str, targets: tuple[Site, ...]) -> str | N
     if module.words & _SETTINGS:
         setting = sorted(module.words & _SETTINGS)[0]
         return f"a fresh process does not have what `{setting}` sets up"
-    if module.words & _QUESTIONS:
+    if asks_for_gpus(module):
         return "the program may also run without a GPU"
     acting = next((s for s in module.body if not _is_declaration(s)), None)
     if acting is not None:
@@ -116,7 +118,7 @@ def _words_of_worker(module: ir.Module, targets: tuple[Site, ...]) -> set[str]:
     definitions = dict(_definitions(module.body))
     ordinals = {t.ordinal for t in targets if t.module == module.name}
     words: set[str] = set()
-    waiting = [w for s in _functions(module.body) if s.ordinal in ordinals for w in (s.words,)]
+    waiting = [f.words for f in functions(module.body) if f.ordinal in ordinals]
     waiting += [s.words for s in module.body if isinstance(s, ir.ClassDef)]
     while waiting:
         fresh = waiting.pop() - words
@@ -134,15 +136,6 @@ def _definitions(body: Iterable[ir.Stmt]) -> Iterator[tuple[str, frozenset[str]]
                 yield name, words
 
 
-def _functions(body: Iterable[ir.Stmt]) -> Iterator[ir.Function]:
-    for statement in body:
-        match statement:
-            case ir.FunctionDef(function=function):
-                yield function
-            case ir.ClassDef(body=inner):
-                yield from _functions(inner)
-
-
 def _changed_globals(module: ir.Module) -> set[str]:
     """Names of the module that are bound under the main guard, bound again, or changed in place by some code."""
     top: set[str] = set()
@@ -151,7 +144,7 @@ def _changed_globals(module: ir.Module) -> set[str]:
         match statement:
             case ir.Assign(targets=targets):
                 for target in targets:
-                    names = set(_target_names(target))
+                    names = set(bound_names(target))
                     changed |= names & top
                     top |= names
             case ir.FunctionDef(function=function):
@@ -207,27 +200,18 @@ def _stored_into(target: ir.Expr) -> Iterator[str]:
                 yield from _stored_into(item)
 
 
-def _target_names(target: ir.Expr) -> Iterator[str]:
-    match target:
-        case ir.Name(id=name):
-            yield name
-        case ir.Display(items=items):
-            for item in items:
-                yield from _target_names(item)
-
-
 def _bound_in(body: Iterable[ir.Stmt]) -> Iterator[str]:
     for node in _walk(list(body), into_functions=False):
         match node:
             case ir.Assign(targets=targets):
                 for target in targets:
-                    yield from _target_names(target)
+                    yield from bound_names(target)
             case ir.AugAssign(target=target) | ir.For(target=target):
-                yield from _target_names(target)
+                yield from bound_names(target)
             case ir.With(items=items):
                 for _, bound in items:
                     if bound is not None:
-                        yield from _target_names(bound)
+                        yield from bound_names(bound)
 
 
 _Node = ir.Stmt | ir.Expr

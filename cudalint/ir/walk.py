@@ -1,4 +1,4 @@
-"""Statements within statements."""
+"""Statements within statements, names within targets."""
 
 from __future__ import annotations
 
@@ -21,3 +21,15 @@ def inner_statements(statement: ir.Stmt) -> Iterable[ir.Stmt]:
         case ir.Match(cases=cases):
             for case in cases:
                 yield from case.body
+
+
+def bound_names(target: ir.Expr) -> Iterable[str]:
+    """The names that an assignment to a target binds."""
+    match target:
+        case ir.Name(id=name):
+            yield name
+        case ir.Display(items=items):
+            for item in items:
+                yield from bound_names(item)
+        case ir.Star(value=value):
+            yield from bound_names(value)

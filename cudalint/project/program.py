@@ -11,7 +11,7 @@ import libcst
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.lower import lower
-from cudalint.ir.walk import inner_statements
+from cudalint.ir.walk import bound_names, inner_statements
 from cudalint.models.library import Library
 from cudalint.project.imports import imported
 from cudalint.project.layout import Layout, layout
@@ -318,30 +318,19 @@ def _targets(statement: ir.Stmt) -> Iterable[str]:
     match statement:
         case ir.Assign(targets=targets):
             for target in targets:
-                yield from _names(target)
+                yield from bound_names(target)
         case ir.For(target=target):
-            yield from _names(target)
+            yield from bound_names(target)
         case ir.With(items=items):
             for _, bound in items:
                 if bound is not None:
-                    yield from _names(bound)
+                    yield from bound_names(bound)
         case ir.Import(names=names):
             for dotted, alias in names:
                 yield alias or dotted.split(".")[0]
         case ir.ImportFrom(names=tuple(names)):
             for name, alias in names:
                 yield alias or name
-
-
-def _names(target: ir.Expr) -> Iterable[str]:
-    match target:
-        case ir.Name(id=name):
-            yield name
-        case ir.Display(items=items):
-            for item in items:
-                yield from _names(item)
-        case ir.Star(value=value):
-            yield from _names(value)
 
 
 def functions(body: Iterable[ir.Stmt]) -> Iterable[ir.Function]:
