@@ -212,7 +212,7 @@ def set_in_the_environment(case: Case) -> Iterator[Proposal]:
 
 def select_in_threads(case: Case) -> Iterator[Proposal]:
     """Select the device in the pool's threads as well, or at the beginning of what the thread runs."""
-    chosen = case.call_at(case.outcome.cause[-1].site) if case.outcome.cause else None
+    chosen = case.cause_call()
     if chosen is None or not chosen[1].args:
         return
     home, selection = chosen

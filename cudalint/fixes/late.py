@@ -8,7 +8,7 @@ import libcst as cst
 
 from cudalint.fixes import imports, layout
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
-from cudalint.fixes.start_method import from_context
+from cudalint.fixes.start_method import moved_to_spawn
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.outcome import Kind
 
@@ -43,21 +43,17 @@ def choose_first(case: Case) -> Iterator[Proposal]:
 def own_context(case: Case) -> Iterator[Proposal]:
     """What settles the default gets a context of its own, the one that is chosen afterwards."""
     found = case.call_at(case.outcome.anchor)
-    settled = case.call_at(case.outcome.cause[-1].site) if case.outcome.cause else None
+    settled = case.cause_call()
     if found is None or settled is None or case.outcome.kind is not Kind.METHOD_ALREADY_SET:
         return
     word = next((a.value for a in found[1].args if isinstance(a.value, cst.SimpleString)), None)
     if word is None or word.evaluated_value != "spawn" or settled[1] is found[1]:
         return
-    view, call = settled
-    changes = from_context(view, call)
-    if changes:
-        yield Proposal(
-            "make it from the spawn context, which leaves the default open",
-            in_file(view, changes),
-            Proof.SPAWN,
-            "at the top of a module each fresh process makes one of its own",
-        )
+    yield from moved_to_spawn(
+        *settled,
+        "make it from the spawn context, which leaves the default open",
+        "at the top of a module each fresh process makes one of its own",
+    )
 
 
 def right_library(case: Case) -> Iterator[Proposal]:
@@ -103,7 +99,7 @@ def _at_import(case: Case) -> bool:
 
 def _dropped(case: Case, call: cst.Call) -> Iterator[Proposal]:
     """Without the earlier of two choices."""
-    earlier = case.call_at(case.outcome.cause[-1].site) if case.outcome.cause else None
+    earlier = case.cause_call()
     if earlier is None or earlier[1] is call or not dotted(earlier[1].func).endswith(_CHOICE):
         return
     view = earlier[0]

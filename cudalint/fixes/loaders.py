@@ -100,7 +100,7 @@ def _default_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, st
 
 def _written_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, str | None]:
     unsure = "the default device may be another one on other paths"
-    chosen = case.call_at(case.outcome.cause[-1].site) if case.outcome.cause else None
+    chosen = case.cause_call()
     if chosen is None or len(chosen[1].args) != 1:
         return '"cuda"', unsure
     value = chosen[1].args[0].value

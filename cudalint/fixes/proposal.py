@@ -72,6 +72,10 @@ class Case:
         found = self.at(site)
         return (found[0], found[1]) if found is not None and isinstance(found[1], cst.Call) else None
 
+    def cause_call(self) -> tuple[View, cst.Call] | None:
+        """The call that the cause of the finding ends in."""
+        return self.call_at(self.outcome.cause[-1].site) if self.outcome.cause else None
+
     def shapes(self, view: View, nodes: Iterable[cst.CSTNode]) -> Mapping[cst.CSTNode, Shape]:
         """What expressions of a file hold on the GPU; those that are not seen to be evaluated are left out."""
         places = {Site(view.name, o): n for n in nodes if (o := view.ordinal(n)) is not None}

@@ -21,9 +21,7 @@ def asks_for_gpus(module: ir.Module) -> bool:
 
 def count_instead(case: Case) -> Iterator[Proposal]:
     """``torch.cuda.device_count() > 0`` for ``is_available()``, where that is what spoils the fork."""
-    if not case.outcome.cause:
-        return
-    found = case.call_at(case.outcome.cause[-1].site)
+    found = case.cause_call()
     if found is None or not _asks(*found):
         return
     view, call = found

@@ -127,7 +127,7 @@ def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[li
         case "joblib":
             yield from _joblib(view, call)
         case "pool" | "process":
-            changes = from_context(view, call)
+            changes = _from_context(view, call)
             if changes:
                 yield changes, f"start this {launch.family} by spawn"
         case "spawn" | "fork-launcher":
@@ -161,7 +161,7 @@ def _joblib(view: View, call: cst.Call) -> Iterator[tuple[list[Change], str]]:
             yield changes, what
 
 
-def from_context(view: View, call: cst.Call) -> list[Change]:
+def _from_context(view: View, call: cst.Call) -> list[Change]:
     """``mp.Pool(...)`` as ``mp.get_context("spawn").Pool(...)``; a subclass gets another base."""
     binding = view.bindings().get(dotted(call.func).partition(".")[0])
     if binding is not None and not binding.module.startswith(_WITH_CONTEXTS):
@@ -173,6 +173,13 @@ def from_context(view: View, call: cst.Call) -> list[Change]:
         changed = view.replace(call.func, f'{context.text}("spawn").{binding.name}')
         return [changed, *context.changes]
     return _other_base(view, call)
+
+
+def moved_to_spawn(view: View, call: cst.Call, message: str, doubt: str) -> Iterator[Proposal]:
+    """Make a thing from the spawn context, where there is one to take it from."""
+    changes = _from_context(view, call)
+    if changes:
+        yield Proposal(message, in_file(view, changes), Proof.SPAWN, doubt)
 
 
 def _other_base(view: View, call: cst.Call) -> list[Change]:
@@ -192,19 +199,11 @@ def _other_base(view: View, call: cst.Call) -> list[Change]:
 
 def same_context(case: Case) -> Iterator[Proposal]:
     """A queue, lock or event from the context that its worker is started from."""
-    if not case.outcome.cause:
-        return
-    found = case.call_at(case.outcome.cause[-1].site)
-    launch = case.launch
-    if found is None or launch is None:
-        return
-    view, call = found
-    changes = from_context(view, call)
-    if changes:
-        yield Proposal(
+    found = case.cause_call()
+    if found is not None and case.launch is not None:
+        yield from moved_to_spawn(
+            *found,
             "make what the worker shares from the same context",
-            in_file(view, changes),
-            Proof.SPAWN,
             "other processes that share it may belong to the old context",
         )
 
