@@ -38,6 +38,7 @@ class Library:
     frameworks: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
+    attributes: dict[str, frozenset[str]] = field(default_factory=dict)
     owned: set[str] = field(default_factory=set)
     roots: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
@@ -98,6 +99,14 @@ class Library:
         spec = self.function(kind)
         made = None if spec is None else spec.get("type")
         return isinstance(made, str) and made != kind and self.is_a(made, base)
+
+    def lacks(self, kind: str, name: str) -> bool:
+        """Whether a type whose public attributes are all known has none of this name."""
+        kind = self.canonical(kind)
+        known = self.attributes.get(kind)
+        if known is None or name in known or name.startswith("_"):
+            return False
+        return all(self.lacks(base, name) for base in self.bases.get(kind, ()))
 
     def framework_of(self, path: str) -> str | None:
         """The framework whose arrays the functions under this name work on."""
@@ -164,6 +173,8 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
     library.picklers.update((k, str(v)) for k, v in _table(document, "pickler").items())
     for entry in _entries(document, "type"):
         library.bases[str(entry["name"])] = [str(b) for b in _list(entry.get("bases"))]
+        if "attributes" in entry:
+            library.attributes[str(entry["name"])] = frozenset(_list(entry["attributes"]))
     for entry in _entries(document, "function"):
         spec = {**entry, "framework": entry.get("framework", framework)}
         for name in _list(entry["names"]):

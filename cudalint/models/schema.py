@@ -70,7 +70,7 @@ DOES = frozenset(
         "environ.get", "environ.preset", "environ.set", "environ.update", "estimator", "estimator.fit", "executor",
         "executor.loop", "first-argument", "fork", "fork-launcher", "fresh-process", "future", "generator.method",
         "getattr", "gpu", "group", "group.destroy", "group.initialized", "group.rank", "group.select", "growth",
-        "gunicorn.run", "gunicorn.set", "identity", "import-module", "is-initialized", "isinstance", "iter",
+        "gunicorn.run", "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",
         "keras.dataset", "keras.fit", "keras.model", "len", "like", "list.method", "load", "loader", "loader.iter",
         "loader.worker", "lock", "manager", "map", "method.context", "method.get", "method.preload", "method.set",
         "module", "module.call", "module.child", "module.data", "module.init", "module.tensor", "move", "namespace",
@@ -106,7 +106,7 @@ def validate(document: Mapping[str, object], source: str) -> None:
     for entry in _list(document, "type", source):
         if not isinstance(entry.get("name"), str):
             raise ModelError(f"{source}: a [[type]] needs a name")
-        _only(entry, frozenset({"name", "bases"}), f"{source}: type {entry['name']}", "key")
+        _only(entry, frozenset({"name", "bases", "attributes"}), f"{source}: type {entry['name']}", "key")
     for entry in _list(document, "function", source):
         _function(entry, source)
 

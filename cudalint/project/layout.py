@@ -2,7 +2,8 @@
 
 Imports are resolved on paths, as Python does it: relative ones from the folder of the importer, absolute ones from the
 folders that ``sys.path`` may hold. Those are the folder above the importer's package, the folders above that one with
-their ``src``, and any other root in which the name is found only once.
+their ``src``, the importer's own folder and those above it that hold a script, and any other root in which the name is
+found only once.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 _INIT = "__init__"
@@ -38,17 +39,24 @@ class Layout:
             folder = os.path.dirname(folder)
         return self._at(folder, name.split(".") if name else [])
 
-    def absolute(self, importer: str, name: str, *, is_script: bool, is_library: bool) -> str | None:
-        """What ``import name`` means in a module; ``is_library`` where an installed package has the name too."""
+    def absolute(
+        self, importer: str, name: str, *, holds_script: Callable[[str], bool], is_library: bool
+    ) -> str | None:
+        """What ``import name`` means in a module; ``is_library`` where an installed package has the name too.
+
+        The folder of the script that was started is on the path of all modules it imports.
+        """
         path = self.paths.get(importer)
         if path is None:
             return None
-        key = (f"{os.path.dirname(path)}{os.sep if is_script else ''}", name)
+        key = (os.path.dirname(path), name)
         if key not in self._found:
-            self._found[key] = self._absolute(os.path.dirname(path), name.split("."), is_script, is_library)
+            self._found[key] = self._absolute(os.path.dirname(path), name.split("."), holds_script, is_library)
         return self._found[key]
 
-    def _absolute(self, folder: str, parts: list[str], is_script: bool, is_library: bool) -> str | None:
+    def _absolute(
+        self, folder: str, parts: list[str], holds_script: Callable[[str], bool], is_library: bool
+    ) -> str | None:
         own = self._root(folder)
         if is_library or parts[0] in sys.stdlib_module_names:
             # An installed package goes before a folder that only could be one.
@@ -56,8 +64,10 @@ class Layout:
         for root in self._roots_above(own):
             if (found := self._at(root, parts)) is not None:
                 return found
-        if is_script and (found := self._at(folder, parts)) is not None:
-            return found
+        while folder != own:
+            if (found := self._at(folder, parts)) is not None and holds_script(folder):
+                return found
+            folder = os.path.dirname(folder)
         homes = self.tops.get(parts[0], set())
         return self._at(next(iter(homes)), parts) if len(homes) == 1 else None
 

@@ -65,6 +65,7 @@ class FileProgram:
     _tops_act: dict[str, bool] = field(default_factory=dict)
     _imported: dict[str, tuple[_Import, ...]] = field(default_factory=dict)
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _scripts: dict[str, bool] = field(default_factory=dict)
 
     def changed(self, texts: Mapping[str, str]) -> FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
@@ -136,9 +137,15 @@ class FileProgram:
         first = name.partition(".")[0]
         if self.library.owns(first):
             return None
-        source = self.sources.get(importer)
-        is_script = source is not None and b"__main__" in source.data
-        return self.layout.absolute(importer, name, is_script=is_script, is_library=self.library.knows(first))
+        is_library = self.library.knows(first)
+        return self.layout.absolute(importer, name, holds_script=self._holds_script, is_library=is_library)
+
+    def _holds_script(self, folder: str) -> bool:
+        """Whether a file of a folder says what it does as a program."""
+        if folder not in self._scripts:
+            inside = (n for path, n in self.layout.names.items() if os.path.dirname(path) == folder)
+            self._scripts[folder] = any(b"__main__" in self.sources[n].data for n in inside if n in self.sources)
+        return self._scripts[folder]
 
     def child(self, package: str, name: str) -> str | None:
         """The module ``name`` of a package of the project."""

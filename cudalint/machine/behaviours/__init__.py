@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cudalint.machine.behaviours import (
+    attributes,
     channels,
     checkpoints,
     commands,
@@ -60,8 +61,9 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "map": python.map_,
     "next": python.next_,
     "iter": python.iter_,
-    "getattr": python.getattr_,
-    "setattr": python.setattr_,
+    "getattr": attributes.getattr_,
+    "setattr": attributes.setattr_,
+    "hasattr": attributes.hasattr_,
     "len": python.len_,
     "isinstance": python.isinstance_,
     "show": python.show,

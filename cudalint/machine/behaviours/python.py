@@ -307,26 +307,6 @@ def iter_(machine: Machine, call: Call) -> Results:
     return results
 
 
-def getattr_(machine: Machine, call: Call) -> Results:
-    """``getattr(x, "name")`` with a constant name."""
-    if len(call.args) < 2:
-        return [(call.state, unknown("getattr", call.site))]
-    name = constant(call.args[1])
-    if not isinstance(name, str):
-        return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
-    return machine.attribute(call.args[0], name, call.state, call.frame, call.site)
-
-
-def setattr_(machine: Machine, call: Call) -> Results:
-    """``setattr(x, "name", value)`` with a constant name."""
-    if len(call.args) == 3:
-        name = constant(call.args[1])
-        if isinstance(name, str):
-            states = machine.set_attribute(call.args[0], name, call.args[2], call.state, call.frame, call.site)
-            return [(s, NONE) for s in states]
-    return [(call.state, NONE)]
-
-
 def len_(machine: Machine, call: Call) -> Results:
     """``len`` of what is known exactly."""
     if not call.args:
