@@ -14,6 +14,7 @@ from paper.rows import NOT_COVERED, ROWS, Row
 from paper.run import judge, read_header, run
 
 from cudalint.verify.facts import measure
+from cudalint.verify.facts.recorded import chosen
 from cudalint.verify.paper import Paper, machine
 
 HANG = 2.0
@@ -34,7 +35,7 @@ def test_behaviour(row: Row, tmp_path: Path) -> None:
 @pytest.mark.parametrize("framework", ["torch", "cupy", "numba", "jax", "tensorflow", "libraries"])
 def test_expressions(framework: str) -> None:
     """Every measured expression poisons, initialises and fails as it did on hardware."""
-    measurement = measure(machine(2), [framework], surroundings=Paper(2), environment={"PAPER_SLOWNESS": "0"})
+    measurement = measure(machine(2), chosen([framework]), surroundings=Paper(2), environment={"PAPER_SLOWNESS": "0"})
     assert [(one.expression.text, one.why_not) for one in measurement.expressions if one.why_not] == []
     assert [(one.expression.text, one.differences) for one in measurement.expressions if one.differences] == []
 

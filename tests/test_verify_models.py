@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from cudalint.hosts.cli import main
 from cudalint.verify import Format, facts, verify_models
 from cudalint.verify.evidence import this_place
 from cudalint.verify.facts.claims import Claim, claim
 from cudalint.verify.facts.compare import Measured
-from cudalint.verify.facts.recorded import Expression, frameworks
+from cudalint.verify.facts.recorded import Expression, Framework, chosen
 from cudalint.verify.facts.report import render
 from cudalint.verify.gpus import Gpu, Gpus
 
@@ -66,7 +71,7 @@ def test_the_report_names_what_differs_and_counts() -> None:
 
 
 def test_models_are_asked_about_the_very_expression() -> None:
-    (torch,) = frameworks(["torch"])
+    (torch,) = chosen(["torch"])
     known = {expression.text: expression for expression in torch.expressions}
     assert claim(torch, known["torch.cuda.is_available()"]) == AGREED
     assert claim(torch, known["torch.cuda.device_count()"]) == Claim(poisons=False, in_child=False)
@@ -91,6 +96,116 @@ def test_a_framework_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_p
     (tmp_path / "numba.py").write_text(f"{harmless}cuda = cuda()\n")
     (tmp_path / "numpy.py").write_text("def ones(n): return n\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = facts.measure(Gpus((Gpu(0, "none", 80000),)), ["numba"]).expressions
+    found = facts.measure(Gpus((Gpu(0, "none", 80000),)), chosen(["numba"])).expressions
     selected = next(one for one in found if one.expression.text == "cuda.select_device(0)")
     assert "a child that uses CUDA afterwards works (ok), recorded: fails" in selected.differences
+
+
+ONE_GPU = Gpus((Gpu(0, "none", 80000),))
+# "C" is made by who used CUDA before the fork.
+OWN = Framework(
+    name="own",
+    setup="import os, subprocess, time",
+    use="assert 'C' not in globals()",
+    inherit="C = 1",
+    hangs=True,
+    expressions=(
+        Expression("'C' in globals() and (subprocess.Popen(['sleep', '99']), time.sleep(99))", False, in_child="hang"),
+        Expression("'C' in globals() and os.abort()", poisons=False, in_child="fails"),
+        Expression("globals().update(C=1)", poisons=True, in_child="ok", symptom="AssertionError"),
+        Expression("print('y' * 100000)", poisons=False, in_child="ok"),
+        Expression("os.abort()", poisons=False),
+        Expression("2", poisons=False, in_child="hang"),
+        Expression("3", gpus=2, poisons=False),
+    ),
+)
+
+
+def marked(mark: str) -> list[str]:
+    """The processes that carry a mark in their environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mark.encode() in Path(f"/proc/{pid}/environ").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def test_expressions_that_crash_or_hang_leave_nobody_and_stop_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(facts, "_HANG_SECONDS", 0.5)
+    lines: list[str] = []
+    found = facts.measure(ONE_GPU, [OWN], say=lines.append, environment={"MARK": str(tmp_path)}).expressions
+    assert marked(f"MARK={tmp_path}") == []
+    hangs, aborts, poisons, prints, dies, differs, needs = found
+    assert [one.differences for one in (hangs, aborts, poisons, prints)] == [(), (), (), ()]
+    assert [one.why_not for one in (hangs, aborts, poisons, prints)] == ["", "", "", ""]
+    assert dies.why_not == "could not be measured: aborted"
+    assert differs.differences == ("in a child of a CUDA parent: ok (ok), recorded: hang",)
+    assert needs.why_not == "needs more GPUs"
+    (told,) = lines
+    assert told.startswith("own: imported in ")
+    assert "6 expressions, each a hang after" in told
+
+
+def test_a_framework_that_cannot_use_a_gpu_says_why() -> None:
+    """As torch for the CPU, and as JAX, which would take the CPU silently."""
+    raises = Framework(
+        "raises", "", "raise AssertionError('not compiled with CUDA')", (Expression("1", poisons=False),)
+    )
+    falls_back = Framework("falls_back", "", "pass", (Expression("1", poisons=False),), check="1 > 2")
+    found = facts.measure(ONE_GPU, [raises, falls_back]).expressions
+    assert [one.why_not for one in found] == [
+        "no GPU can be used here: AssertionError: not compiled with CUDA",
+        "no GPU can be used here: it finds no GPU",
+    ]
+
+
+def test_words_choose_frameworks_and_expressions() -> None:
+    def texts(*words: str) -> list[str]:
+        return [expression.text for framework in chosen(words) for expression in framework.expressions]
+
+    assert texts("torch.cuda.Stream", "GradScaler") == [
+        "torch.cuda.Stream()",
+        "torch.cuda.amp.GradScaler()",
+        'torch.amp.GradScaler("cuda")',
+    ]
+    (numba,) = chosen(["numba"])
+    assert len(numba.expressions) == len(next(one for one in chosen([]) if one.name == "numba").expressions)
+
+
+def test_an_unknown_word_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--verify", "--models", "trch"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert "'trch' is no framework (torch, cupy, " in err
+    assert err.endswith("(did you mean 'torch'?)\n")
+
+
+def test_an_interruption_ends_all_and_shows_what_was_measured(tmp_path: Path) -> None:
+    environment = {**os.environ, "MARK": str(tmp_path), "PAPER_SLOWNESS": "0"}
+    command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "--models", "torch.cuda"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
+    assert process.stderr is not None
+    while "/" not in process.stderr.readline():  # the first that says how far it is
+        assert process.poll() is None
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert time.monotonic() - began < 5
+    assert marked(f"MARK={tmp_path}") == []
+    assert (process.returncode, err.splitlines()[-1]) == (
+        2,
+        "cudalint: error: interrupted: what had been measured is shown",
+    )
+    assert "(interrupted)" in out
+    assert ": 0 as recorded" not in out
+
+
+def test_no_gpu_is_one_line() -> None:
+    out, err = io.StringIO(), io.StringIO()
+    assert verify_models(gpus_available=(), out=out, err=err) == 2
+    assert (out.getvalue(), err.getvalue()) == ("", "cudalint: error: no GPU was found: nothing was measured\n")

@@ -240,7 +240,7 @@ class _VerifyOptions:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
 @click.option("-m", "module", metavar="MODULE", help="Run a module of your own, as python -m does.")
-@click.option("--models", is_flag=True, help="Measure again what the models rest on; PATHS name frameworks.")
+@click.option("--models", is_flag=True, help="Measure again what the models rest on: all, or where PATHS match.")
 @click.option("--paper", is_flag=True, help="Run on stub frameworks that end as measured, without a GPU: no evidence.")
 @click.option("--fixed/--no-fixed", default=True, help="Also run what the repairs make of broken fixtures.")
 @click.option("--output-format", metavar="FORMAT", default="table", help="table, json, junit or markdown.")
@@ -324,15 +324,19 @@ def _verify_program(program: Program, options: _VerifyOptions) -> int:
 
 
 def _verify_models(
-    names: tuple[str, ...], module: str | None, arguments: tuple[str, ...] | None, options: _VerifyOptions
+    words: tuple[str, ...], module: str | None, arguments: tuple[str, ...] | None, options: _VerifyOptions
 ) -> int:
     from cudalint import verify as verification
 
     if module is not None or arguments is not None or options.evidence is not None or options.select:
         raise click.UsageError("--models measures expressions: -m, --, --evidence and --select are for programs")
-    _known_frameworks(names, verification.framework_names())
+    unknown = verification.unknown_expression(words)
+    if unknown is not None:
+        known = verification.framework_names()
+        hint = config.nearest(unknown, known)
+        raise ConfigError(f"{unknown!r} is no framework ({', '.join(known)}) and stands in no expression{hint}")
     return verification.verify_models(
-        names,
+        words,
         output_format=verification.Format(options.output_format),
         gpu_count=options.gpus,
         on_paper=options.paper,
@@ -352,12 +356,6 @@ def _verify_fixtures(paths: tuple[str, ...], options: _VerifyOptions) -> int:
         on_paper=options.paper,
         repairs=options.fixed,
     )
-
-
-def _known_frameworks(given: Iterable[str], known: Sequence[str]) -> None:
-    for name in given:
-        if name not in known:
-            raise ConfigError(f"unknown framework {name!r}: expected {', '.join(known)}{config.nearest(name, known)}")
 
 
 @cli.command(name="config")

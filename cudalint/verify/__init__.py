@@ -33,6 +33,7 @@ __all__ = [
     "has_header",
     "module",
     "script",
+    "unknown_expression",
     "verify",
     "verify_models",
     "verify_program",
@@ -78,9 +79,9 @@ def verify(
     if not fixtures:
         return _nothing(err, "no fixtures were found: nothing was verified")
     began, before = time.monotonic(), gpus.used_mib(found.devices)
-    with _surroundings(len(found.devices), on_paper) as surroundings, progress(err, len(fixtures)) as step:
+    with _surroundings(len(found.devices), on_paper) as surroundings, progress(err, len(fixtures)) as shown:
         campaign = Campaign(fixtures, found, limits or Limits(), limit_scale, surroundings, repairs)
-        result = campaign.run(lambda one: step(report.line(one), one.status is Status.REFUTED))
+        result = campaign.run(lambda one: shown.step(report.line(one), one.status is Status.REFUTED))
     place = evidence.this_place(found, surroundings)
     out.write(report.render(result.verdicts, place, output_format, time.monotonic() - began))
     out.flush()
@@ -129,13 +130,18 @@ def has_header(path: str) -> bool:
     return headers.load(Path(path)) is not None
 
 
+def unknown_expression(words: Sequence[str]) -> str | None:
+    """The first word for ``verify_models`` that names no framework and stands in no expression."""
+    return recorded.unknown(words)
+
+
 def framework_names() -> tuple[str, ...]:
-    """What ``verify_models`` can measure."""
+    """Whose expressions ``verify_models`` can measure."""
     return tuple(framework.name for framework in recorded.frameworks())
 
 
 def verify_models(
-    names: Sequence[str] = (),
+    words: Sequence[str] = (),
     *,
     output_format: Format = Format.TABLE,
     gpu_count: int | None = None,
@@ -144,7 +150,7 @@ def verify_models(
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> int:
-    """Measure again what the models rest on (or what the named frameworks add to it) and print what differs.
+    """Measure again what the models rest on and print what differs; ``words`` name frameworks or stand in expressions.
 
     Gives 0 when everything that could be measured is as recorded, 1 when something differs, 2 when nothing
     could be measured or somebody interrupted.
@@ -155,19 +161,28 @@ def verify_models(
     if reason is not None:
         return _nothing(err, f"{reason}: nothing was measured")
     surroundings = paper.Paper(len(found.devices)) if on_paper else HARDWARE
-    began, total = time.monotonic(), sum(len(one.expressions) for one in recorded.frameworks(names))
-    with progress(err, total, terse=True) as step:
-        measurement = facts.measure(found, names, surroundings=surroundings, progress=lambda one: step(*_told(one)))
-    place = evidence.this_place(found, surroundings)
-    out.write(facts_report.render(measurement.expressions, place, output_format, time.monotonic() - began))
-    out.flush()
-    if any(one.differences for one in measurement.expressions):
+    frameworks = recorded.chosen(words)
+    began, total = time.monotonic(), sum(len(one.expressions) for one in frameworks)
+    with progress(err, total, terse=True) as shown:
+        measurement = facts.measure(
+            found,
+            frameworks,
+            surroundings=surroundings,
+            progress=lambda one: shown.step(*_told(one)),
+            say=shown.say,
+        )
+    measured = measurement.expressions
+    nothing = not measurement.interrupted and all(one.why_not for one in measured)
+    if not nothing or output_format is not Format.TABLE:
+        place = evidence.this_place(found, surroundings)
+        out.write(facts_report.render(measured, place, output_format, time.monotonic() - began))
+        out.flush()
+    if nothing:
+        reasons = dict.fromkeys(one.why_not for one in measured)
+        return _nothing(err, f"nothing could be measured here: {'; '.join(reasons)}")
+    if any(one.differences for one in measured):
         return REFUTED
-    if measurement.interrupted:
-        return _nothing(err, "interrupted: what had been measured is shown")
-    if all(one.why_not for one in measurement.expressions):
-        return _nothing(err, "nothing could be measured here")
-    return CONFIRMED
+    return _nothing(err, "interrupted: what had been measured is shown") if measurement.interrupted else CONFIRMED
 
 
 def _hardware(count: int | None, available: Sequence[gpus.Gpu] | None) -> gpus.Gpus:
@@ -197,7 +212,8 @@ def _surroundings(gpu_count: int, on_paper: bool) -> contextlib.AbstractContextM
 
 
 def _told(one: facts.Measured) -> tuple[str, bool]:
-    return "; ".join((f"{one.framework}: {one.expression.text}", *one.differences)), bool(one.differences)
+    told = (*one.differences, *one.contradictions)
+    return "; ".join((f"{one.framework}: {one.expression.text}", *told)), bool(told)
 
 
 def _say_left_behind(err: TextIO, before: dict[int, int], after: dict[int, int]) -> None:

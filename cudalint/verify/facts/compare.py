@@ -39,9 +39,9 @@ class Measured:
 def _differences(recorded: Expression, seen: Mapping[str, Any]) -> Iterator[str]:
     if seen.get("raised") and not recorded.raises:
         yield f"raised {seen['raised']}"
-    poisons = seen.get("poisons")
-    if poisons is not None and poisons != recorded.poisons:
-        yield f"{_LATER} {_ends(poisons)} ({seen['symptom']}), recorded: {_ends(recorded.poisons)}"
+    poisons, recorded_poisons = seen.get("poisons"), bool(recorded.poisons)
+    if poisons is not None and poisons != recorded_poisons:
+        yield f"{_LATER} {_ends(poisons)} ({seen['symptom']}), recorded: {_ends(recorded_poisons)}"
     elif poisons and recorded.symptom and recorded.symptom not in str(seen["symptom"]):
         yield f"{_LATER} says {seen['symptom']!r}, recorded: {recorded.symptom!r}"
     ready = seen.get("initialises")

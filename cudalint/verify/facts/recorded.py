@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -16,14 +17,15 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One expression. ``in_child`` is ok, fails or hang; ``None`` where it was not asked."""
+    """One expression. ``in_child`` is ok, fails or hang; ``None`` where it was not asked, as is ``poisons``."""
 
     text: str
-    poisons: bool
+    poisons: bool | None = None
     initialises: bool | None = None
     in_child: str | None = None
     symptom: str | None = None
     raises: str | None = None
+    gpus: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +37,37 @@ class Framework:
     use: str
     expressions: tuple[Expression, ...]
     prepare: str | None = None
+    check: str | None = None
     inherit: str | None = None
     hangs: bool = False
 
 
-def frameworks(names: Iterable[str] = ()) -> tuple[Framework, ...]:
-    """All frameworks, or the named ones."""
+def frameworks() -> tuple[Framework, ...]:
+    """All frameworks."""
     text = files("cudalint.verify.facts").joinpath("facts.toml").read_text("utf-8")
-    wanted = frozenset(names)
-    return tuple(_framework(name, table) for name, table in tomllib.loads(text).items() if not wanted or name in wanted)
+    return tuple(_framework(name, table) for name, table in tomllib.loads(text).items())
+
+
+def chosen(words: Iterable[str]) -> tuple[Framework, ...]:
+    """The frameworks that a word names, and of the others the expressions in which a word stands; all without words."""
+    every, wanted = frameworks(), tuple(words)
+    if not wanted:
+        return every
+    names = {framework.name for framework in every}
+    parts = [word for word in wanted if word not in names]
+    found = (framework if framework.name in wanted else _part(framework, parts) for framework in every)
+    return tuple(framework for framework in found if framework.expressions)
+
+
+def unknown(words: Iterable[str]) -> str | None:
+    """The first word that names nothing."""
+    return next((word for word in words if not chosen([word])), None)
+
+
+def _part(framework: Framework, words: Sequence[str]) -> Framework:
+    patterns = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
+    named = (one for one in framework.expressions if any(pattern.search(one.text) for pattern in patterns))
+    return replace(framework, expressions=tuple(named))
 
 
 def _framework(name: str, table: Mapping[str, Any]) -> Framework:
