@@ -12,9 +12,11 @@ from cudalint.project.program import FileProgram, functions
 _LAUNCHERS = frozenset(
     {
         "Pool", "Process", "ProcessPool", "ProcessPoolExecutor", "Parallel", "DataLoader", "spawn", "start_processes",
-        "fork", "set_start_method", "init_process_group", "num_proc", "notebook_launcher", "CUDA_VISIBLE_DEVICES",
-        "set_memory_growth", "set_visible_devices", "set_default_device", "set_default_tensor_type", "init_device_mesh",
-        "GridSearchCV", "RandomizedSearchCV", "cross_val_score", "cross_validate", "dataloader_num_workers",
+        "StatefulDataLoader", "WebLoader", "fork", "set_start_method", "init_process_group", "num_proc",
+        "notebook_launcher", "CUDA_VISIBLE_DEVICES", "set_memory_growth", "set_visible_devices", "set_default_device",
+        "set_default_tensor_type", "init_device_mesh", "GridSearchCV", "RandomizedSearchCV", "cross_val_score",
+        "cross_validate", "dataloader_num_workers", "process_map", "WorkerPool", "p_map", "p_imap", "p_umap",
+        "p_uimap",
     }
 )  # fmt: skip
 _DEVICES = frozenset({"device", "Device"})

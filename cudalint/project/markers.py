@@ -12,17 +12,18 @@ _GPU_WORDS = (
     rb"sentence_transformers|diffusers|timm|spacy|vllm|skorch|deepspeed"
 )
 _LAUNCH_WORDS = (
-    rb"Pool|Process|ProcessPool|ProcessPoolExecutor|ThreadPool|ThreadPoolExecutor|Thread|Parallel|DataLoader|"
+    rb"Pool|Process|ProcessPool|ProcessPoolExecutor|ThreadPool|ThreadPoolExecutor|Thread|Parallel|DataLoader|StatefulDataLoader|WebLoader|"
     rb"spawn|start_processes|forkpty|fork|set_start_method|init_process_group|num_proc|notebook_launcher|Trainer|"
     rb"CUDA_VISIBLE_DEVICES|set_default_device|set_default_tensor_type|set_memory_growth|set_visible_devices|"
-    rb"init_device_mesh|multiprocessing|multiprocess|billiard|celery|gunicorn|preload_app|wsgi_app|uwsgidecorators|n_jobs|n_process|use_multiprocessing|dataloader_num_workers"
+    rb"init_device_mesh|multiprocessing|multiprocess|billiard|celery|gunicorn|preload_app|wsgi_app|uwsgidecorators|n_jobs|n_process|use_multiprocessing|dataloader_num_workers|"
+    rb"process_map|WorkerPool|p_tqdm"
 )
 _GPU = re.compile(rb"\b(?:" + _GPU_WORDS + rb")\b")
 _PROCESS = re.compile(rb"\b(?:" + _LAUNCH_WORDS + rb")\b")
 _LAUNCH = re.compile(
-    rb"\b(?:ProcessPool|ProcessPoolExecutor|DataLoader|start_processes|forkpty|set_start_method|init_process_group|"
+    rb"\b(?:ProcessPool|ProcessPoolExecutor|DataLoader|StatefulDataLoader|WebLoader|start_processes|forkpty|set_start_method|init_process_group|"
     rb"num_proc|notebook_launcher|CUDA_VISIBLE_DEVICES|set_default_device|set_default_tensor_type|set_memory_growth|"
-    rb"set_visible_devices|init_device_mesh)\b|\b(?:Pool|Process|Parallel|spawn|fork)\(|\.(?:Pool|Process|Parallel|spawn|fork)\b|"
+    rb"set_visible_devices|init_device_mesh|process_map|WorkerPool|p_tqdm)\b|\b(?:Pool|Process|Parallel|spawn|fork)\(|\.(?:Pool|Process|Parallel|spawn|fork)\b|"
     rb"\bimport\b.*\b(?:Pool|Process|Parallel|spawn|fork)\b|\b(?:ddp_fork\w*|ddp_notebook\w*|DDPStrategy|n_jobs|n_process|use_multiprocessing|dataloader_num_workers|vllm|preload_app|wsgi_app|celery|uwsgidecorators)\b"
 )
 _THREAD = re.compile(rb"\b(?:Thread(?:Pool|PoolExecutor)?|to_thread|run_in_executor)\b")

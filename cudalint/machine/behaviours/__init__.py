@@ -126,6 +126,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "method.preload": start_methods.forkserver_preload,
     "pool": pools.pool,
     "pool.map": pools.pool_map,
+    "pool.once": pools.pool_once,
     "pool.apply": pools.pool_apply,
     "executor": pools.executor,
     "executor.loop": event_loops.run_in_executor,

@@ -41,7 +41,8 @@ def context_of(call: Call) -> Value | None:
     thing = thing_of(call)
     if thing is not None and "<method>" in thing.fields and isinstance(call.receiver, Ref):
         return (call.receiver,)
-    return call.get("mp_context") or call.get("context") or call.get("multiprocessing_context")
+    names = ("mp_context", "context", "multiprocessing_context", "start_method")
+    return next((given for name in names if (given := call.get(name))), None)
 
 
 @dataclass(frozen=True, slots=True)

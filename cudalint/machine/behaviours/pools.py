@@ -81,6 +81,14 @@ def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Va
     return ended
 
 
+def pool_once(machine: Machine, call: Call) -> Results:
+    """``process_map(f, xs, max_workers=)``: an executor for one map."""
+    results: Results = []
+    for state, made in executor(machine, call):
+        results.extend(pool_map(machine, replace(call, state=state, receiver=only(made))))
+    return results
+
+
 def pool_map(machine: Machine, call: Call) -> Results:
     """``pool.map(f, xs)`` and its like: each item is one task."""
     function = call.get("func") or call.get("fn") or ()
@@ -227,6 +235,12 @@ def _pool_results(machine: Machine, call: Call, state: State, family: str, name:
     return [(state, (made,))]
 
 
+def _context_of_library(call: Call) -> Value | None:
+    """The start method that a library chooses for its own pool."""
+    method = call.text("method")
+    return const(method) if method else None
+
+
 def _context_of_limited(call: Call) -> Value | None:
     """An executor whose workers are replaced after some tasks spawns them, where nobody names a context."""
     limit = call.get("max_tasks_per_child")
@@ -239,14 +253,15 @@ def executor(machine: Machine, call: Call) -> Results:
     library = library_of(call)
     context = context_of(call)
     if context is None or context == NONE:
-        context = _context_of_limited(call)
+        context = _context_of_limited(call) or _context_of_library(call)
     if context is None:
         workers.fix_default(machine, state, library, call.site, "ProcessPoolExecutor()")
+    workers_ = call.get(call.text("workers", "max_workers"))
     fields: dict[str, Value] = {
         "<library>": const(library),
         "<context>": context or NONE,
-        "<many>": const(count_of(call.get("max_workers"))),
-        "<count>": call.get("max_workers") or NONE,
+        "<many>": const(count_of(workers_)),
+        "<count>": workers_ or NONE,
         "<reused>": const(call.get("max_tasks_per_child") != const(1)),
         "<initializer>": call.get("initializer") or NONE,
         "<initargs>": call.get("initargs") or NONE,
