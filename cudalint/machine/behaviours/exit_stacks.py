@@ -1,0 +1,37 @@
+"""``contextlib.ExitStack``: managers that are entered one by one and left together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.behaviours.callees import thing_of
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.interpret import Machine
+from cudalint.machine.state import merge
+from cudalint.machine.values import NONE, Ref
+
+_ENTERED = "<entered at "
+
+
+def enter_context(machine: Machine, call: Call) -> Results:
+    """``stack.enter_context(manager)``: what the manager gives, kept to be left with the stack."""
+    if not call.args:
+        return [(call.state, NONE)]
+    thing = thing_of(call)
+    if thing is not None and isinstance(call.receiver, Ref):
+        fields = {**thing.fields, f"{_ENTERED}{call.site}>": call.args[0]}
+        call.state.put(call.receiver, replace(thing, fields=fields))
+    return machine.enter(call.args[0], call.state, call.frame, call.site)
+
+
+def leave(machine: Machine, call: Call) -> Results:
+    """``stack.close()`` and the end of ``with stack``: the managers are left, the last one first."""
+    states = [call.state]
+    thing = thing_of(call)
+    if thing is not None and isinstance(call.receiver, Ref):
+        entered = [value for name, value in thing.fields.items() if name.startswith(_ENTERED)]
+        kept = {name: value for name, value in thing.fields.items() if not name.startswith(_ENTERED)}
+        call.state.put(call.receiver, replace(thing, fields=kept))
+        for manager in reversed(entered):
+            states = merge([s for c in states for s in machine.leave(manager, c, call.frame, call.site)])
+    return [(state, NONE) for state in states]
