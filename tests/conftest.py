@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +31,24 @@ if __name__ == "__main__":
 """
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+_BYTECODE = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the thousands of interpreters that the tests start compile a module once, not each time.
+
+    Where bytecode may not lie beside the sources, it lies in a folder of this session, which workers inherit.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        config.stash[_BYTECODE] = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="cudalint-bytecode-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove that folder."""
+    if _BYTECODE in config.stash:
+        shutil.rmtree(config.stash[_BYTECODE], ignore_errors=True)
 
 
 @pytest.fixture

@@ -12,10 +12,8 @@ from __future__ import annotations
 import atexit
 import fcntl
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 import types
@@ -44,6 +42,9 @@ def _state_directory() -> str:
     found = os.environ.get("PAPER_STATE")
     if found and os.path.isdir(found):
         return found
+    import shutil
+    import tempfile
+
     base = "/dev/shm" if os.path.isdir("/dev/shm") else None
     made = tempfile.mkdtemp(prefix="paper-cuda-", dir=base)
     os.environ["PAPER_STATE"] = made
