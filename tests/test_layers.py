@@ -19,6 +19,7 @@ LAYERS = (
     "ir",
     "project",
     "machine",
+    "project.fixtures",  # runs what pytest puts around a test
     "project.running",  # runs entries on the machine
     "project.summary",
     "rules",

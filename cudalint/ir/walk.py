@@ -1,4 +1,4 @@
-"""Statements within statements, names within targets."""
+"""Statements within statements, names within targets and expressions."""
 
 from __future__ import annotations
 
@@ -33,3 +33,13 @@ def bound_names(target: ir.Expr) -> Iterable[str]:
                 yield from bound_names(item)
         case ir.Star(value=value):
             yield from bound_names(value)
+
+
+def last_name(node: ir.Expr) -> str:
+    """The name by which an expression speaks of something: ``c`` of ``a.b.c``; empty where it is no name."""
+    match node:
+        case ir.Attr(attr=attr):
+            return attr
+        case ir.Name(id=name):
+            return name
+    return ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import last_name
 from cudalint.project.markers import device_statement, may_launch
 from cudalint.project.program import FileProgram, functions
 
@@ -30,9 +32,23 @@ def candidates(program: FileProgram) -> list[str]:
     for name in sorted(program.sources):
         leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
         # A server's configuration names its application without importing it.
-        if leads and (program.reaches_gpu(name) or b"wsgi_app" in program.sources[name].data):
+        matters = leads and (program.reaches_gpu(name) or b"wsgi_app" in program.sources[name].data)
+        if matters or any(home in launching and program.reaches_gpu(home) for home in _asked(program, name)):
             result.append(name)
     return result
+
+
+_FIXTURE = re.compile(rb"@(?:\w+\.)?fixture\b[^@]*?^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+
+
+def _asked(program: FileProgram, name: str) -> Iterable[str]:
+    """The conftests above a test module that define a fixture of which it speaks."""
+    if not is_test_module(program.sources[name].path):
+        return
+    data = program.sources[name].data
+    for home in conftests(program, name):
+        if any(fixture in data for fixture in _FIXTURE.findall(program.sources[home].data)):
+            yield home
 
 
 def _may_start(program: FileProgram, name: str) -> bool:
@@ -84,7 +100,7 @@ def _process_classes(module: ir.Module, launchers: frozenset[str]) -> frozenset[
     names: set[str] = set()
     for statement in module.body:
         if isinstance(statement, ir.ClassDef) and any(
-            _last_name(a.value) in launchers | names for a in statement.bases
+            last_name(a.value) in launchers | names for a in statement.bases
         ):
             names.add(statement.name)
     return frozenset(names)
@@ -97,21 +113,26 @@ def _aliases(module: ir.Module, names: frozenset[str]) -> frozenset[str]:
         match statement:
             case ir.ImportFrom(names=tuple(given)):
                 found.update(alias for name, alias in given if alias is not None and name in names)
-            case ir.Assign(targets=targets, value=value) if _last_name(value) in names:
+            case ir.Assign(targets=targets, value=value) if last_name(value) in names:
                 found.update(target.id for target in targets if isinstance(target, ir.Name))
     return frozenset(found)
-
-
-def _last_name(node: ir.Expr) -> str:
-    match node:
-        case ir.Attr(attr=attr):
-            return attr
-        case ir.Name(id=name):
-            return name
-    return ""
 
 
 def is_test_module(path: str) -> bool:
     """Whether pytest would collect a file."""
     base = path.replace("\\", "/").rsplit("/", 1)[-1]
     return base.startswith("test_") or base.endswith("_test.py") or base == "conftest.py"
+
+
+def conftests(files: FileProgram, module: str) -> list[str]:
+    """The conftest modules above a test, which pytest imports before it; the nearest first."""
+    folder = os.path.dirname(files.sources[module].path)
+    found: list[str] = []
+    while True:
+        name = files.names.get(os.path.join(folder, "conftest.py"))
+        if name is not None and name != module:
+            found.append(name)
+        above = os.path.dirname(folder)
+        if above == folder:
+            return found
+        folder = above

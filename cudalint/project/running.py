@@ -15,7 +15,8 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
-from cudalint.project.entries import is_test_module, may_register, may_serve, tests, unreached
+from cudalint.project.entries import conftests, is_test_module, may_register, may_serve, tests, unreached
+from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
 
 
@@ -118,9 +119,28 @@ class Runner:
         for function in tests(module):
             machine = self._machine(module.name, in_test=True)
             if fresh is None:
-                fresh = self._imported(machine, module, assumed=False)
-            self._call(machine, module, function, fresh.clone())
+                fresh = self._collected(machine, module)
+            self._test(machine, module, function, fresh.clone())
             yield Ran(module.name, function.qualname, machine)
+
+    def _collected(self, machine: Machine, module: ir.Module) -> State:
+        """The state in which pytest runs the tests of a module: its conftests are imported first, then itself."""
+        frame = Frame(Ref(("module", module.name)), module.name)
+        state = State(Process(), {})
+        for name in reversed(conftests(self.files, module.name)):
+            loaded = machine.load(name, state, frame, 0)
+            state = loaded[0][0] if loaded else state
+        return self._imported(machine, module, assumed=False, state=state)
+
+    def _test(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
+        """Run a test inside its fixtures."""
+        frame = Frame(Ref(("module", module.name)), module.name)
+
+        def run(ready: State, given: Given) -> list[State]:
+            return self._called(machine, module, function, ready, given, frame)
+
+        ended = Fixtures(self.files, machine, module.name, frame).around(function, state, run)
+        _end(machine, frame, ended)
 
     def _commands(self, module: ir.Module, registered: Iterable[Site]) -> Iterator[Ran]:
         """Functions that a library calls when somebody starts the program, and console scripts."""
@@ -198,25 +218,35 @@ class Runner:
             states = [s for c in states for s in machine.act(package, c, frame, 0)]
         return states
 
-    def _imported(self, machine: Machine, module: ir.Module, assumed: bool) -> State:
+    def _imported(self, machine: Machine, module: ir.Module, assumed: bool, state: State | None = None) -> State:
         """The state after importing a module."""
-        state = State(Process(unseen=assumed), {})
+        state = state or State(Process(unseen=assumed), {})
         before = self._packages(machine, module, state)
         states = machine.run_module(module, module.name, before[0] if before else state)
         return states[0] if states else state
 
     def _call(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
         """Call a function with parameters nobody knows."""
+        frame = Frame(Ref(("module", module.name)), module.name)
+        _end(machine, frame, self._called(machine, module, function, state, {}, frame))
+
+    def _called(
+        self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given, frame: Frame
+    ) -> list[State]:
         target, current = _find(machine, module, function, state)
         if target is None:
-            return
-        frame = Frame(Ref(("module", module.name)), module.name)
+            return [current]
         site = Site(module.name, function.ordinal)
-        results = machine.drained(machine.call_value(target, [], {}, current, frame, site), frame)
-        for _, raised in frame.raises:
-            if raised.outcome is not None:
-                machine.emit(raised.outcome)
-        machine.end([s for s, _ in results])
+        results = machine.call_value(target, [], dict(given), current, frame, site)
+        return [s for s, _ in machine.drained(results, frame)]
+
+
+def _end(machine: Machine, frame: Frame, states: list[State]) -> None:
+    """What a call raised is over, and so is its process."""
+    for _, raised in frame.raises:
+        if raised.outcome is not None:
+            machine.emit(raised.outcome)
+    machine.end(states)
 
 
 def _as_seen(outcome: Outcome) -> Outcome:
@@ -240,7 +270,8 @@ def _find(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
         return None, state
     if parts[1] == "__init__":
         return cls, state
-    for after, instance in machine.call_value(cls, [], {}, state, frame, site):
+    for made, instance in machine.call_value(cls, [], {}, state, frame, site):
+        after = set_up(machine, instance, made, frame, site) if machine.in_test else made
         for last, method in machine.attribute(instance, parts[1], after, frame, site):
             return method, last
     return None, state

@@ -1,0 +1,159 @@
+"""What pytest runs around a test: the fixtures it asks for, from its own module or a ``conftest.py`` above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from cudalint.ir import nodes as ir
+from cudalint.ir.walk import inner_statements, last_name
+from cudalint.machine.frame import Frame
+from cudalint.machine.heap import Closure, Generator, Scope
+from cudalint.machine.interpret import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Ref, Value, only
+from cudalint.project.entries import conftests
+from cudalint.project.program import FileProgram
+
+Given = Mapping[str, Value]
+Test = Callable[[State, Given], list[State]]
+
+_DECORATORS = frozenset({"fixture", "yield_fixture"})
+_SET_UP = ("setUpClass", "setup_class", "setUp", "setup_method")
+_MOST_NESTED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixture:
+    """A fixture that was found, as it lies in the state."""
+
+    ref: Ref
+    closure: Closure
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The fixtures that it asks for itself; one that overrides another of its name is given that one."""
+        return tuple(p.name for p in self.closure.function.params if p.name != self.closure.function.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixtures:
+    """Runs the fixtures of a test module's tests; ``frame`` gathers what they raise."""
+
+    files: FileProgram
+    machine: Machine
+    module: str
+    frame: Frame
+
+    def around(self, function: ir.Function, state: State, test: Test) -> list[State]:
+        """Run a test inside the fixtures that it, or everything in its module, is given."""
+        wanted = (*self._for_all(), *(p.name for p in function.params if p.name not in ("self", "cls")))
+        return self._give(tuple(dict.fromkeys(wanted)), {}, state, test, ())
+
+    def _give(
+        self, wanted: tuple[str, ...], given: Given, state: State, test: Test, open_: tuple[str, ...]
+    ) -> list[State]:
+        """Run the fixtures that are left, the first around the others, and the test inside them all."""
+        if not wanted:
+            return test(state, given)
+        name, rest = wanted[0], wanted[1:]
+        if name in given or name in open_ or len(open_) > _MOST_NESTED:
+            return self._give(rest, given, state, test, open_)
+        current, found = self._find(name, state)
+        if found is None:
+            return self._give(rest, given, current, test, open_)
+
+        def when_ready(ready: State, with_own: Given) -> list[State]:
+            def inside(after: State, value: Value) -> list[State]:
+                return self._give(rest, {**with_own, name: value}, after, test, open_)
+
+            kwargs = {n: with_own[n] for n in found.wanted if n in with_own}
+            return self._run(found, kwargs, ready, inside)
+
+        return self._give(found.wanted, given, current, when_ready, (*open_, name))
+
+    def _run(
+        self, found: _Fixture, kwargs: dict[str, Value], state: State, inside: Callable[[State, Value], list[State]]
+    ) -> list[State]:
+        site = Site(found.closure.module, found.closure.function.ordinal)
+        result: list[State] = []
+        for after, value in self.machine.call_value((found.ref,), [], kwargs, state, self.frame, site):
+            atom = only(value)
+            made = after.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(atom, Ref) and isinstance(made, Generator):
+                result.extend(s for s, _ in self.machine.consume(atom, made, after, self.frame, inside))
+            else:
+                result.extend(inside(after, value))
+        return result
+
+    def _find(self, name: str, state: State) -> tuple[State, _Fixture | None]:
+        """The nearest fixture of a name: the test's own module first, then one conftest after the other."""
+        current = state
+        for home in (self.module, *conftests(self.files, self.module)):
+            if name.encode() not in self.files.sources[home].data:
+                continue
+            for after, module in self.machine.load(home, current, self.frame, 0)[:1]:
+                current = after
+                found = self._member(module, name, after)
+                if found is not None:
+                    return found
+        return current, None
+
+    def _member(self, module: Value, name: str, state: State) -> tuple[State, _Fixture] | None:
+        atom = only(module)
+        scope = state.get(atom) if isinstance(atom, Ref) else None
+        value = scope.variables.get(name) if isinstance(scope, Scope) else None
+        for current, forced in self.machine.force(value, state, self.frame)[:1] if value is not None else ():
+            ref = only(forced)
+            closure = current.get(ref) if isinstance(ref, Ref) else None
+            if isinstance(ref, Ref) and isinstance(closure, Closure) and self._is_fixture(closure):
+                return current, _Fixture(ref, closure)
+        return None
+
+    def _is_fixture(self, closure: Closure) -> bool:
+        return any(function is closure.function for function, _ in self._defined(closure.module))
+
+    def _for_all(self) -> Iterator[str]:
+        """The names of the fixtures that every test is run in, the outermost first."""
+        for home in reversed((self.module, *conftests(self.files, self.module))):
+            if b"autouse" in self.files.sources[home].data:
+                yield from (function.name for function, decorator in self._defined(home) if _is_for_all(decorator))
+
+    def _defined(self, home: str) -> Iterator[tuple[ir.Function, ir.Expr]]:
+        module = self.files.module(home)
+        for statement in _flat(module.body if module is not None else ()):
+            for decorator in statement.decorators:
+                callee = decorator.func if isinstance(decorator, ir.Call) else decorator
+                if last_name(callee) in _DECORATORS:
+                    yield statement.function, decorator
+
+
+def set_up(machine: Machine, instance: Value, state: State, frame: Frame, site: Site) -> State:
+    """What a class of tests does before each of them."""
+    for name in _SET_UP:
+        for after, method in machine.attribute(instance, name, state, frame, site)[:1]:
+            state = after
+            results = machine.call_value(method, [], {}, state, frame, site)
+            state = results[0][0] if results else state
+    return state
+
+
+def _flat(body: Iterable[ir.Stmt]) -> Iterator[ir.FunctionDef]:
+    """The functions that a module defines at its top, under conditions too."""
+    for statement in body:
+        match statement:
+            case ir.FunctionDef():
+                yield statement
+            case ir.ClassDef():
+                continue
+            case _:
+                yield from _flat(inner_statements(statement))
+
+
+def _is_for_all(decorator: ir.Expr) -> bool:
+    if not isinstance(decorator, ir.Call):
+        return False
+    return any(
+        a.keyword == "autouse" and isinstance(a.value, ir.Const) and a.value.value is True for a in decorator.args
+    )
