@@ -187,7 +187,7 @@ def test_an_unknown_word_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_an_interruption_ends_all_and_shows_what_was_measured(tmp_path: Path) -> None:
     environment = {**os.environ, "MARK": str(tmp_path), "PAPER_SLOWNESS": "0"}
-    command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "--models", "torch.cuda"]
+    command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "--models", "torch.cuda.memory"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
     assert process.stderr is not None
     while "/" not in process.stderr.readline():  # the first that says how far it is
@@ -209,3 +209,15 @@ def test_no_gpu_is_one_line() -> None:
     out, err = io.StringIO(), io.StringIO()
     assert verify_models(gpus_available=(), out=out, err=err) == 2
     assert (out.getvalue(), err.getvalue()) == ("", "cudalint: error: no GPU was found: nothing was measured\n")
+
+
+@pytest.mark.parametrize("framework", chosen([]), ids=lambda framework: framework.name)
+def test_the_models_say_what_was_measured(framework: Framework) -> None:
+    """On both sides of the fork; what always raises says nothing about them."""
+    asked = [expression for expression in framework.expressions if not expression.raises]
+    seen = {
+        one.text: {"poisons": one.poisons, "in_child": one.in_child, "symptom": "", "in_child_symptom": ""}
+        for one in asked
+    }
+    said = [Measured(framework.name, one, seen[one.text], claim(framework, one)) for one in asked]
+    assert [(one.expression.text, *one.contradictions) for one in said if one.contradictions] == []

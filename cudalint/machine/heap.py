@@ -26,6 +26,7 @@ class Closure:
     """A user function with what it sees; ``owner`` is the class it is a method of.
 
     ``alias`` is the module and qualified name that ``functools.wraps`` gave it: pickling goes by these.
+    ``compiled`` names what a framework does whenever the function is called that it made of this one.
     """
 
     function: ir.Function
@@ -35,6 +36,7 @@ class Closure:
     kind: str = "function"
     owner: Ref | None = None
     alias: tuple[str, str] | None = None
+    compiled: str = ""
 
     @property
     def address(self) -> tuple[str, str]:

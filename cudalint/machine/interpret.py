@@ -1335,6 +1335,8 @@ class Machine:
         is_open: bool = False,
     ) -> Results:
         """Call a user function."""
+        if closure.compiled:
+            return self._call_compiled(ref, closure, args, kwargs, state, frame, site, is_open)
         function = closure.function
         self.entered.add(Site(closure.module, function.ordinal))
         if self._is_idle(closure, args, kwargs, state):
@@ -1353,6 +1355,26 @@ class Machine:
             return [(state, (state.new(("generator", site), made),))]
         label = function.name if not function.is_lambda else "a lambda"
         return self._run_body(closure, scope, args, state, frame, site, f"calls {label}()")
+
+    def _call_compiled(
+        self,
+        ref: Ref,
+        closure: Closure,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        """Call what a framework made of a user function: it runs something of its own, and the function to trace it."""
+        call = self._library_call(closure.compiled, state, frame, site, [])
+        plain = replace(closure, compiled="")
+        states = [state] if call is None else [after for after, _ in self.library_call(call)]
+        results: Results = []
+        for after in states:
+            results.extend(self.call_closure(ref, plain, list(args), dict(kwargs), after, frame, site, is_open))
+        return results
 
     def _run_body(
         self,

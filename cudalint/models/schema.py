@@ -63,7 +63,7 @@ DOES = frozenset(
         "call", "cast", "celery.app", "celery.settings", "celery.signal", "celery.task", "celery.task.bound",
         "celery.worker", "collective", "collective.object", "command.add", "command.group", "command.group.add",
         "command.group.function", "command.group.run", "command.option", "command.plain", "command.with-option",
-        "compose", "compose.call", "container", "dataclass.field", "dataclass.replace", "dataset.tensors",
+        "compiled", "compose", "compose.call", "container", "dataclass.field", "dataclass.replace", "dataset.tensors",
         "dataset.transform", "dataset.wrapped", "ddp", "decorator", "default-device", "default.enter", "default.exit",
         "delayed", "delayed.task", "device", "device.enter", "device.exit", "device.object", "dict", "dict.method",
         "each", "engine", "enumerate", "environ.contains", "environ.delete", "environ.get", "environ.preset",

@@ -47,6 +47,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "stop": python.stop,
     "partial": python.partial,
     "through": python.through,
+    "compiled": python.compiled,
     "decorator": python.decorator_factory,
     "wraps": python.wraps,
     "wrapped": python.wrapped,

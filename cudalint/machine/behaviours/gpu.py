@@ -75,7 +75,7 @@ def _poison(machine: Machine, state: State, site: Site, framework: str, effect: 
     if process.driver is None:
         made = machine.chain(state, site, f"{what} {verb}")
         process = replace(process, driver=made)
-    if effect in ("init", "use", "driver") and not process.is_initialised(framework):
+    if effect in ("init", "use") and not process.is_initialised(framework):
         made = made or machine.chain(state, site, f"{what} {verb}")
         process = replace(process, initialised=tuple(sorted((*process.initialised, (framework, made)), key=_first)))
         if framework == "tensorflow" and process.growth is None and _grows(process):
@@ -386,6 +386,8 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
             return call.args[0] if call.args else unknown("first", call.site)
         case "thing":
             return (state.new(("thing", call.site), Thing(rest, {}, call.site, _origin(machine, call, state))),)
+        case "every-device":
+            return unknown(_EVERY, call.site, state.process.identity)
         case "tuple-unknown":
             return unknown("tuple", call.site)
     return unknown("returned", call.site, state.process.identity)
@@ -644,14 +646,11 @@ def module(machine: Machine, call: Call) -> Results:
 
 
 def module_data(machine: Machine, call: Call) -> Results:
-    """``parameters()``, ``named_parameters()``, ``state_dict()``: the module's tensors, where they are."""
-    receiver = call.receiver
-    memory = placed_tensor(receiver, call.state) if isinstance(receiver, Ref) else None
-    if memory is None or receiver is None:
-        return [(call.state, unknown("module data", call.site))]
-    state = read(machine, receiver, call.state, call.frame, call.site, label(call))
-    if state is None:
-        return []
+    """``parameters()``, ``state_dict()`` and their like: the module's tensors, where they are, not read yet."""
+    state, receiver = call.state, call.receiver
+    memory = placed_tensor(receiver, state) if isinstance(receiver, Ref) else None
+    if memory is None:
+        return [(state, unknown("module data", call.site))]
     name = call.path.rpartition(".")[2]
     if name == "state_dict":
         return [(state, (state.new(("state", call.site), Mapping_({}, (memory,), False)),))]
@@ -659,7 +658,7 @@ def module_data(machine: Machine, call: Call) -> Results:
     if name.startswith("named"):
         pair = Sequence("tuple", (unknown("name", call.site), (memory,)))
         element = (state.new(("named", call.site), pair),)
-    return [(state, (state.new(("parameters", call.site), Sequence("list", None, element)),))]
+    return [(state, (state.new(("parameters", call.site), Sequence("iterator", None, element)),))]
 
 
 def module_tensor(machine: Machine, call: Call) -> Results:
@@ -868,6 +867,9 @@ def default_exit(machine: Machine, call: Call) -> Results:
     return [(call.state, NONE)]
 
 
+_EVERY = "every device"
+
+
 def growth(machine: Machine, call: Call) -> Results:
     """``tf.config.experimental.set_memory_growth``: in time, or an error."""
     state = call.state
@@ -896,7 +898,9 @@ def visible(machine: Machine, call: Call) -> Results:
     process = state.process
     started = dict(process.initialised).get("tensorflow")
     choice = call.args[0] if call.args else call.kwargs.get("devices", NONE)
-    if started is not None and not process.doomed and process.visible_choice != choice:
+    chosen = process.visible_choice
+    changes = chosen != choice and not (chosen == () and _is_every(choice))
+    if started is not None and not process.doomed and changes:
         launch = process.launch
         reused = launch is not None and launch.reused and state.second_round
         machine.emit(
@@ -920,6 +924,12 @@ def visible(machine: Machine, call: Call) -> Results:
         hidden = hidden | {"tensorflow"}
     after.process = replace(after.process, visible_choice=choice, hidden=hidden)
     return [(after, NONE)]
+
+
+def _is_every(choice: Value) -> bool:
+    """Whether all devices were listed, and are to be visible, as they are without a choice."""
+    atom = only(choice)
+    return isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[:1] == (_EVERY,)
 
 
 def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:

@@ -90,16 +90,18 @@ def loader_iter(machine: Machine, call: Call) -> Results:
             return []
         state = after
     pin = constant_bool(fields.get("<pin_memory>"), False)
+    number = fields.get("<num_workers>")
+    if number is None and "<open>" not in fields:
+        number = const(0)
     if pin is True and not gpu.asks_nvml(state.process):
+        # With workers a thread pins, which selects a device first.
+        effect = "driver" if number is None or Const(0) in number else "init"
         after = gpu.touch(
-            machine, state, call.frame, call.site, "torch", "query", "iterating a DataLoader with pin_memory=True"
+            machine, state, call.frame, call.site, "torch", effect, "iterating a DataLoader with pin_memory=True"
         )
         if after is None:
             return []
         state = after
-    number = fields.get("<num_workers>")
-    if number is None and "<open>" not in fields:
-        number = const(0)
     if number == const(0):
         return _in_process(machine, call, state, fields, found.site, pin)
     if number is not None and Const(0) in number:

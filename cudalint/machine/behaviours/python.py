@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 from cudalint.machine import operators
@@ -65,6 +65,16 @@ def partial(machine: Machine, call: Call) -> Results:
 def through(machine: Machine, call: Call) -> Results:
     """A function that gives its first argument back (decorators, identity wrappers)."""
     return [(call.state, call.args[0] if call.args else unknown("through", call.site))]
+
+
+def compiled(machine: Machine, call: Call) -> Results:
+    """``jax.jit(f)``: f, at each call of which the framework runs something."""
+    atom = only(call.args[0]) if call.args else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Closure):
+        return through(machine, call)
+    made = replace(found, compiled=f"{call.path}(f)")
+    return [(call.state, (call.state.new(("compiled", call.site, atom), made),))]
 
 
 def decorator_factory(machine: Machine, call: Call) -> Results:
@@ -336,10 +346,10 @@ def isinstance_(machine: Machine, call: Call) -> Results:
 
 
 def show(machine: Machine, call: Call) -> Results:
-    """``print`` and ``repr``: a GPU tensor is read to be shown."""
+    """``print`` and ``repr``: a GPU tensor is read to be shown, also one that a container holds."""
     state = call.state
     for value in (*call.args, *call.kwargs.values()):
-        for atom in gpu.gpu_atoms(value, state):
+        for atom in _shown(machine, value, state):
             if not isinstance(atom, Tensor):
                 continue
             after = gpu.read(machine, atom, state, call.frame, call.site, gpu.label(call))
@@ -347,6 +357,19 @@ def show(machine: Machine, call: Call) -> Results:
                 return []
             state = after
     return [(state, NONE)]
+
+
+def _shown(machine: Machine, value: Value, state: State) -> Iterator[Atom]:
+    yield from gpu.gpu_atoms(value, state)
+    for atom in value:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        held: list[Value] = []
+        if isinstance(found, Mapping_):
+            held = [*found.items.values(), found.element]
+        elif isinstance(found, Sequence) and found.kind != "iterator":
+            held = machine.elements((atom,), state)
+        for inner in held:
+            yield from gpu.gpu_atoms(inner, state)
 
 
 def list_method(machine: Machine, call: Call) -> Results:

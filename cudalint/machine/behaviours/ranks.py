@@ -310,14 +310,21 @@ def accelerator(machine: Machine, call: Call) -> Results:
     cpu = call.kwargs.get("cpu")
     state: State | None = call.state
     if state is not None and cpu != (Const(True),):
-        launched = state.process.launch is not None or state.process.rank is not None
-        wanted = "init" if launched else call.text("gpu", "query")
+        wanted = "init" if _is_rank(state) else call.text("gpu", "query")
         state = gpu.touch(machine, state, call.frame, call.site, "torch", wanted, gpu.label(call))
     if state is None:
         return []
     if cpu != (Const(True),) and state.process.device() is None:
         where = machine.chain(state, call.site, f"{gpu.label(call)} selects the device")
-        if state.process.launch is not None or state.process.rank is not None:
+        if _is_rank(state):
             state.process = state.process.with_device(Selected(Rank("local"), False, where))
     made = Thing("accelerate.Accelerator", {}, call.site)
     return [(state, (state.new(("accelerator", call.site), made),))]
+
+
+def _is_rank(state: State) -> bool:
+    """Whether a process is one of several ranks, as far as a launcher or the environment makes it one."""
+    process = state.process
+    if process.rank is not None or process.environ("LOCAL_RANK") is not None:
+        return True
+    return process.launch is not None and process.launch.family in ("spawn", "fork-launcher")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from textwrap import indent
 
 from cudalint.finding import Severity
 from cudalint.project.analysis import Options, analyse
@@ -10,6 +12,7 @@ from cudalint.text.source import SourceFile
 from cudalint.verify.facts.recorded import Expression, Framework
 
 # About the statement that makes an object without using it, which an expression by itself is.
+_STRINGS = re.compile(r'"([^"]+)"')
 _BESIDE_THE_POINT = frozenset({"CUD204"})
 
 
@@ -27,16 +30,23 @@ def claim(framework: Framework, expression: Expression) -> Claim:
     if framework.name == "libraries" and not expression.text.startswith("import "):
         root = expression.text.partition(".")[0]
         setup += "\n".join(f"import {root}{part}" for part in ("", ".utils", ".cuda", ".numpy", ".fabric"))
+    files = framework.prepare or ""
+    if not any(name in files for name in _STRINGS.findall(expression.text)):
+        files = ""
+    shown = expression.text if expression.text.startswith("import ") else f"repr({expression.text})"
     return Claim(
-        poisons=_is_error(_program(setup, expression.text, framework.use)),
-        in_child=_is_error(_program(setup, framework.inherit or framework.use, expression.text)),
+        poisons=_is_error(_program(setup, files, shown, framework.use)),
+        in_child=_is_error(_program(setup, files, framework.inherit or framework.use, shown)),
     )
 
 
-def _program(setup: str, parent: str, child: str) -> str:
+def _program(setup: str, files: str, parent: str, child: str) -> str:
+    prepared = indent(f"{files.strip() or 'pass'}", "    ")
+    start = "    multiprocessing.get_context('spawn').Process(target=prepare).start()\n" if files else ""
     return (
-        f"import os\n{setup}\n\n\ndef main():\n    {parent}\n    if os.fork() == 0:\n        {child}\n"
-        "        os._exit(0)\n    os.wait()\n\n\nif __name__ == '__main__':\n    main()\n"
+        f"import multiprocessing\nimport os\n{setup}\n\n\ndef prepare():\n{prepared}\n\n\ndef main():\n{start}"
+        f"    {parent}\n    if os.fork() == 0:\n        {child}\n        os._exit(0)\n    os.wait()\n\n\n"
+        "if __name__ == '__main__':\n    main()\n"
     )
 
 
