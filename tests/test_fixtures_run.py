@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fixture_markers import ROOT, programs
-from paper.run import check
+from paper.fixture import check
 
 
 @pytest.mark.parametrize("path", programs(), ids=lambda p: str(p.relative_to(ROOT)))

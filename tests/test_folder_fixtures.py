@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fixture_markers import ROOT, Expected, expected, folder_of, folders, header
-from paper.run import check
+from paper.fixture import check
 
 from cudalint.finding import Finding
 from cudalint.project.analysis import Options, analyse, functions

@@ -7,17 +7,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from fixture_markers import header
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from paper.fixture import judge
 from paper.rows import NOT_COVERED, ROWS, Row
-from paper.run import judge, read_header, run
+from paper.run import Observed, run
+from paper.watch import watched
 
 from cudalint.verify.facts import measure
 from cudalint.verify.facts.recorded import chosen
 from cudalint.verify.paper import Paper, machine
 
-HANG = 2.0
+LIMIT = 60.0  # only a program that hangs takes this long, also on a busy machine
+QUIET = 1.0  # no row that hangs waits for time
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.id) for row in ROWS])
@@ -25,7 +29,11 @@ def test_behaviour(row: Row, tmp_path: Path) -> None:
     """A tiny program ends as it did on hardware."""
     program = tmp_path / "program.py"
     program.write_text(row.program)
-    seen = run(program, gpus=row.gpus, limit=HANG if row.outcome == "hang" else 30.0, env=row.env)
+
+    def execute(path: Path) -> Observed:
+        return run(path, gpus=row.gpus, limit=LIMIT, env=row.env)
+
+    seen = watched(program, QUIET, execute) if row.outcome == "hang" else execute(program)
     assert not seen.gaps
     assert (seen.outcome, seen.text) == (row.outcome, seen.text)
     assert re.search(row.pattern, seen.text), seen.text
@@ -49,7 +57,7 @@ def test_rows_have_names_of_their_own() -> None:
 def _run(tmp_path: Path, text: str, limit: float = 10.0) -> list[str]:
     program = tmp_path / "program.py"
     program.write_text(text)
-    return judge(read_header(text), run(program, limit=limit))
+    return judge(header(text), run(program, limit=limit))
 
 
 def _header(*lines: str) -> str:

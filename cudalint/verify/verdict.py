@@ -96,7 +96,7 @@ def _named(header: Header, run: Observation, triggered: Observation | None) -> O
     if run.outcome is not Outcome.OK:
         return run.outcome
     if header.outcome in (Outcome.WRONG_DEVICE, Outcome.COST):
-        return header.outcome if header.measure and not _unmet(header.measure, run.measured) else Outcome.OK
+        return header.outcome if header.measure and not unmet(header.measure, run.measured) else Outcome.OK
     if header.outcome is Outcome.LATENT and triggered is not None and triggered.outcome.fails:
         return Outcome.LATENT
     return Outcome.OK
@@ -111,9 +111,9 @@ def _against_header(header: Header, run: Observation, triggered: Observation | N
         if all(one.quote(header.message) is None for one in runs):
             yield f"no {header.message!r} in the output; it said {run.said!r}"
     if header.measure is not None and run.outcome is Outcome.OK:
-        unmet = _unmet(header.measure, run.measured)
-        if unmet:
-            yield unmet
+        complaint = unmet(header.measure, run.measured)
+        if complaint:
+            yield complaint
     if header.outcome is Outcome.LATENT and (triggered is None or not triggered.outcome.fails):
         yield "the variant in trigger did not fail"
     for observation in (run, triggered):
@@ -122,7 +122,8 @@ def _against_header(header: Header, run: Observation, triggered: Observation | N
         yield from observation.spoiled if observation is not None else ()
 
 
-def _unmet(measure: str, measured: Mapping[str, str]) -> str | None:
+def unmet(measure: str, measured: Mapping[str, str]) -> str | None:
+    """Why what a program measured does not meet a comparison; ``None`` if it does."""
     parts = _COMPARISON.fullmatch(measure)
     if parts is None:
         return f"measure {measure!r} is not a comparison"
@@ -159,7 +160,7 @@ def _against_repair(header: Header, fixed: Observation) -> Iterator[str]:
     """A repaired program must end well, with its trigger too, and on the right device."""
     if fixed.outcome is not Outcome.OK:
         yield f"repaired, it ends with {fixed.summary}: {fixed.said}".rstrip(": ")
-    elif header.outcome is Outcome.WRONG_DEVICE and header.measure and not _unmet(header.measure, fixed.measured):
+    elif header.outcome is Outcome.WRONG_DEVICE and header.measure and not unmet(header.measure, fixed.measured):
         yield f"repaired, it still shows {header.measure}"
     yield from fixed.spoiled
 

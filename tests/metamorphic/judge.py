@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import libcst as cst
-from oracle.runner import LIMIT, QUICK, QUIET, QUIET_LOADER, watched
+from oracle.runner import LIMIT, QUICK, QUIET, QUIET_LOADER
 from oracle.verdict import Said, disagreement, outcome_of
-from paper.run import Observed, judge
+from paper.fixture import judge
+from paper.run import Observed
 from paper.run import run as paper
+from paper.watch import watched
 
 from cudalint.finding import Finding, Severity
 from cudalint.project.analysis import Options, analyse

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
-from fixture_markers import ROOT, programs
+from fixture_markers import ROOT, header, programs
 from oracle.grammar import draw
 from oracle.render import render
-from paper.run import read_header
 
 MAIN = "program"
 Files = dict[str, cst.Module]  # by module name; the program itself is MAIN
@@ -35,7 +34,7 @@ def fixtures() -> Iterator[Program]:
     """All fixtures of one file."""
     for path in programs():
         text = path.read_text(encoding="utf-8")
-        yield Program(str(path.relative_to(ROOT)), text, read_header(text), "DataLoader" in text)
+        yield Program(str(path.relative_to(ROOT)), text, header(text), "DataLoader" in text)
 
 
 def generated(seed: int, count: int) -> Iterator[Program]:

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from paper.run import Observed
+from paper.watch import watched
 
 from cudalint.verify.evidence import this_place
 from cudalint.verify.gpus import Gpus, discover
 from cudalint.verify.observe import observe
 from cudalint.verify.runner import Limits, Runner
-from oracle.runner import Case, judge, watched
+from oracle.runner import Case, judge
 from oracle.verdict import disagreement, outcome_of
 
 LIMIT = 100.0

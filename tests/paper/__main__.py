@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paper.run import judge, read_header, run, run_fixture
+from fixture_markers import header
+
+from paper.fixture import judge, run_fixture
 
 
 def main() -> int:
@@ -13,23 +15,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="paper", description=__doc__)
     parser.add_argument("program", type=Path)
     parser.add_argument("--gpus", type=int)
-    parser.add_argument("--limit", type=float)
+    parser.add_argument("--limit", type=float, default=15.0)
     parser.add_argument("args", nargs="*")
     asked = parser.parse_args()
-    header = read_header(asked.program.read_text())
-    gpus = asked.gpus if asked.gpus is not None else int(header.get("gpus", 1))
-    limit = asked.limit or (4.0 if header.get("outcome") == "hang" else 15.0)
-    seen = run(asked.program, gpus=gpus, limit=limit, args=asked.args)
+    table = header(asked.program.read_text(encoding="utf-8"))
+    seen = run_fixture(asked.program, gpus=asked.gpus, limit=asked.limit, args=asked.args)
     print(seen.stdout, end="")
     print(seen.stderr, end="")
     print(f"-- {seen.outcome}, exit code {seen.code}, {seen.seconds:.2f} s")
     print(f"-- dead children: {seen.dead}; contexts (process, GPU): {list(seen.contexts)}; measured: {seen.measured}")
     for gap in seen.gaps:
         print(f"-- gap: paper CUDA does not know {gap}")
-    if not header:
+    if not table:
         return 0
-    latent = header.get("outcome") == "latent"
-    complaints = judge(header, seen, run_fixture(asked.program, trigger=True) if latent else None)
+    latent = table.get("outcome") == "latent"
+    complaints = judge(table, seen, run_fixture(asked.program, trigger=True) if latent else None)
     for complaint in complaints:
         print(f"-- complaint: {complaint}")
     return 1 if complaints else 0

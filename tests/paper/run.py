@@ -1,10 +1,8 @@
-"""Runs a program under paper CUDA and says what happened, and whether that is what its header promises."""
+"""Runs a program under paper CUDA and says what happened."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import operator
 import os
 import re
 import shutil
@@ -18,7 +16,7 @@ from typing import Any
 
 from cudalint.verify.paper import STUBS
 
-__all__ = ["STUBS", "Observed", "check", "judge", "read_header", "run", "run_fixture"]
+__all__ = ["STUBS", "Observed", "run"]
 
 HERE = Path(__file__).resolve().parent
 _SCRUBBED = frozenset(
@@ -38,14 +36,6 @@ _SCRUBBED = frozenset(
     ]
 )
 _MEASURED = re.compile(r"^measured:\s*(\w+)\s*=\s*(.+?)\s*$", re.MULTILINE)
-_COMPARE = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
 
 
 @dataclass(frozen=True)
@@ -138,78 +128,3 @@ def run(
         )
     finally:
         shutil.rmtree(work, ignore_errors=True)
-
-
-# ---------------------------------------------------------------- headers
-
-
-def read_header(text: str) -> dict[str, Any]:
-    """The `[tool.cudalint]` table of a program's PEP 723 block, {} where there is none."""
-    block = re.search(r"(?m)^# /// script\n((?:#.*\n)*?)# ///$", text)
-    if block is None:
-        return {}
-    toml = "".join(line[2:] + "\n" for line in block.group(1).splitlines())
-    if sys.version_info >= (3, 11):
-        from tomllib import loads
-    else:
-        from tomli import loads
-    return dict(loads(toml).get("tool", {}).get("cudalint", {}))
-
-
-def run_fixture(program: Path, *, limit: float | None = None, trigger: bool = False) -> Observed:
-    """Run a fixture as its header asks; `trigger` adds the environment of its failing variant."""
-    header = read_header(Path(program).read_text())
-    env = {key: str(value) for key, value in header.get("trigger", {}).items()} if trigger else {}
-    expected_hang = header.get("outcome") == "hang"
-    chosen = limit if limit is not None else (4.0 if expected_hang else 15.0)
-    return run(Path(program), gpus=int(header.get("gpus", 1)), limit=chosen, env=env)
-
-
-def _compare(measure: str, measured: Mapping[str, str]) -> str | None:
-    parts = re.fullmatch(r"\s*(\w+)\s*(==|!=|>=|<=|>|<)\s*(.+?)\s*", measure)
-    if parts is None:
-        return f"measure {measure!r} is not a comparison"
-    name, sign, right = parts.groups()
-    if name not in measured:
-        return f"the program printed no 'measured: {name} = ...'"
-    left: Any = measured[name]
-    wanted: Any = right.strip("\"'")
-    with contextlib.suppress(ValueError):
-        left, wanted = float(left), float(wanted)
-    return None if _COMPARE[sign](left, wanted) else f"measured {name} = {measured[name]}, which is not {sign} {right}"
-
-
-def judge(header: Mapping[str, Any], observed: Observed, triggered: Observed | None = None) -> list[str]:
-    """What is wrong between a fixture's header and its run; `triggered` is the run of a latent one's variant."""
-    complaints = [f"paper CUDA does not know {name}" for name in observed.gaps]
-    outcome = header.get("outcome", "ok")
-    wanted = "ok" if outcome in ("wrong-device", "cost", "latent", "ok") else outcome
-    if observed.outcome != wanted:
-        tail = observed.stderr.strip().splitlines()[-1:] or [""]
-        complaints.append(f"wanted {outcome}, observed {observed.outcome} (code {observed.code}): {tail[0]}")
-    texts = [observed.text] + ([triggered.text] if triggered is not None else [])
-    if "message" in header and not any(re.search(header["message"], text) for text in texts):
-        complaints.append(f"no message {header['message']!r} in the output")
-    if "measure" in header:
-        complaint = _compare(header["measure"], observed.measured)
-        complaints += [complaint] if complaint else []
-    if outcome == "latent":
-        complaints += _judge_trigger(triggered)
-    return complaints
-
-
-def _judge_trigger(triggered: Observed | None) -> list[str]:
-    if triggered is None:
-        return ["latent: the variant in trigger was not run"]
-    complaints = [f"paper CUDA does not know {name}" for name in triggered.gaps]
-    if triggered.outcome == "ok":
-        complaints.append("latent: the variant in trigger did not fail")
-    return complaints
-
-
-def check(program: Path) -> list[str]:
-    """Run a fixture, and its trigger if it is latent, and judge both."""
-    header = read_header(Path(program).read_text())
-    observed = run_fixture(program)
-    latent = header.get("outcome") == "latent"
-    return judge(header, observed, run_fixture(program, trigger=True) if latent else None)
