@@ -143,3 +143,21 @@ if __name__ == "__main__":
     }
     sources = [SourceFile(path, text, text.encode()) for path, text in files.items()]
     assert not analyse(sources, Options()).findings
+
+
+def test_a_launch_has_a_root_cause_for_each_start_method_of_the_range() -> None:
+    text = (
+        "import argparse\nimport multiprocessing as mp\nimport torch\n\n\n"
+        'def work(n):\n    return torch.ones(n, device="cuda").sum().item() * args.scale\n\n\n'
+        'if __name__ == "__main__":\n    parser = argparse.ArgumentParser()\n'
+        '    parser.add_argument("--scale", type=int, default=2)\n'
+        '    parser.add_argument("--warm", action="store_true")\n'
+        '    args = parser.parse_args()\n    if args.warm:\n        torch.zeros(1, device="cuda")\n'
+        "    with mp.Pool(1) as pool:\n        pool.map(work, range(4))\n"
+    )
+    source = SourceFile("program.py", text, text.encode())
+    found = analyse([source], Options(target_versions=((3, 10), (3, 14)))).findings
+    assert [(f.code, f.severity.value, f.condition) for f in found] == [
+        ("CUD101", "error", "before Python 3.14"),
+        ("CUD108", "error", "from Python 3.14"),
+    ]

@@ -87,8 +87,8 @@ class Program(Protocol):
     def relevant(self, name: str, words: frozenset[str]) -> bool:
         """Whether code of a module, with these words in it, can matter to any rule."""
 
-    def bound_at_top(self, module: str) -> frozenset[str]:
-        """Names that the top level of a module, main guard included, binds."""
+    def set_by_main(self, module: str) -> frozenset[str]:
+        """Names that a module has only where it is the main program."""
 
     @property
     def top_levels(self) -> dict[str, tuple[Bindings | ir.Stmt, ...]]:

@@ -236,18 +236,22 @@ def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
 
 
 def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """One launch tells its root cause only, for each start method that the Python versions in range give it."""
     given = list(outcomes)
-    first: dict[Site, int] = {}
+    first: dict[tuple[Site, str | None], int] = {}
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
         if rank is not None and outcome.within is not None:
-            first[outcome.within] = min(first.get(outcome.within, rank), rank)
+            key = (outcome.within, outcome.condition)
+            first[key] = min(first.get(key, rank), rank)
     groups = {o.within for o in given if o.kind in _AFTER_GROUP}
     result: list[Outcome] = []
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
-        if rank is not None and outcome.within is not None and rank > first[outcome.within]:
-            continue
+        if rank is not None and outcome.within is not None:
+            earlier = (first.get((outcome.within, condition), rank) for condition in (outcome.condition, None))
+            if rank > min(earlier):
+                continue
         if outcome.kind is Kind.INIT_BEFORE_DEVICE and outcome.within in groups:
             continue
         result.append(outcome)

@@ -168,11 +168,14 @@ class FileProgram:
             self._relevance = Relevance(self.library, self.module, self.resolve, self.child)
         return self._relevance.relevant(name, words)
 
-    def bound_at_top(self, module: str) -> frozenset[str]:
-        """Names that the top level of a module binds, main guard included, and ``global`` names of functions."""
+    def set_by_main(self, module: str) -> frozenset[str]:
+        """Names that a module has only where it is the main program: set under its main guard or by functions.
+
+        What other statements of its top level bind, a fresh process binds under the same conditions.
+        """
         if module not in self._tops:
             lowered = self.module(module)
-            self._tops[module] = frozenset() if lowered is None else frozenset(_bound(lowered.body))
+            self._tops[module] = frozenset() if lowered is None else _set_by_main(lowered.body)
         return self._tops[module]
 
     def acting(self, name: str) -> tuple[str, ...]:
@@ -298,27 +301,51 @@ def _commands(files: FileProgram, root: str | None) -> Iterable[tuple[str, str]]
             yield home, function
 
 
-def _bound(body: Iterable[ir.Stmt]) -> set[str]:
-    names: set[str] = set()
-    stack: list[tuple[ir.Stmt, bool]] = [(s, True) for s in body]
+def _set_by_main(body: Iterable[ir.Stmt]) -> frozenset[str]:
+    always: set[str] = set()
+    by_main: set[str] = set()
+    stack: list[tuple[ir.Stmt, set[str]]] = [(s, always) for s in body]
     while stack:
-        statement, top = stack.pop()
+        statement, names = stack.pop()
+        names.update(_bound(statement))
+        if isinstance(statement, ir.If) and names is always and _asks_for_main(statement.test):
+            stack.extend((s, by_main) for s in statement.body)
+            stack.extend((s, always) for s in statement.orelse)
+        else:
+            stack.extend((s, names) for s in inner_statements(statement))
+        if isinstance(statement, ir.FunctionDef):
+            by_main.update(_globals(statement.function.body))
+    return frozenset(by_main - always)
+
+
+def _asks_for_main(test: ir.Expr) -> bool:
+    match test:
+        case ir.Compare(left=left, op="==", right=right):
+            return any(isinstance(e, ir.Name) and e.id == "__name__" for e in (left, right))
+        case ir.Bool(op="and", values=values):
+            return any(_asks_for_main(value) for value in values)
+    return False
+
+
+def _globals(body: Iterable[ir.Stmt]) -> Iterable[str]:
+    for statement in body:
         match statement:
-            case ir.Scoping(kind="global", names=given):
-                names.update(given)
+            case ir.Scoping(kind="global", names=names):
+                yield from names
             case ir.FunctionDef(function=function):
-                if top:
-                    names.add(function.name)
-                stack.extend((s, False) for s in function.body)
-                continue
-            case ir.ClassDef(name=name):
-                if top:
-                    names.add(name)
-                continue
-        if top:
-            names.update(_targets(statement))
-        stack.extend((s, top) for s in inner_statements(statement))
-    return names
+                yield from _globals(function.body)
+            case _:
+                yield from _globals(inner_statements(statement))
+
+
+def _bound(statement: ir.Stmt) -> Iterable[str]:
+    match statement:
+        case ir.FunctionDef(function=function):
+            yield function.name
+        case ir.ClassDef(name=name):
+            yield name
+        case _:
+            yield from _targets(statement)
 
 
 def _targets(statement: ir.Stmt) -> Iterable[str]:

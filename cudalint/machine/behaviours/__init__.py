@@ -272,7 +272,7 @@ class LibraryBehaviours:
         fresh = launch is not None and launch.method in ("spawn", "forkserver")
         if launch is None or not fresh or not machine.uses_gpu or state.process.doomed:
             return [(state, unknown("name", frame.module, name))]
-        if frame.module != machine.main or name not in machine.program.bound_at_top(frame.module):
+        if frame.module != machine.main or name not in machine.program.set_by_main(frame.module):
             return [(state, unknown("name", frame.module, name))]
         outcome = outcome_of(
             machine,

@@ -148,7 +148,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     if fresh:
         if way.certain and way.method != "loky":
             fix_default(machine, state, start.library, start.anchor, "starting a fresh process")
-        for anchor in _anchors(start):
+        for anchor in _anchors(start) if way.condition is None else ():
             machine.protect(anchor, state)
         visible_for_children(machine, state)
     before = len(machine.outcomes)
@@ -603,7 +603,12 @@ def lambda_task(machine: Machine, state: State, start: Start, way: Way, name: st
 
 
 def _crowd(machine: Machine, state: State, start: Start, way: Way, children: list[State]) -> None:
-    """More than one worker with a context on the same GPU, or a parent that took all its memory."""
+    """More than one worker with a context on the same GPU, or a parent that took all its memory.
+
+    The children are the paths of one worker: each adds to what was there before, and none to another.
+    """
+    before = dict(state.process.crowd)
+    grown = dict(before)
     for child in children:
         if _parent_took_all(state, child):
             _shared_outcome(machine, state, start, way, child, "crash")
@@ -611,11 +616,10 @@ def _crowd(machine: Machine, state: State, start: Start, way: Way, children: lis
         shared = [(v, i) for v, i in child.process.contexts if _same_for_all(v) and (i is None or isinstance(i, int))]
         for visible, index in sorted(shared, key=repr):
             key = (visible, index)
-            crowd = dict(state.process.crowd)
-            count = crowd.get(key, 0) + (2 if start.many else 1)
-            crowd[key] = count
+            count = before.get(key, 0) + (2 if start.many else 1)
+            grown[key] = count
             if start.adds_up or start.family in ("process", "fork"):
-                state.process = replace(state.process, crowd=tuple(sorted(crowd.items(), key=repr)))
+                state.process = replace(state.process, crowd=tuple(sorted(grown.items(), key=repr)))
             if count > 1 or state.process.siblings != 1:
                 known = _at_once(start, count, state.process.siblings)
                 _shared_outcome(machine, state, start, way, child, _memory(start, way, child.process, known))
