@@ -553,3 +553,49 @@ def test_a_dataset_of_another_file_is_repaired_with_the_loop() -> None:
     ]
     again = analyse([SourceFile(path, text, text.encode()) for path, text in after.items()], Options())
     assert not again.findings
+
+
+POOL = """
+import torch
+{imports}
+
+
+def score(x):
+    return torch.ones(1).cuda().item() + x
+
+
+if __name__ == "__main__":
+    torch.cuda.init()
+    {run}
+"""
+
+
+@pytest.mark.parametrize(
+    "imports, run, come",
+    [
+        (
+            "from multiprocessing.pool import Pool",
+            "Pool(2).map(score, [1])",
+            'multiprocessing.get_context("spawn").Pool(2)',
+        ),
+        (
+            "import multiprocessing.pool",
+            "multiprocessing.pool.Pool(2).map(score, [1])",
+            'multiprocessing.get_context("spawn").Pool(2)',
+        ),
+        (
+            "from pebble import ProcessPool",
+            "ProcessPool(max_workers=2).schedule(score, args=(1,)).result()",
+            'ProcessPool(max_workers=2, context=multiprocessing.get_context("spawn"))',
+        ),
+        ("from mpire import WorkerPool", "WorkerPool(2).map(score, [1])", 'WorkerPool(2, start_method="spawn").map'),
+        (
+            "from tqdm.contrib.concurrent import process_map",
+            "process_map(score, [1])",
+            'multiprocessing.set_start_method("spawn")\n    torch.cuda.init()',
+        ),
+    ],
+)
+def test_each_pool_is_told_to_spawn_in_its_own_words(imports: str, run: str, come: str) -> None:
+    text, _, _ = repair(POOL.format(imports=imports, run=run), "CUD101")
+    assert come in text and left(text, "CUD101") == []

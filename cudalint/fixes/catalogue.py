@@ -18,8 +18,8 @@ from cudalint.fixes import (
 from cudalint.fixes.proposal import Repair
 
 _REPAIRS: dict[str, tuple[Repair, ...]] = {
-    "CUD101": (queries.count_instead, start_method.spawn, start_method.before_cuda),
-    "CUD102": (queries.count_instead, start_method.spawn, start_method.before_cuda),
+    "CUD101": (queries.count_instead, start_method.spawn, launchers.spawning_library, start_method.before_cuda),
+    "CUD102": (queries.count_instead, start_method.spawn, launchers.spawning_library, start_method.before_cuda),
     "CUD103": (queries.count_instead, start_method.spawn, crossing.on_the_cpu, crossing.copy_before_fork),
     "CUD104": (
         queries.count_instead,

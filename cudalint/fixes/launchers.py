@@ -62,9 +62,9 @@ def _strategies(view: View) -> Iterator[tuple[Change, str]]:
 
 
 def spawning_library(case: Case) -> Iterator[Proposal]:
-    """The default start method of ``multiprocess``, which datasets and pathos launch through."""
+    """The default start method of the library that others launch through: datasets and pathos, tqdm's executor."""
     launch = case.launch
-    if launch is None or launch.library != "multiprocess":
+    if launch is None or not (launch.library == "multiprocess" or (launch.family == "executor" and not launch.keyword)):
         return
     view = case.view(_main(case))
     if view is None:
@@ -72,10 +72,10 @@ def spawning_library(case: Case) -> Iterator[Proposal]:
     target = layout.guarded(view)
     if target is None:
         return
-    name = imports.member(view, "multiprocess", "set_start_method")
+    name = imports.member(view, launch.library, "set_start_method")
     line = view.lines_before(target, [f'{name.text}("spawn")'])
     yield Proposal(
-        "let multiprocess, which starts the workers, start them by spawn",
+        f"let {launch.library}, which starts the workers, start them by spawn",
         in_file(view, [line, *name.changes]),
         Proof.SPAWN,
         "each worker imports main again and loads its own copy of what the function uses",

@@ -9,13 +9,13 @@ import libcst as cst
 from cudalint.fixes import imports, layout
 from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
-from cudalint.fixes.view import View, dotted
+from cudalint.fixes.view import Binding, View, dotted
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind
 from cudalint.machine.trace import Site
 
 # Libraries whose launchers have a context to take them from; pathos, built on one of them, offers none.
-_WITH_CONTEXTS = ("multiprocessing", "torch", "multiprocess", "billiard")
+_WITH_CONTEXTS = ("torch.multiprocessing", "multiprocessing", "multiprocess", "billiard")
 _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "ddp_notebook": "ddp_spawn"}
 
 
@@ -121,9 +121,8 @@ def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[li
         case "loader":
             yield _loader(view, call), "start this loader's workers by spawn"
         case "executor":
-            context = imports.member(view, _home(view, launch), "get_context")
-            changes = view.with_keyword(call, "mp_context", f'{context.text}("spawn")')
-            yield [*changes, *context.changes], "start this executor's workers by spawn"
+            if launch.keyword:
+                yield _executor(view, call, launch), "start this executor's workers by spawn"
         case "joblib":
             yield from _joblib(view, call)
         case "pool" | "process":
@@ -136,6 +135,13 @@ def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[li
                 changed = [_with_word(view, s, _FORKING[w]) for s, w in words]
                 first = words[0][1]
                 yield changed, f"use `{_FORKING[first]}` in place of `{first}`"
+
+
+def _executor(view: View, call: cst.Call, launch: Launched) -> list[Change]:
+    if launch.keyword == "start_method":
+        return view.with_keyword(call, launch.keyword, '"spawn"')
+    context = imports.member(view, _home(view, launch), "get_context")
+    return [*view.with_keyword(call, launch.keyword, f'{context.text}("spawn")'), *context.changes]
 
 
 def _home(view: View, launch: Launched) -> str:
@@ -164,15 +170,25 @@ def _joblib(view: View, call: cst.Call) -> Iterator[tuple[list[Change], str]]:
 def _from_context(view: View, call: cst.Call) -> list[Change]:
     """``mp.Pool(...)`` as ``mp.get_context("spawn").Pool(...)``; a subclass gets another base."""
     binding = view.bindings().get(dotted(call.func).partition(".")[0])
-    if binding is not None and not binding.module.startswith(_WITH_CONTEXTS):
+    library = None if binding is None else _library(binding)
+    if binding is not None and library is None:
         return []
-    if isinstance(call.func, cst.Attribute) and binding is not None:
+    if isinstance(call.func, cst.Attribute) and library is not None:
+        if dotted(call.func.value).rpartition(".")[2] == "pool":
+            context = imports.member(view, library, "get_context")
+            return [view.replace(call.func.value, f'{context.text}("spawn")'), *context.changes]
         return [view.after(call.func.value, '.get_context("spawn")')]
-    if isinstance(call.func, cst.Name) and binding is not None and binding.name is not None:
-        context = imports.member(view, binding.module, "get_context")
+    if isinstance(call.func, cst.Name) and binding is not None and binding.name is not None and library is not None:
+        context = imports.member(view, library, "get_context")
         changed = view.replace(call.func, f'{context.text}("spawn").{binding.name}')
         return [changed, *context.changes]
     return _other_base(view, call)
+
+
+def _library(binding: Binding) -> str | None:
+    """The multiprocessing library that an import is of; its contexts are made by the library, not by its modules."""
+    path = binding.module if binding.name is None else f"{binding.module}.{binding.name}"
+    return next((name for name in _WITH_CONTEXTS if f"{path}.".startswith(f"{name}.")), None)
 
 
 def moved_to_spawn(view: View, call: cst.Call, message: str, doubt: str) -> Iterator[Proposal]:

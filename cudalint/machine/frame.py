@@ -71,12 +71,17 @@ class Call:
         """The argument for a parameter, by keyword or by the position that the model gives."""
         if name in self.kwargs:
             return self.kwargs[name]
-        params = self.spec.get("params")
-        if isinstance(params, list) and name in params:
-            position = params.index(name)
+        if name in self.params:
+            position = self.params.index(name)
             if position < len(self.args):
                 return self.args[position]
         return None
+
+    @property
+    def params(self) -> list[str]:
+        """The parameters that the model names."""
+        found = self.spec.get("params")
+        return [str(name) for name in found] if isinstance(found, list) else []
 
     def text(self, key: str, default: str = "") -> str:
         """A string of the model."""

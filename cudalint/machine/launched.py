@@ -13,6 +13,7 @@ class Launched:
 
     ``made`` is the call that made the pool, process, executor or loader. ``settled`` is where the program chose the
     start method (``get_context``, ``set_start_method``), None for a default. ``library`` owns the launcher.
+    ``keyword`` is the parameter in which an executor takes a context or the name of a start method, if it has one.
     ``unproven`` says, in words, what may not survive pickling to a fresh process; None where everything is seen
     to. ``targets`` are the functions that the worker runs.
     """
@@ -24,3 +25,4 @@ class Launched:
     settled: Site | None
     unproven: str | None
     targets: tuple[Site, ...]
+    keyword: str = ""

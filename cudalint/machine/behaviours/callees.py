@@ -36,13 +36,15 @@ def thing_of(call: Call) -> Thing | None:
     return found if isinstance(found, Thing) else None
 
 
+CONTEXTS = ("mp_context", "context", "multiprocessing_context", "start_method")
+
+
 def context_of(call: Call) -> Value | None:
     """The context object a launcher was taken from or given."""
     thing = thing_of(call)
     if thing is not None and "<method>" in thing.fields and isinstance(call.receiver, Ref):
         return (call.receiver,)
-    names = ("mp_context", "context", "multiprocessing_context", "start_method")
-    return next((given for name in names if (given := call.get(name))), None)
+    return next((given for name in CONTEXTS if (given := call.get(name))), None)
 
 
 @dataclass(frozen=True, slots=True)

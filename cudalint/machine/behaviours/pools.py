@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import workers
-from cudalint.machine.behaviours.callees import context_of, library_of, pickler_of, thing_of
+from cudalint.machine.behaviours.callees import CONTEXTS, context_of, library_of, pickler_of, thing_of
 from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.behaviours.results import returned_values
@@ -17,7 +17,7 @@ from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Task, Value, const, only, unknown
+from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Task, Value, const, only, strings, unknown
 
 
 def pool(machine: Machine, call: Call) -> Results:
@@ -84,8 +84,11 @@ def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Va
 def pool_once(machine: Machine, call: Call) -> Results:
     """``process_map(f, xs, max_workers=)``: an executor for one map."""
     results: Results = []
-    for state, made in executor(machine, call):
-        results.extend(pool_map(machine, replace(call, state=state, receiver=only(made))))
+    for state, (made,) in executor(machine, call):
+        its_own = state.get(made) if isinstance(made, Ref) else None
+        if isinstance(made, Ref) and isinstance(its_own, Thing):
+            state.put(made, replace(its_own, type=call.path))
+        results.extend(pool_map(machine, replace(call, state=state, receiver=made)))
     return results
 
 
@@ -146,7 +149,7 @@ def _pool_run(
     earlier = _earlier_tasks(call, state, work) if single and reused else ()
     chain = machine.chain(state, call.site, f".{name}() hands work to the workers")
     start = Start(
-        launcher=f"{'Pool' if family == 'pool' else 'ProcessPoolExecutor'}.{name}",
+        launcher=_launcher(thing, name),
         family=family,
         anchor=call.site,
         chain=chain,
@@ -173,6 +176,7 @@ def _pool_run(
         count=workers.number_of(thing.fields.get("<count>")),
         made=thing.site,
         context=context,
+        keyword=next(iter(strings(thing.fields.get("<keyword>", NONE))), ""),
     )
     ended: list[Ended] = []
     fork_state = parent.process if parent is not None else state.process
@@ -187,6 +191,12 @@ def _pool_run(
         if respawns and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
             ended[-1] = workers.start(machine, state, call.frame, start, way)
     return _pool_results(machine, call, state, family, name, ended)
+
+
+def _launcher(thing: Thing, method: str) -> str:
+    """``Pool.map``; of a function that makes its own executor only its own name."""
+    kind = thing.type.rpartition(".")[2]
+    return method if kind == method else f"{kind}.{method}"
 
 
 def _earlier_tasks(call: Call, state: State, work: Task) -> tuple[Task, ...]:
@@ -260,6 +270,7 @@ def executor(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {
         "<library>": const(library),
         "<context>": context or NONE,
+        "<keyword>": const(next((name for name in CONTEXTS if name in call.params), "")),
         "<many>": const(count_of(workers_)),
         "<count>": workers_ or NONE,
         "<reused>": const(call.get("max_tasks_per_child") != const(1)),

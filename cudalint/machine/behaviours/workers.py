@@ -102,7 +102,7 @@ class Start:
     ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
     travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call
     brings one more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is
-    not the anchor; ``context`` the context it was made from.
+    not the anchor; ``context`` the context it was made from, ``keyword`` the parameter that takes one.
     """
 
     launcher: str
@@ -129,6 +129,7 @@ class Start:
     adds_up: bool = False
     made: Site | None = None
     context: Value = NONE
+    keyword: str = ""
 
 
 @dataclass(slots=True)
@@ -202,6 +203,7 @@ def _launched(state: State, start: Start, way: Way) -> Launched:
         settled=chosen[0] if chosen else None,
         unproven=next((reason for v in sent if (reason := unproven(v, state)) is not None), None),
         targets=tuple(dict.fromkeys(targets)),
+        keyword=start.keyword,
     )
 
 
