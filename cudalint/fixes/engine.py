@@ -104,10 +104,11 @@ class _Search:
             if following is None:
                 continue
             problems = self._problems(following)
-            if not problems:
+            if not problems and not self._loses_launch(following):
                 yield following
             elif (
-                not proposal.final
+                problems
+                and not proposal.final
                 and len(following.proposals) < MOST_STEPS
                 and not self._unmoved(attempt, problem, following, problems[0])
             ):
@@ -151,6 +152,13 @@ class _Search:
             elif found.severity is Severity.ERROR and place not in known:
                 new.append(found)
         return [*same, *new]
+
+    def _loses_launch(self, attempt: _Attempt) -> bool:
+        """Whether the workers are not seen to start any more: then nothing is known of them, good or bad."""
+        if all(p.proof is not Proof.SPAWN for p in attempt.proposals):
+            return False
+        place = Case(self._finding, self._basis.outcomes[self._finding], self._basis).place_of_launch
+        return place is not None and all(site.module != place.module for site, _ in attempt.basis.launches)
 
     def _unmoved(self, before: _Attempt, problem: Finding, after: _Attempt, left: Finding) -> bool:
         """Whether a proposal did nothing for its problem: it is left, and of the same cause."""

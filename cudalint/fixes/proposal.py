@@ -83,15 +83,20 @@ class Case:
         return {places[site]: shape for site, shape in seen.items()}
 
     @property
+    def place_of_launch(self) -> Site | None:
+        """The launch that the finding belongs to, or that it stands within."""
+        launched = {site for site, _ in self.basis.launches}
+        return next((s for s in (self.outcome.within, self.outcome.anchor) if s in launched), None)
+
+    @property
     def launch(self) -> Launched | None:
-        """The launch that forks, or else any that the finding belongs to."""
-        places = [s for s in (self.outcome.within, self.outcome.anchor) if s is not None]
-        for place in places:
-            for method in ("fork", "forkserver", "spawn", "loky"):
-                found = self.basis.launches.get((place, method))
-                if found is not None:
-                    return found
-        return None
+        """What was seen of it: of the one that forks, or else of any."""
+        place = self.place_of_launch
+        if place is None:
+            return None
+        launches = self.basis.launches
+        methods = ("fork", "forkserver", "spawn", "loky")
+        return next((launches[place, method] for method in methods if (place, method) in launches), None)
 
 
 Repair = Callable[[Case], Iterable[Proposal]]
