@@ -571,7 +571,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    "imports, run, come",
+    ("imports", "run", "come"),
     [
         (
             "from multiprocessing.pool import Pool",
@@ -598,4 +598,5 @@ if __name__ == "__main__":
 )
 def test_each_pool_is_told_to_spawn_in_its_own_words(imports: str, run: str, come: str) -> None:
     text, _, _ = repair(POOL.format(imports=imports, run=run), "CUD101")
-    assert come in text and left(text, "CUD101") == []
+    assert come in text
+    assert left(text, "CUD101") == []
