@@ -79,16 +79,24 @@ class Session:
         """The files that a check of these paths is about; raises ``NotFound`` for a path that does not exist."""
         return tuple(discover(tuple(paths), self._config.exclude, self._config.root))
 
-    def check(self, paths: Iterable[str], *, repair: bool = True, instead: Mapping[str, bytes] | None = None) -> Report:
+    def check(
+        self,
+        paths: Iterable[str],
+        *,
+        repair: bool = True,
+        instead: Mapping[str, bytes] | None = None,
+        whole: bool = False,
+    ) -> Report:
         """Check files and directories; raises ``NotFound`` for a path that does not exist.
 
         ``repair`` says whether findings carry their fixes, which costs a further analysis or more for each.
-        ``instead`` holds bytes that stand for files on the disk.
+        ``instead`` holds bytes that stand for files on the disk. ``whole`` says that the paths are all there is:
+        nothing else of the project is read.
         """
         paths = tuple(paths)
         selected = discover(paths, self._config.exclude, self._config.root)
         intake = read_files(selected, instead, self._matters)
-        if intake.mattering:
+        if intake.mattering and not whole:
             # Otherwise nothing here speaks of CUDA or processes, and the rest of the project cannot matter either.
             intake += self._context(selected, intake, instead)
         outcome = self._analyse(intake, alone=False)

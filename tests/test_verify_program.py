@@ -251,3 +251,81 @@ def test_junit_and_markdown(
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "0", "1")
     assert main(["--verify", "--paper", "train.py", "--output-format", "markdown"]) == 0
     assert "| CUD101 | train.py:20:11 | confirmed |" in capsys.readouterr().out
+
+
+RANK = """\
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("nccl")
+dist.all_reduce(torch.ones(1, device="cuda"))
+"""
+# Starts two ranks, as torchrun does.
+LAUNCHER = """\
+import os, subprocess, sys
+
+world = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29533"}
+ranks = [
+    subprocess.Popen([sys.executable, NAME], env={**world, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+    for rank in range(2)
+]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+
+def test_a_program_is_all_that_it_imports_whatever_else_lies_around(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "my programs"
+    package = folder / "app"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (folder / "my train.py").write_text("from app.run import main\n\nif __name__ == '__main__':\n    main()\n")
+    (folder / "another.py").write_text(TRAIN)
+    (package / "run.py").write_text(
+        "import multiprocessing\nimport torch\nfrom .work import work\n\n\ndef main():\n    torch.cuda.init()\n"
+        "    child = multiprocessing.Process(target=work)\n    child.start()\n    child.join()\n"
+    )
+    (package / "work.py").write_text("import torch\n\n\ndef work():\n    return torch.ones(1, device='cuda')\n")
+    code, told, _ = try_out(folder / "my train.py", monkeypatch, on_paper=True)
+    assert [(Path(one["filename"]).name, one["code"], one["status"]) for one in told["findings"]] == [
+        ("run.py", "CUD101", "confirmed")
+    ]
+    assert (code, told["unpredicted"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "findings", "unpredicted", "code"),
+    [
+        pytest.param("'rank.py'", [("CUD503", "confirmed")], [], 0, id="named"),
+        pytest.param("'rank' + '.py'", [], ["same-gpu"], 1, id="hidden"),
+    ],
+)
+def test_scripts_that_a_launcher_names_are_part_of_the_program(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    findings: list[tuple[str, str]],
+    unpredicted: list[str],
+    code: int,
+) -> None:
+    (tmp_path / "rank.py").write_text(RANK)
+    (tmp_path / "launch.py").write_text(LAUNCHER.replace("NAME", name))
+    ended, told, _ = try_out(tmp_path / "launch.py", monkeypatch, on_paper=True)
+    assert [(one["code"], one["status"]) for one in told["findings"]] == findings
+    assert [one["kind"] for one in told["unpredicted"]] == unpredicted
+    assert ended == code
+
+
+def test_what_comes_in_here_comes_in_there(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import sys\nprint('lines', sys.stdin.read().split())\n")
+    done = run("--verify", "--paper", "train.py", stdin="a\nb\n")
+    assert (done.returncode, done.stderr) == (0, "lines ['a', 'b']\n")
+
+
+def test_a_program_that_does_not_end_is_ended_and_it_is_said(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import time\nprint('waits')\ntime.sleep(60)\n")
+    done = run("--verify", "--paper", "train.py", "--limit", "1")
+    assert done.returncode == 2
+    assert done.stdout.startswith("the program: hang (time limit) after 1.0 s, 1 Python process: waits\n")
+    assert done.stderr.endswith("error: the program was ended after 1 s: what had been seen is shown\n")

@@ -120,6 +120,8 @@ def verify_program(
         return REFUTED
     if trial.interrupted:
         return _nothing(err, "interrupted: what had been seen is shown")
+    if trial.seen.end == "time" and trial.failed_by_itself:
+        return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
     if trial.failed_by_itself or trial.seen.spoiled:
         return _nothing(err, "the program failed for reasons of its own: nothing was verified")
     return CONFIRMED

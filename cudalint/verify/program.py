@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +17,15 @@ from cudalint import config
 from cudalint.finding import Finding, Severity, Span, StepKind
 from cudalint.session import Session
 from cudalint.verify import journal as notes
+from cudalint.verify.extent import extent, is_library
 from cudalint.verify.headers import Outcome
 from cudalint.verify.journal import Journal, Stack
 from cudalint.verify.observe import Observation, observe
 from cudalint.verify.predict import UNREADABLE
 from cudalint.verify.runner import Limits, Run, Runner
 from cudalint.verify.violations import Kind, Violation, violations
+
+_SPEAKS_OF_GPUS = re.compile(r"cuda|gpu|nccl|pinned?\b", re.IGNORECASE)
 
 
 class Target(Exception):
@@ -110,9 +114,9 @@ def module(name: str, arguments: Sequence[str]) -> Program:
 
 def try_out(program: Program, runner: Runner, seconds: float | None = None) -> Trial:
     """Predict, run, compare."""
-    findings = _findings(program.path)
+    findings = _findings(program)
     places = sorted({place for finding in findings for span in _places(finding) for place in _lines(span)})
-    run = runner.watch(program.words, Limits(seconds=seconds, echo=True, census=True), places)
+    run = runner.watch(program.words, Limits(seconds=seconds, echo=True, input=True, census=True), places)
     journal = notes.read(run.journal)
     seen = observe(run)
     found = violations(run, journal)
@@ -132,8 +136,16 @@ def try_out(program: Program, runner: Runner, seconds: float | None = None) -> T
     )
 
 
-def _findings(path: Path) -> tuple[Finding, ...]:
-    report = Session(config.load((str(path),))).check((str(path),))
+def _findings(program: Program) -> tuple[Finding, ...]:
+    """What cudalint says of the files of the program, as if the project had no other."""
+    is_module = program.words[0] == "-m"
+    scripts = [Path(word) for word in program.words[1:] if word.endswith(".py") and os.path.isfile(word)]
+    search = [Path(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    files = extent([program.path, *scripts], [Path.cwd(), *search] if is_module else search)
+    if not files:
+        return ()
+    found = config.load((str(files[0]),))
+    report = Session(found).check([str(file) for file in files], repair=False, whole=True)
     return tuple(finding for finding in report.findings if finding.code not in UNREADABLE)
 
 
@@ -166,7 +178,8 @@ def _pairs(findings: Sequence[Finding], found: Sequence[Violation]) -> dict[Viol
         near = exact or [finding for finding in able if _surrounds(_places(finding), own(one.launch)[:1])]
         nowhere = not own(one.use) and not one.launch  # in a thread of a library
         told_by_code = able if nowhere else [finding for finding in able if _effects(finding)]
-        unclear = one.kind is Kind.EXCEPTION and len(told_by_code) > 1
+        elsewhere = nowhere and _SPEAKS_OF_GPUS.search(one.text) is None  # a launcher says that its child failed
+        unclear = one.kind is Kind.EXCEPTION and (elsewhere or len(told_by_code) > 1)
         pairs[one] = near or ([] if unclear else told_by_code)
     return pairs
 
@@ -234,12 +247,7 @@ def _lines(span: Span) -> Iterator[tuple[str, int]]:
 
 def own(stack: Stack) -> Stack:
     """The frames of the program itself, without those of Python and of what is installed."""
-    return tuple(frame for frame in stack if not _is_library(frame[0]))
-
-
-def _is_library(name: str) -> bool:
-    installed = ("site-packages" in name) or ("dist-packages" in name) or (f"verify{os.sep}paper{os.sep}stubs" in name)
-    return installed or name.startswith((os.path.dirname(os.__file__), "<"))
+    return tuple(frame for frame in stack if not is_library(frame[0]))
 
 
 def _not_entered(run: Run, journal: Journal) -> Iterator[str]:

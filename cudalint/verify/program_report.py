@@ -65,7 +65,7 @@ def _marked(trial: Trial, place: Place) -> Iterator[str]:
 
 def _ending(trial: Trial) -> Iterator[str]:
     seen = trial.seen
-    yield f"the program: {seen.summary} after {seen.seconds:.1f} s, {trial.processes} Python processes" + (
+    yield f"the program: {seen.summary} after {seen.seconds:.1f} s, {_count(trial.processes, 'Python process')}" + (
         f": {seen.said}" if seen.outcome.fails else ""
     )
     for one in seen.footprints:
@@ -79,8 +79,12 @@ def summary(trial: Trial) -> str:
     """Everything counted, on one line."""
     counted = Counter(judged.status for judged in trial.findings)
     parts = [f"{counted[status]} {status.value}" for status in Status if counted[status]]
-    told = f"{len(trial.findings)} findings" + (f": {', '.join(parts)}" if parts else "")
-    return f"{told}; {len(trial.unpredicted)} violations not predicted"
+    told = _count(len(trial.findings), "finding") + (f": {', '.join(parts)}" if parts else "")
+    return f"{told}; {_count(len(trial.unpredicted), 'violation')} not predicted"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}{'es' if what.endswith('s') else 's'}"
 
 
 def _stacks(violation: Violation) -> Iterator[str]:

@@ -50,7 +50,8 @@ _LONGEST_TEMPORARY = 50
 class Limits:
     """How far a program may go: seconds, bytes kept of each output, bytes of memory, seconds for its orphans.
 
-    ``echo`` passes its output on as it comes; ``census`` looks who its processes are.
+    ``echo`` passes its output on as it comes, ``input`` what comes in here, unless that is a terminal; ``census`` looks
+    who its processes are.
     """
 
     seconds: float | None = 60.0
@@ -58,6 +59,7 @@ class Limits:
     memory: int | None = None
     linger: float = 0.5
     echo: bool = False
+    input: bool = False
     census: bool = False
 
 
@@ -108,7 +110,7 @@ class Runner:
                 (folder / name).mkdir()
             prepared = {**self._surroundings.enter(folder), **(environment or {})}
             command = [str(program.absolute()), *arguments]
-            self._supervise(folder, command, _environment(folder, prepared), folder / "cwd")
+            self._supervise(folder, command, _environment(folder, prepared), folder / "cwd", subprocess.DEVNULL)
             return self._result(folder)
 
     def watch(self, command: Sequence[str], limits: Limits, places: Iterable[tuple[str, int]] = ()) -> Run:
@@ -122,8 +124,9 @@ class Runner:
             environment = _with_probe(folder, {**os.environ, **self._surroundings.enter(folder)})
             wanted = "\n".join(f"{row}:{name}" for name, row in places)
             environment.update(CUDALINT_WATCH="1", CUDALINT_PLACES=wanted, PYTHONUNBUFFERED="1")
+            given = None if limits.input and not _is_terminal(0) else subprocess.DEVNULL
             try:
-                self._supervise(folder, command, environment, Path.cwd())
+                self._supervise(folder, command, environment, Path.cwd(), given)
             except KeyboardInterrupt:
                 self.stop()
             return self._result(folder)
@@ -148,7 +151,9 @@ class Runner:
         where = self._surroundings
         return replace(run, spoiled=where.leave(folder), footprints=where.used(folder, born))
 
-    def _supervise(self, folder: Path, program: Sequence[str], environment: Mapping[str, str], cwd: Path) -> None:
+    def _supervise(
+        self, folder: Path, program: Sequence[str], environment: Mapping[str, str], cwd: Path, given: int | None
+    ) -> None:
         command = [self._python, "-I", "-S", str(_SUPERVISOR), str(folder), self._python, *program]
         with self._lock:
             if self._stopped:
@@ -157,7 +162,7 @@ class Runner:
                 command,
                 cwd=cwd,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=given,
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
@@ -165,6 +170,14 @@ class Runner:
         supervisor.wait()
         with self._lock:
             self._running.discard(supervisor)
+
+
+def _is_terminal(descriptor: int) -> bool:
+    """Whether it is a terminal, which a session of its own cannot read."""
+    try:
+        return os.isatty(descriptor)
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager

@@ -176,7 +176,6 @@ def _become(command: "list[str]", outputs: "list[int]") -> NoReturn:
         os.setsid()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(outputs[0], 1)
         os.dup2(outputs[1], 2)
         os.closerange(3, 256)

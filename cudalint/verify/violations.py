@@ -18,6 +18,9 @@ _INITIALISATION = re.compile(
     r"Cannot re-initialize CUDA|initialization error|cudaErrorInitializationError|driver initialization failed|"
     r"CUDA_ERROR_NOT_INITIALIZED|CUDA initialized before forking"
 )
+_SAME_GPU = re.compile(
+    r"^.*(?:Duplicate GPU detected|tensor not on device passed to init_process_group).*$", re.MULTILINE
+)
 
 
 class Kind(Enum):
@@ -29,6 +32,7 @@ class Kind(Enum):
     VALUE = "a CUDA value sent to another process"
     LOST = "a CUDA value that could not be received"
     CONTEXTS = "CUDA initialised in several processes"
+    SAME_GPU = "a rank on the GPU of another"
     EXCEPTION = "an exception that nobody caught"
 
 
@@ -39,12 +43,13 @@ _CODES: dict[Kind, frozenset[str]] = {
     ),
     Kind.VISIBLE_DEVICES: frozenset({"CUD202", "CUD203"}),
     Kind.GROUP: frozenset({"CUD501", "CUD502", "CUD503"}),
+    Kind.SAME_GPU: frozenset({"CUD501", "CUD502", "CUD503"}),
     Kind.VALUE: frozenset({"CUD302"}),
     Kind.LOST: frozenset({"CUD302", "CUD304"}),
     Kind.CONTEXTS: frozenset({"CUD201", "CUD206"}),
 }
 # What is wrong wherever it is seen; the others cost, can fail, or are meant for children to come.
-_WRONG = frozenset({Kind.FORKED_CHILD, Kind.LOST})
+_WRONG = frozenset({Kind.FORKED_CHILD, Kind.LOST, Kind.SAME_GPU})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +77,16 @@ def violations(run: Run, journal: Journal) -> tuple[Violation, ...]:
     """Everything that was seen, each once."""
     forked = list(_forked(journal))
     # A process that reports the failure of its child says the same once more.
-    read = [replace(one, kind=Kind.EXCEPTION) if forked else one for one in _tracebacks(run)]
+    read = [_told_again(one) if forked else one for one in _tracebacks(run)]
     found = [*forked, *_late(journal), *_costs(journal), *read]
     unique: dict[tuple[object, ...], Violation] = {}
     for one in found:
         unique.setdefault((one.kind, one.use[:1], one.launch[:1]), one)
     return tuple(unique.values())
+
+
+def _told_again(one: Violation) -> Violation:
+    return replace(one, kind=Kind.EXCEPTION) if one.kind is Kind.FORKED_CHILD else one
 
 
 def _forked(journal: Journal) -> Iterator[Violation]:
@@ -130,7 +139,9 @@ def _costs(journal: Journal) -> Iterator[Violation]:
         for event in initialised.values():
             fork = journal.forks.get(journal.made_by.get(event.pid, ""))
             launch = fork.stack if fork is not None else ()
-            yield Violation(Kind.CONTEXTS, event.pid, f"{len(initialised)} processes", event.stack, launch=launch)
+            yield Violation(
+                Kind.CONTEXTS, event.pid, f"{len(initialised)} processes used CUDA", event.stack, launch=launch
+            )
 
 
 def _tracebacks(run: Run) -> Iterator[Violation]:
@@ -148,8 +159,16 @@ def _tracebacks(run: Run) -> Iterator[Violation]:
         if _CAUSED in part and index + 1 < len(parts):  # a worker's traceback, and that of who asked for its result
             launch, skipped = _read(parts[index + 1].splitlines())[0], True
         if stack:
-            wrong = _INITIALISATION.search(text) is not None
-            yield Violation(Kind.FORKED_CHILD if wrong else Kind.EXCEPTION, 0, text, stack, launch=launch)
+            kind, told = _kind(text, part)
+            yield Violation(kind, 0, told, stack, launch=launch)
+
+
+def _kind(text: str, part: str) -> tuple[Kind, str]:
+    """What an exception shows, and the line that says so; ``part`` is all that was printed of it."""
+    if _INITIALISATION.search(text) is not None:
+        return Kind.FORKED_CHILD, text
+    same = _SAME_GPU.search(part)
+    return (Kind.EXCEPTION, text) if same is None else (Kind.SAME_GPU, same[0].strip())
 
 
 def _read(lines: Iterable[str]) -> tuple[Stack, str]:
