@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from cudalint.machine.interpret import MOST_STEPS
-from cudalint.project.analysis import Analysis
+from cudalint.project.analysis import Analysis, Options, analyse
+from cudalint.text.source import SourceFile
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "benchmarks"))
 
@@ -44,3 +45,16 @@ def test_what_a_bound_cut_is_said_once_per_entry(many: Analysis) -> None:
     cut = [note for note in many.notes if "cut off" in note]
     assert any("calls nested too deeply" in note for note in cut)
     assert len(cut) == len(set(cut)) <= many.work.entries
+
+
+def test_an_expression_of_many_alternatives_keeps_few_paths() -> None:
+    options = ", ".join(f"given.a{number} or given.b{number}" for number in range(18))
+    text = (
+        "import multiprocessing\n\nimport torch\n\n\ndef work(i):\n    return torch.ones(1, device='cuda')\n\n\n"
+        f"def main(given):\n    settings = [{options}]\n    torch.zeros(1, device='cuda')\n"
+        "    with multiprocessing.Pool(2) as pool:\n        pool.map(work, settings)\n\n\n"
+        "if __name__ == '__main__':\n    import options\n\n    main(options.read())\n"
+    )
+    found = analyse([SourceFile("options_of_many.py", text, text.encode())], Options())
+    assert [finding.code for finding in found.findings] == ["CUD101"]
+    assert found.notes == ()

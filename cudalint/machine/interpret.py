@@ -57,6 +57,7 @@ MOST_ASSUMED_STEPS = 3_000
 MOST_DEPTH = 40
 ROUNDS = 2
 RECURSION = 3
+MOST_RESULTS = 8
 SMALL = 40
 REEXPORTS = 10
 # The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
@@ -1138,7 +1139,7 @@ class Machine:
             for current, values in results:
                 for after, value in self.eval(node, current, frame):
                     following.append((after, [*values, value]))
-            results = following
+            results = following if len(following) <= MOST_RESULTS else _merge_rows(following)
         return results
 
     def _spine(self, node: ir.Expr, state: State, frame: Frame) -> Results:
@@ -2325,6 +2326,18 @@ def _tensor_of(value: Value) -> Tensor | None:
     return None
 
 
+def _merge_rows(rows: list[tuple[State, list[Value]]]) -> list[tuple[State, list[Value]]]:
+    """Join the states of equal rows of values; of too many that differ, all in one."""
+    by_values: dict[tuple[Value, ...], list[State]] = {}
+    for state, values in rows:
+        by_values.setdefault(tuple(values), []).append(state)
+    kept = [(state, list(values)) for values, states in by_values.items() for state in merge(states)]
+    if len(kept) <= MOST_RESULTS:
+        return kept
+    joined = [union(column) for column in zip(*(values for _, values in kept), strict=True)]
+    return [(state, list(joined)) for state in merge([state for state, _ in kept])]
+
+
 def _merge_results(results: Results) -> Results:
     """Join result states with equal values where nothing tells them apart."""
     if len(results) < 2:
@@ -2335,7 +2348,7 @@ def _merge_results(results: Results) -> Results:
         by_value.setdefault(value, []).append(state)
     for value, states in by_value.items():
         kept.extend((s, value) for s in merge(states))
-    if len(kept) <= 8:
+    if len(kept) <= MOST_RESULTS:
         return kept
     states = merge([s for s, _ in kept])
     joined = union([v for _, v in kept])
