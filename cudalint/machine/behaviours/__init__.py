@@ -64,6 +64,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "next": python.next_,
     "iter": python.iter_,
     "getattr": attributes.getattr_,
+    "lookup": attributes.lookup,
+    "type": attributes.type_,
     "setattr": attributes.setattr_,
     "hasattr": attributes.hasattr_,
     "len": python.len_,

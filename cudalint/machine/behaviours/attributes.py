@@ -1,4 +1,4 @@
-"""``hasattr``, ``getattr`` and ``setattr``: attributes by name, and whether an object has one at all."""
+"""Attributes and keys by name, whether an object has one at all, and the class of an object."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Atom, Const, Lib, Ref, Value, const, constant, only, union, unknown
+from cudalint.machine.values import NONE, Atom, Const, Dev, Lib, Ref, Value, const, constant, only, union, unknown
 
 _CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set}
 _DYNAMIC = frozenset({"__getattr__", "__getattribute__", "__setattr__"})
@@ -37,9 +37,31 @@ def getattr_(machine: Machine, call: Call) -> Results:
     if not owners:
         return [(call.state, call.args[2])]
     results = machine.attribute(owners, name, call.state, call.frame, call.site)
-    if len(owners) == len(call.args[0]):
+    if len(owners) == len(call.args[0]) and not _says_something(call.args[2]):
         return results
     return [(state, union([value, call.args[2]])) for state, value in results]
+
+
+def lookup(machine: Machine, call: Call) -> Results:
+    """``config.get("key", default)`` of a mapping that nobody sees: the default is one of the values."""
+    found = unknown("lookup", call.receiver, *call.args[:1])
+    if len(call.args) == 2 and isinstance(constant(call.args[0]), str) and _says_something(call.args[1]):
+        return [(call.state, union([call.args[1], found]))]
+    return [(call.state, found)]
+
+
+def type_(machine: Machine, call: Call) -> Results:
+    """``type(x)`` of an instance of a class that is seen."""
+    atom = only(call.args[0]) if len(call.args) == 1 else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Instance):
+        return [(call.state, (found.cls,))]
+    return [(call.state, unknown("type", *call.args))]
+
+
+def _says_something(default: Value) -> bool:
+    """Whether a default says more than any value that is not known: it names a device, a method or a strategy."""
+    return all(isinstance(a, Dev) or (isinstance(a, Const) and isinstance(a.value, str)) for a in default)
 
 
 def setattr_(machine: Machine, call: Call) -> Results:
