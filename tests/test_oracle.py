@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from oracle import hardware, homes, launch, loader, methods, parent, values, work
 from oracle.grammar import draw
 from oracle.render import render
-from oracle.runner import QUIET, Case, judge_all, on_paper
+from oracle.runner import LIMIT, QUIET, Case, judge_all, on_paper
 from oracle.verdict import Said, disagreement, outcome_of
 from paper.run import STUBS
 from paper.watch import watched
@@ -72,7 +72,7 @@ def test_a_hang_is_noticed(tmp_path: Path) -> None:
     program.write_text("import threading\n\nthreading.Event().wait()\n")
     seen = watched(program, 0.4, on_paper)
     assert seen.outcome == "hang"
-    assert seen.seconds < 4
+    assert seen.seconds < LIMIT / 2
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_processes_that_the_probe_cannot_enter_are_named(tmp_path: Path, monkeyp
     (tmp_path / "train.py").write_text(
         "import subprocess, sys\n"
         "for flags in (['-I'], []):\n"
-        "    subprocess.run([sys.executable, *flags, '-c', 'import time; time.sleep(0.4)'])\n"
+        "    subprocess.run([sys.executable, *flags, '-c', 'import time; time.sleep(1)'])\n"
     )
     _, told, _ = try_out(tmp_path / "train.py", monkeypatch, gpus_available=ONE_GPU)
     assert told["processes"] == 2

@@ -32,7 +32,7 @@ _SPOILT = re.compile(
 )
 # Of two things that cannot be pickled the first is met, and a wrapper may change which one that is.
 _PICKLED = {"CUD108": "CUD108 or CUD305", "CUD305": "CUD108 or CUD305"}
-PATIENCE, LONGEST = 7.0, 30.0  # a fixture may sleep or wait for seconds; generated programs never do
+PATIENCE = 7.0  # a fixture may sleep or wait for seconds; generated programs never do
 
 Told = frozenset[tuple[str, str, int | str]]  # code, severity, and the tag of the anchor or its place
 
@@ -164,7 +164,7 @@ def _observed(program: Program, path: Path, env: Mapping[str, str]) -> Observed:
     quick = {} if program.fixture else QUICK
 
     def execute(path: Path) -> Observed:
-        return paper(path, gpus=gpus, limit=LONGEST if program.fixture else LIMIT, env={**quick, **env})
+        return paper(path, gpus=gpus, limit=LIMIT, env={**quick, **env})
 
     quiet = QUIET_LOADER if program.loader else QUIET
     return watched(path, PATIENCE if program.fixture else quiet, execute)

@@ -16,7 +16,7 @@ from oracle.grammar import Choice, draw
 from oracle.render import render
 from oracle.verdict import Said, disagreement, outcome_of, predict
 
-LIMIT = 8.0
+LIMIT = 60.0  # also on a busy machine: who hangs is noticed by stillness
 QUIET = 1.0  # this long without work in any process is a hang: no program of the grammar waits for time
 QUIET_LOADER = 2.6  # a loader gives its workers two seconds to end
 QUICK = {"PAPER_SLOWNESS": "0.1"}  # no program here fills a GPU, so that nothing depends on who comes first
