@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,10 @@ from cudalint.verify.gpus import Gpu, Gpus, Need, Pool
 from cudalint.verify.headers import Outcome
 from cudalint.verify.observe import Observation, observe
 from cudalint.verify.predict import Prediction
+from cudalint.verify.report import render
 from cudalint.verify.runner import Limits, Run, Runner
-from cudalint.verify.verdict import Status, judge
+from cudalint.verify.surroundings import Footprint
+from cudalint.verify.verdict import Status, Verdict, judge
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="programs are run on Linux")
 
@@ -410,7 +414,7 @@ def test_an_interruption_ends_everything_and_shows_what_is_known(tmp_path: Path)
     environment = {**os.environ, "MARK": str(tmp_path)}
     command = [sys.executable, "-c", textwrap.dedent(text)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60  # a busy machine takes its time to start them
     while len(alive(f"MARK={tmp_path}")) < 10 and time.monotonic() < until:  # two programs of four processes each
         time.sleep(0.05)
     began = time.monotonic()
@@ -421,6 +425,43 @@ def test_an_interruption_ends_everything_and_shows_what_is_known(tmp_path: Path)
     assert process.returncode == 2
     assert "3 not run" in out or "4 not run" in out
     assert err.splitlines()[-1] == "cudalint: error: interrupted: what had run is shown"
+
+
+def test_who_does_not_end_its_program_in_time_has_it_ended(tmp_path: Path) -> None:
+    """A supervisor that does not get to it: here it is stopped."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\nprint('there', flush=True)\ntime.sleep(99)\n"
+    )
+    runner, mark = Runner(), f"MARK={tmp_path}"
+    thread = threading.Thread(target=runner.run, args=(program, Limits(), {"MARK": str(tmp_path)}))
+    thread.start()
+    while len(alive(mark)) < 3:
+        time.sleep(0.02)
+    (supervisor,) = (pid for pid in alive(mark) if b"supervise" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    os.kill(int(supervisor), signal.SIGSTOP)
+    began = time.monotonic()
+    runner.stop(grace=0.1, seconds=0.4)
+    thread.join()
+    assert time.monotonic() - began < 3
+    assert alive(mark) == []
+
+
+def test_the_markdown_report_says_who_used_which_gpu_and_what_a_repair_saves(tmp_path: Path) -> None:
+    path = fixture(tmp_path / "CUD201", "broken_many", 'outcome = "cost"; measure = "workers == 2"', "")
+    (costly,) = headers.find([path])
+    run = Observation(
+        Outcome.COST, 0, "", "", (), 3.0, "ended", measured={"workers": "2"},
+        footprints=(Footprint(11, 0, 618), Footprint(12, 0, 837), Footprint(13, 1)),
+    )  # fmt: skip
+    fixed = replace(run, measured={"workers": "1"}, footprints=(Footprint(14, 0, 618),))
+    verdict = Verdict(costly, Status.CONFIRMED, run=run, fixed=fixed)
+    place = evidence.this_place(Gpus((Gpu(0, "NVIDIA H200", 1),), "580"))
+    told = render([verdict], place, Format.MARKDOWN, 3.0)
+    assert f"| {costly.name} | 0 | 2 | 837 + 618 |\n| {costly.name} | 1 | 1 |  |\n" in told
+    assert f"- {costly.name}: workers 2 -> 1, 3.0 -> 3.0 s, GPU 0: 837 + 618 MiB -> GPU 0: 618 MiB\n" in told
+    kept = json.loads(render([verdict], place, Format.JSON, 3.0))["fixtures"][costly.name]
+    assert (kept["run"]["processes"], kept["fixed"]["processes"]) == ({"0": [837, 618], "1": [None]}, {"0": [618]})
 
 
 def test_evidence_merges_and_what_ran_stays() -> None:

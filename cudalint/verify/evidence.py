@@ -184,11 +184,11 @@ def _run(run: Observation, message: str | None) -> Document:
     if run.measured:
         kept["measured"] = dict(run.measured)
     if run.footprints:
-        kept["processes"] = dict(_by_gpu(run))
+        kept["processes"] = {gpu: list(held) for gpu, held in by_gpu(run)}
     return kept
 
 
-def _by_gpu(run: Observation) -> Iterator[tuple[str, Json]]:
+def by_gpu(run: Observation) -> Iterator[tuple[str, list[int | None]]]:
     """Per physical GPU the memory of each process in MiB, the largest first; null where it is not known."""
     for gpu in sorted({one.gpu for one in run.footprints}):
         on_it = [one for one in run.footprints if one.gpu == gpu]

@@ -159,7 +159,7 @@ def _judge(finding: Finding, matches: Sequence[Violation], reach: _Reach, seen: 
     if reach is _Reach.NEAR:
         return Judged(finding, Status.REACHED, "its function was reached; before Python 3.12 its line cannot be seen")
     if seen.outcome.fails:
-        return Judged(finding, Status.REACHED, f"it was reached; that {seen.summary} comes of it was not seen")
+        return Judged(finding, Status.REACHED, f"it was reached; whether the {seen.summary} comes of it was not seen")
     if finding.severity is Severity.WARNING or seen.end != "ended":
         return Judged(finding, Status.REACHED, "it was reached; nothing was seen to go wrong until the end")
     return Judged(finding, Status.REFUTED, "it was reached, and nothing went wrong")

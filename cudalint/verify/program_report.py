@@ -52,7 +52,8 @@ def _marked(trial: Trial, place: Place) -> Iterator[str]:
     if trial.findings:
         yield "| finding | place | status | why |\n| --- | --- | --- | --- |"
     for judged in trial.findings:
-        yield f"| {judged.finding.code} | {_where(judged)} | {judged.status.value} | {judged.why} |"
+        why = judged.why.replace("|", "\\|")
+        yield f"| {judged.finding.code} | {_where(judged)} | {judged.status.value} | {why} |"
     seen = [judged.by for judged in trial.findings if judged.by is not None]
     for title, chosen in (("Seen", seen), ("Not predicted", trial.unpredicted)):
         for violation in chosen:
@@ -60,7 +61,7 @@ def _marked(trial: Trial, place: Place) -> Iterator[str]:
             yield from _stacks(violation)
             yield "```"
     yield ""
-    yield from _ending(trial)
+    yield from (f"- {line}" for line in _ending(trial))
 
 
 def _ending(trial: Trial) -> Iterator[str]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.verify import junit
-from cudalint.verify.evidence import Place, document
+from cudalint.verify.evidence import Place, by_gpu, document
 from cudalint.verify.headers import Outcome
+from cudalint.verify.observe import Observation
 from cudalint.verify.verdict import Status, Verdict
 
 
@@ -124,11 +125,20 @@ def _markdown(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iter
     yield "| --- | --: | --: | --: | --: | --: | --: |"
     for name, chosen in _by_folder(verdicts):
         yield f"| {' | '.join(_row(name, chosen))} |"
-    for title, status in (("Refuted", Status.REFUTED), ("Not run", Status.NOT_RUN)):
-        lines = _named(verdicts, status)
+    sections = (
+        ("Refuted", _named(verdicts, Status.REFUTED)),
+        ("Not run", _named(verdicts, Status.NOT_RUN)),
+        ("Before and after", [text for verdict in verdicts for text in _before_and_after(verdict)]),
+    )
+    for title, lines in sections:
         if lines:
             yield f"\n## {title}\n"
             yield from (f"- {text}" for text in lines)
+    rows = list(_processes(verdicts))
+    if rows:
+        yield "\n## Processes on GPUs\n"
+        yield "| fixture | GPU | processes | MiB, the most of each |\n| --- | --: | --: | --- |"
+        yield from rows
 
 
 def _before_and_after(verdict: Verdict) -> Iterator[str]:
@@ -139,7 +149,23 @@ def _before_and_after(verdict: Verdict) -> Iterator[str]:
     names = [name for name in run.measured if name in fixed.measured]
     numbers = [f"{name} {run.measured[name]} -> {fixed.measured[name]}" for name in names]
     seconds = f"{run.seconds:.1f} -> {fixed.seconds:.1f} s"
-    yield f"{verdict.fixture.name}: {', '.join([*numbers, seconds])}"
+    held, held_then = _held(run), _held(fixed)
+    memory = [f"{held} -> {held_then}"] if held and held_then else []
+    yield f"{verdict.fixture.name}: {', '.join([*numbers, seconds, *memory])}"
+
+
+def _held(run: Observation) -> str:
+    """The most that each process was seen to hold, per physical GPU; empty where nobody looked."""
+    gpus = [(gpu, [one for one in held if one is not None]) for gpu, held in by_gpu(run)]
+    return "; ".join(f"GPU {gpu}: {' + '.join(map(str, held))} MiB" for gpu, held in gpus if held)
+
+
+def _processes(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Rows of a table: who used which GPU. On paper it is only known that a process did."""
+    for verdict in verdicts:
+        for gpu, held in () if verdict.run is None else by_gpu(verdict.run):
+            known = " + ".join(str(one) for one in held if one is not None)
+            yield f"| {verdict.fixture.name} | {gpu} | {len(held)} | {known} |"
 
 
 def _row(name: str, verdicts: Sequence[Verdict]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from cudalint.verify.supervise import descendants
 from cudalint.verify.surroundings import HARDWARE, Footprint, Surroundings
 
 _HERE = Path(__file__).resolve().parent
@@ -44,6 +45,7 @@ _SCRUBBED = frozenset(
 )
 # Sockets live in the temporary folder, and their names may have 107 characters in all.
 _LONGEST_TEMPORARY = 50
+_TICK = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +133,27 @@ class Runner:
                 self.stop()
             return self._result(folder)
 
-    def stop(self, seconds: float = 3.5) -> None:
-        """End all programs within so many seconds; those started later end at once."""
+    def stop(self, grace: float = 1.0, seconds: float = 2.5) -> None:
+        """End all programs within so many seconds; those started later end at once.
+
+        Supervisors know best how to end theirs. On a busy machine they may not get to it, and so what is left after the
+        grace is killed from here.
+        """
         with self._lock:
             self._stopped = True
             running = list(self._running)
         for supervisor in running:
             supervisor.send_signal(signal.SIGTERM)
-        until = time.monotonic() + seconds
-        for supervisor in running:
-            try:
-                supervisor.wait(max(0.0, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                supervisor.kill()
+        began = time.monotonic()
+        while running := [supervisor for supervisor in running if supervisor.poll() is None]:
+            passed = time.monotonic() - began
+            if passed > grace:
+                _kill_below(running)
+            if passed > seconds:
+                for supervisor in running:
+                    supervisor.kill()
+                return
+            time.sleep(_TICK)
 
     def _result(self, folder: Path) -> Run:
         run = _read(folder)
@@ -170,6 +180,13 @@ class Runner:
         supervisor.wait()
         with self._lock:
             self._running.discard(supervisor)
+
+
+def _kill_below(supervisors: Iterable[subprocess.Popen[bytes]]) -> None:
+    for supervisor in supervisors:
+        for pid in descendants(supervisor.pid):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _is_terminal(descriptor: int) -> bool:

@@ -184,8 +184,8 @@ def _become(command: "list[str]", outputs: "list[int]") -> NoReturn:
         os._exit(127)
 
 
-def descendants() -> "list[int]":
-    """Every living process below this one."""
+def descendants(top: "int | None" = None) -> "list[int]":
+    """Every living process below one, or below this one."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -196,7 +196,7 @@ def descendants() -> "list[int]":
                 continue
             children.setdefault(parent, []).append(int(name))
     found: list[int] = []
-    queue = [os.getpid()]
+    queue = [os.getpid() if top is None else top]
     while queue:
         below = children.get(queue.pop(), [])
         found += below
