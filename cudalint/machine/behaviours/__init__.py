@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cudalint.machine.behaviours import (
+    accelerators,
     attributes,
     channels,
     checkpoints,
@@ -178,7 +179,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "collective.object": ranks.object_collective,
     "barrier": ranks.barrier,
     "environ.preset": python.environ_preset,
-    "accelerator": ranks.accelerator,
+    "accelerator": accelerators.accelerator,
+    "accelerator.prepare": accelerators.prepare,
     "command.plain": commands.plain,
     "command.option": commands.option,
     "command.with-option": commands.with_option,

@@ -9,7 +9,6 @@ from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.python import RENDEZVOUS
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Group, Launch, Selected, State
@@ -303,28 +302,3 @@ def ends(machine: Machine, state: State) -> None:
             launch=launch,
         )
     )
-
-
-def accelerator(machine: Machine, call: Call) -> Results:
-    """``Accelerator()``: asks the driver; in a launched rank it joins the group and selects the device."""
-    cpu = call.kwargs.get("cpu")
-    state: State | None = call.state
-    if state is not None and cpu != (Const(True),):
-        wanted = "init" if _is_rank(state) else call.text("gpu", "query")
-        state = gpu.touch(machine, state, call.frame, call.site, "torch", wanted, gpu.label(call))
-    if state is None:
-        return []
-    if cpu != (Const(True),) and state.process.device() is None:
-        where = machine.chain(state, call.site, f"{gpu.label(call)} selects the device")
-        if _is_rank(state):
-            state.process = state.process.with_device(Selected(Rank("local"), False, where))
-    made = Thing("accelerate.Accelerator", {}, call.site)
-    return [(state, (state.new(("accelerator", call.site), made),))]
-
-
-def _is_rank(state: State) -> bool:
-    """Whether a process is one of several ranks, as far as a launcher or the environment makes it one."""
-    process = state.process
-    if process.rank is not None or process.environ("LOCAL_RANK") is not None:
-        return True
-    return process.launch is not None and process.launch.family in ("spawn", "fork-launcher")

@@ -121,10 +121,9 @@ class PhysicalDevice:
 
 
 def _physical(kind: str | None = None) -> list[PhysicalDevice]:
-    found = [PhysicalDevice("CPU", 0)] if kind in (None, "CPU") else []
-    if kind in (None, "GPU"):
-        found += [PhysicalDevice("GPU", i) for i in range(_count())]
-    return found
+    # All devices are listed before those of a kind are picked.
+    found = [PhysicalDevice("CPU", 0), *(PhysicalDevice("GPU", i) for i in range(_count()))]
+    return [device for device in found if kind in (None, device.device_type)]
 
 
 def _logical(kind: str | None = None) -> list[Any]:
