@@ -161,3 +161,14 @@ def test_a_launch_has_a_root_cause_for_each_start_method_of_the_range() -> None:
         ("CUD101", "error", "before Python 3.14"),
         ("CUD108", "error", "from Python 3.14"),
     ]
+
+
+def test_contexts_on_one_gpu_are_shown_where_they_are_opened_not_where_the_driver_was_asked() -> None:
+    text = (
+        "import multiprocessing as mp\nimport torch\n\n\n"
+        'def work(n):\n    assert torch.cuda.is_available()\n    return torch.ones(n, device="cuda").sum().item()\n\n\n'
+        'if __name__ == "__main__":\n    with mp.get_context("spawn").Pool(2) as pool:\n'
+        "        pool.map(work, range(4))\n"
+    )
+    (found,) = analyse([SourceFile("program.py", text, text.encode())], Options()).findings
+    assert (found.code, found.trace[-1].span.start.row) == ("CUD201", 7)

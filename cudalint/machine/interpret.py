@@ -22,7 +22,7 @@ from cudalint.machine.heap import (
     Thing,
 )
 from cudalint.machine.launched import Launched
-from cudalint.machine.outcome import Outcome
+from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Process, State, merge
 from cudalint.machine.toplevel import Bindings, top_level
 from cudalint.machine.trace import Chain, Hop, Site
@@ -135,6 +135,8 @@ class Machine:
         self.rendezvous_seen = False
         # Per collective, the GPUs that ranks started one by one use there, by their start.
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[int]]] = {}
+        # The ways on which a device is selected by a rank within the machine: there a global one is only a fallback.
+        self.local_choices: set[tuple[Site, ...]] = set()
         self.uncaught: list[tuple[State, Raised]] = []
         self.outcomes: list[Outcome] = []
         self.cut: str | None = None
@@ -174,7 +176,14 @@ class Machine:
 
     def softened(self) -> list[Outcome]:
         """The outcomes; those whose launch is harmless on a contradicting path are not certain."""
-        return [replace(o, certain=o.certain and not self._contradicted(o)) for o in self.outcomes]
+        given = [o for o in self.outcomes if not self._falls_back(o)]
+        return [replace(o, certain=o.certain and not self._contradicted(o)) for o in given]
+
+    def _falls_back(self, outcome: Outcome) -> bool:
+        """Whether a global rank is used only where the rank within the machine is not known."""
+        if outcome.kind is not Kind.GLOBAL_RANK_DEVICE:
+            return False
+        return tuple(hop.site for hop in outcome.effect) in self.local_choices
 
     def _contradicted(self, outcome: Outcome) -> bool:
         for anchor, facts in self.protected:

@@ -53,12 +53,22 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The process group of a rank."""
+    """The process group of a process; ``rank`` is the number it joined with, where the code shows it."""
 
     backend: str
     device_id: Dev | None
     made: Chain
     alone: bool = False
+    rank: Rank | Const | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A CUDA context of a process: the devices visible when it was opened, and which of them it is on."""
+
+    visible: Value
+    index: Index
+    where: Chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +117,7 @@ class Process:
     thread: str = "main"
     selected: tuple[tuple[str, Selected], ...] = ()
     group: Group | None = None
-    contexts: frozenset[tuple[Value, Index]] = frozenset()
+    contexts: frozenset[Context] = frozenset()
     crowd: tuple[tuple[Hashable, int], ...] = ()
     growth: Chain | None = None
     doomed: bool = False

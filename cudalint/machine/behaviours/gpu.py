@@ -10,7 +10,7 @@ from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import Launch, Process, Selected, State
+from cudalint.machine.state import Context, Launch, Process, Selected, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     CPU,
@@ -97,12 +97,14 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     process = state.process
     index = current_index(process, device)
     visible = process.environ(VISIBLE) or ()
-    process = replace(process, contexts=process.contexts | {(visible, index)})
+    there = f" on GPU {index}" if isinstance(index, int) else ""
+    where = machine.chain(state, site, f"{what} opens a context{there}")
+    process = replace(process, contexts=process.contexts | {Context(visible, index, where)})
     bare = device is None or device.index is None or device.index == 0
     if process.in_thread and process.device() is None and (device is None or device.index is None):
         _thread_outcome(machine, state, site, what)
     if process.allocated is None and bare and process.device() is None:
-        process = replace(process, allocated=machine.chain(state, site, f"{what} opens a context on GPU 0"))
+        process = replace(process, allocated=where)
     state.process = process
 
 
@@ -754,11 +756,19 @@ def set_device(machine: Machine, call: Call) -> Results:
     first = process.device() is None and not process.in_thread
     if process.rank is not None and early is not None and first and index != 0:
         _early_allocation(machine, call, state, early)
-    if isinstance(index, Rank) and index.kind == "global" and process.local_rank_at_hand:
-        machine.emit(_rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device"))
     where = machine.chain(state, call.site, f"{label(call)} selects the device")
+    if isinstance(index, Rank) and found:
+        _chosen_by_rank(machine, call, state, index, where)
     state.process = replace(process, allocated=None).with_device(Selected(index, False, where))
     return [(state, NONE)]
+
+
+def _chosen_by_rank(machine: Machine, call: Call, state: State, rank: Rank, where: Chain) -> None:
+    """A rank selects its device by its number: a global one is wrong where there are several machines."""
+    if rank.kind != "global":
+        machine.local_choices.add(tuple(hop.site for hop in where.hops()))
+    elif state.process.local_rank_at_hand:
+        machine.emit(_rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device"))
 
 
 def _early_allocation(machine: Machine, call: Call, state: State, early: Chain) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import operators
@@ -42,13 +43,36 @@ def init(machine: Machine, call: Call) -> Results:
     devices = [] if given is None else operators.device_of(given)
     made = machine.chain(state, call.site, "joins the process group")
     device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
-    alone = call.get("world_size") == (Const(1),)
-    state.process = replace(state.process, group=Group(name, device, made, alone))
+    alone = _is_one(call.get("world_size") or (), state)
+    rank = only(call.get("rank") or ())
+    own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
+    state.process = replace(state.process, group=Group(name, device, made, alone, own))
     return [(state, NONE)]
 
 
+def _is_one(size: Value, state: State) -> bool:
+    """Whether a group has one rank: by its size, or by what this path has asked about it."""
+    if size == (Const(1),):
+        return True
+    return any((*_comparison(sym, size), holds) in _ONE for sym, holds in state.facts)
+
+
+def _comparison(sym: Hashable, size: Value) -> tuple[str, int]:
+    """The operator and the number with which an assumption compares a value."""
+    match sym:
+        case ("is", str(op), one, Const(value=int(number))) if (one,) == size:
+            return op, number
+        case (_, str(op), left, (Const(value=int(number)),)) if left == size:
+            return op, number
+    return "", 0
+
+
+_ONE = frozenset({(">", 1, False), ("==", 1, True), ("<=", 1, True), (">=", 2, False), ("<", 2, True)})
+
+
 def _uses_nccl(group: Group) -> bool:
-    return "nccl" in group.backend or group.backend == "default"
+    """Whether ranks meet on GPUs: a rank by itself meets nobody."""
+    return ("nccl" in group.backend or group.backend == "default") and not group.alone
 
 
 def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
@@ -155,8 +179,6 @@ def object_collective(machine: Machine, call: Call) -> Results:
     group = state.process.group
     if group is None or not _uses_nccl(group):
         return [(state, unknown("collective", call.site))]
-    if group.backend == "default" and group.backend == "default" and call.get("device") is None:
-        pass
     index = gpu.current_index(state.process, None)
     if state.process.device() is None and group.device_id is not None:
         index = group.device_id.index if group.device_id.index is not None else Rank("local")
@@ -182,8 +204,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
     if chosen is not None and chosen.maybe:
         return [(state, unknown("collective", call.site))]
     if (
-        group.alone
-        or not isinstance(index, int)
+        not isinstance(index, int)
         or not _several_ranks(machine, process.launch, call.site, index)
         or _visible_per_rank(process.environ(gpu.VISIBLE))
     ):
@@ -266,6 +287,9 @@ def rank(machine: Machine, call: Call) -> Results:
         return [(call.state, EACH)]
     if kind == "local":
         call.state.process = replace(call.state.process, local_rank_at_hand=True)
+    joined = call.state.process.group
+    if kind == "global" and joined is not None and joined.rank is not None:
+        return [(call.state, (joined.rank,))]
     return [(call.state, (Rank(kind),))]
 
 

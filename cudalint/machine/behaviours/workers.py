@@ -12,7 +12,7 @@ from cudalint.machine.heap import Closure, Scope, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import Launch, Method, Process, State, merge
+from cudalint.machine.state import Context, Launch, Method, Process, State, merge
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     NONE,
@@ -613,18 +613,18 @@ def _crowd(machine: Machine, state: State, start: Start, way: Way, children: lis
     grown = dict(before)
     for child in children:
         if _parent_took_all(state, child):
-            _shared_outcome(machine, state, start, way, child, "crash")
+            _shared_outcome(machine, state, start, way, child, "crash", child.process.driver)
             return
-        shared = [(v, i) for v, i in child.process.contexts if _same_for_all(v) and (i is None or isinstance(i, int))]
-        for visible, index in sorted(shared, key=repr):
-            key = (visible, index)
+        for opened in sorted(filter(_on_one_gpu, child.process.contexts), key=_place):
+            key = _place(opened)
             count = before.get(key, 0) + (2 if start.many else 1)
             grown[key] = count
             if start.adds_up or start.family in ("process", "fork"):
                 state.process = replace(state.process, crowd=tuple(sorted(grown.items(), key=repr)))
             if count > 1 or state.process.siblings != 1:
                 known = _at_once(start, count, state.process.siblings)
-                _shared_outcome(machine, state, start, way, child, _memory(start, way, child.process, known))
+                memory = _memory(start, way, child.process, known)
+                _shared_outcome(machine, state, start, way, child, memory, opened.where)
                 return
 
 
@@ -660,12 +660,19 @@ def _preallocation_off(process: Process) -> bool:
     return value is not None and value != (Const("true"),)
 
 
-def _same_for_all(visible: Value) -> bool:
-    return not visible or isinstance(only(visible), Const)
+def _on_one_gpu(opened: Context) -> bool:
+    """Whether a context is on the same GPU in all workers."""
+    same = not opened.visible or isinstance(only(opened.visible), Const)
+    return same and (opened.index is None or isinstance(opened.index, int))
 
 
-def _shared_outcome(machine: Machine, state: State, start: Start, way: Way, child: State, memory: str | None) -> None:
-    witness = child.process.driver
+def _place(opened: Context) -> tuple[str, str]:
+    return repr(opened.visible), repr(opened.index)
+
+
+def _shared_outcome(
+    machine: Machine, state: State, start: Start, way: Way, child: State, memory: str | None, witness: Chain | None
+) -> None:
     framework = next(iter(dict(child.process.initialised)), "torch")
     cause = dict(state.process.initialised).get("tensorflow") if memory is not None else None
     machine.emit(
