@@ -760,14 +760,6 @@ class Machine:
                     return atom.path.rpartition(".")[2] in _DATACLASS
         return _last_name(callee) in _DATACLASS
 
-    def _derives_from_record(self, bases: Iterable[Value], state: State) -> bool:
-        """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel)."""
-        for atom in (a for base in bases for a in base):
-            entries = self.mro(atom, state) if isinstance(atom, Ref) else [atom.path] if isinstance(atom, Lib) else []
-            if any(isinstance(e, str) and self.library.is_a(e, "cudalint.record") for e in entries):
-                return True
-        return False
-
     def _fields(self, body: tuple[ir.Stmt, ...], scope: Ref, state: State) -> Iterable[tuple[str, Value | None]]:
         found = state.get(scope)
         variables = found.variables if isinstance(found, Scope) else {}
