@@ -6,54 +6,22 @@ import dataclasses
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import click
 
 from cudalint import __version__, config, proof, rules
-from cudalint.config import Config, ConfigError
+from cudalint.config import ConfigError
 from cudalint.discovery import NotFound
-from cudalint.finding import Applicability
-from cudalint.intake import INTERNAL_ERROR
-from cudalint.policy.selection import Layer, Selection
-from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report, Session
-
-if TYPE_CHECKING:
-    from cudalint.fixing.rounds import Fixed
+from cudalint.hosts import checks, settings
+from cudalint.hosts.checks import Exit, require
+from cudalint.report.render import OutputFormat
+from cudalint.session import Session
 
 if TYPE_CHECKING:
     from cudalint.verify import Program
 
-STDIN = "-"
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
-
-
-class Exit(IntEnum):
-    """What the exit code says."""
-
-    CLEAN = 0
-    FINDINGS = 1
-    FAILED = 2
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _CheckOptions:
-    """The options of ``check`` as they were given; ``None`` and empty mean that the configuration decides."""
-
-    select: tuple[str, ...]
-    extend_select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    target_version: str | None
-    platform: str | None
-    fail_on: str | None
-    output_format: OutputFormat
-    stdin_filename: str | None
-    statistics: bool
-    exit_zero: bool
-    unsafe_fixes: bool
-    verbose: bool
 
 
 class _Group(click.Group):
@@ -163,7 +131,7 @@ def check(
     verbose: bool,
 ) -> int:
     """Check files and directories (default: the current one); - reads standard input."""
-    options = _CheckOptions(
+    options = checks.CheckOptions(
         select=_split(select),
         extend_select=_split(extend_select),
         ignore=_split(ignore),
@@ -178,10 +146,10 @@ def check(
         verbose=verbose,
     )
     if diff:
-        return _show_patch(paths, options)
+        return checks.show_patch(paths, options)
     if fix or fix_only:
-        return _fix(paths, options, quiet=fix_only)
-    return _check(paths, options)
+        return checks.fix(paths, options, quiet=fix_only)
+    return checks.check(paths, options)
 
 
 @cli.command()
@@ -287,7 +255,7 @@ def verify(
     if models:
         return _verify_models(paths, module, arguments, options)
     if module is None:
-        _require(paths)
+        require(paths)
     try:
         program = _own_program(paths, module, arguments)
         return _verify_fixtures(paths, options) if program is None else _verify_program(program, options)
@@ -362,150 +330,9 @@ def _verify_fixtures(paths: tuple[str, ...], options: _VerifyOptions) -> int:
 @click.argument("paths", nargs=-1)
 def show_config(paths: tuple[str, ...]) -> int:
     """Show the configuration that a check of the same paths uses."""
-    _require(paths)
-    click.echo("\n".join(_config_lines(config.load(paths))))
+    require(paths)
+    click.echo("\n".join(settings.lines(config.load(paths))))
     return Exit.CLEAN
-
-
-def _check(paths: tuple[str, ...], options: _CheckOptions) -> int:
-    repair = not options.statistics and options.output_format is not OutputFormat.GITHUB
-    if _from_stdin(paths, options):
-        filename = options.stdin_filename or STDIN
-        effective = _with_options(config.load((filename,)), options)
-        report = Session(effective).check_alone(filename, sys.stdin.buffer.read(), repair=repair)
-    else:
-        named = paths or (".",)
-        _require(named)
-        effective = _with_options(config.load(named), options)
-        report = Session(effective).check(named, repair=repair)
-    _print_report(report, options)
-    return _exit_code(report, effective, options)
-
-
-def _from_stdin(paths: tuple[str, ...], options: _CheckOptions) -> bool:
-    wanted = STDIN in paths or (options.stdin_filename is not None and not paths)
-    if wanted and len(paths) > 1:
-        raise click.UsageError("standard input (-) is checked alone, not together with other paths")
-    return wanted
-
-
-def _repair(paths: tuple[str, ...], options: _CheckOptions) -> tuple[Fixed, Config]:
-    """All repairs that the options admit, made in memory."""
-    from cudalint.fixing.rounds import fix, fix_text
-
-    if _from_stdin(paths, options):
-        filename = options.stdin_filename or STDIN
-        effective = _with_options(config.load((filename,)), options)
-        data = sys.stdin.buffer.read()
-        return fix_text(Session(effective), filename, data, unsafe=options.unsafe_fixes), effective
-    named = paths or (".",)
-    _require(named)
-    effective = _with_options(config.load(named), options)
-    return fix(Session(effective), named, unsafe=options.unsafe_fixes), effective
-
-
-def _fix(paths: tuple[str, ...], options: _CheckOptions, *, quiet: bool) -> int:
-    """Write the repairs, and report what is left. Repaired standard input goes to standard output."""
-    from cudalint.fixing.write import Refused, write
-
-    fixed, effective = _repair(paths, options)
-    failed = False
-    if _from_stdin(paths, options):
-        sys.stdout.buffer.write(fixed.stdin)
-    for change in fixed.changes if not _from_stdin(paths, options) else ():
-        try:
-            write(change)
-        except Refused as refusal:
-            failed = True
-            click.echo(f"cudalint: error: {change.path} is not repaired: {refusal}", err=True)
-    for note in fixed.notes:
-        click.echo(f"cudalint: warning: {note}", err=True)
-    if quiet:
-        click.echo(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.", err=True)
-        return Exit.FAILED if failed else Exit.CLEAN
-    report = fixed.report
-    if failed:
-        # What was not written is still wrong: say what the files are like now.
-        report = Session(effective).check(paths or (".",))
-    if not _from_stdin(paths, options):
-        _print_report(report, options, fixed=0 if failed else fixed.count)
-    return Exit.FAILED if failed else _exit_code(report, effective, options)
-
-
-def _show_patch(paths: tuple[str, ...], options: _CheckOptions) -> int:
-    """Print what ``--fix`` would do; 1 where it would do something."""
-    from cudalint.report import patch
-
-    fixed, _ = _repair(paths, options)
-    sys.stdout.write(patch.render(fixed.changes, os.getcwd(), colour=_wants_colour()))
-    made = f"Would make {fixed.count} repair{'' if fixed.count == 1 else 's'}"
-    click.echo(f"{made}{_reserved(fixed.report, options)}.", err=True)
-    return Exit.FINDINGS if fixed.changes and not options.exit_zero else Exit.CLEAN
-
-
-def _reserved(report: Report, options: _CheckOptions) -> str:
-    """What else could be repaired with ``--unsafe-fixes``."""
-    more = sum(f.fix is not None and f.fix.applicability is Applicability.UNSAFE for f in report.findings)
-    return "" if options.unsafe_fixes or not more else f"; {more} more with --unsafe-fixes"
-
-
-def _require(paths: Iterable[str]) -> None:
-    """A path that does not exist is said before anything is read, whatever the configuration says."""
-    for path in paths:
-        if not os.path.lexists(path):
-            raise NotFound(path)
-
-
-def _with_options(found: Config, options: _CheckOptions) -> Config:
-    """The configuration with the command line on top."""
-    layer = Layer(
-        select=config.parse_selectors("--select", options.select) if options.select else None,
-        extend_select=config.parse_selectors("--extend-select", options.extend_select),
-        ignore=config.parse_selectors("--ignore", options.ignore),
-    )
-    versions, platform, fail_on = options.target_version, options.platform, options.fail_on
-    return dataclasses.replace(
-        found,
-        selection=found.selection if layer.is_empty else Selection((*found.selection.layers, layer)),
-        target_versions=found.target_versions if versions is None else config.parse_versions(versions),
-        platform=found.platform if platform is None else config.parse_platform(platform),
-        fail_on=found.fail_on if fail_on is None else config.parse_severity(fail_on),
-    )
-
-
-def _print_report(report: Report, options: _CheckOptions, fixed: int = 0) -> None:
-    style = Style(_wants_colour(), os.getcwd(), unsafe_fixes=options.unsafe_fixes, fixed=fixed)
-    if options.statistics:
-        from cudalint.report import statistics
-
-        wants_json = options.output_format is OutputFormat.JSON
-        sys.stdout.write(statistics.as_json(report) if wants_json else statistics.as_text(report))
-    else:
-        sys.stdout.write(render(report, options.output_format, style))
-    if options.verbose:
-        _print_effort(report)
-    else:
-        for note in report.warnings:
-            click.echo(f"cudalint: warning: {note}", err=True)
-
-
-def _print_effort(report: Report) -> None:
-    for note in (*report.warnings, *report.notes, *report.failures):
-        click.echo(f"cudalint: {note}", err=True)
-    effort = report.effort
-    click.echo(
-        f"cudalint: read {effort.files_read:,} files ({effort.bytes_read:,} bytes), "
-        f"parsed {effort.files_parsed:,} ({effort.bytes_parsed:,} bytes), "
-        f"lowered {effort.nodes_lowered:,} nodes",
-        err=True,
-    )
-
-
-def _exit_code(report: Report, effective: Config, options: _CheckOptions) -> Exit:
-    if any(finding.code == INTERNAL_ERROR for finding in report.findings):
-        return Exit.FAILED
-    counting = (finding for finding in report.findings if finding.severity.rank >= effective.fail_on.rank)
-    return Exit.FINDINGS if any(counting) and not options.exit_zero else Exit.CLEAN
 
 
 def _known_rule(code: str) -> str:
@@ -527,33 +354,6 @@ def _described(code: str) -> dict[str, object]:
     }
 
 
-def _config_lines(found: Config) -> Iterable[str]:
-    lowest, highest = (".".join(map(str, version)) for version in found.target_versions)
-    layers = found.selection.layers
-    yield f"# from {found.source}" if found.source else "# no pyproject.toml: all defaults"
-    yield f"# project root: {found.root}" if found.root else "# no project root: named files are all there is"
-    yield f"select = {_toml_list((layers[0].select if layers else None) or ('ALL',))}"
-    yield f"extend-select = {_toml_list(layers[0].extend_select if layers else ())}"
-    yield f"ignore = {_toml_list(layers[0].ignore if layers else ())}"
-    ignores = ", ".join(f"{_toml(pattern)} = {_toml_list(codes)}" for pattern, codes in found.per_file_ignores)
-    yield f"per-file-ignores = {{{ignores}}}"
-    yield f"exclude = {_toml_list(found.exclude)}"
-    yield f"target-version = {_toml(lowest if lowest == highest else f'{lowest}-{highest}')}"
-    yield f"platform = {_toml(found.platform)}"
-    yield f"fail-on = {_toml(found.fail_on.value)}"
-    yield f"models = {_toml_list(found.models)}"
-    yield f"extend-safe-fixes = {_toml_list(found.extend_safe_fixes)}"
-    yield f"extend-unsafe-fixes = {_toml_list(found.extend_unsafe_fixes)}"
-
-
-def _toml_list(values: Iterable[str]) -> str:
-    return f"[{', '.join(map(_toml, values))}]"
-
-
-def _toml(value: str) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def _split(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(part for value in values for part in value.split(","))
 
@@ -563,10 +363,6 @@ def _output_format(text: str, known: Sequence[str]) -> OutputFormat:
         hint = config.nearest(text, known)
         raise ConfigError(f"unknown output format {text!r}: expected one of {', '.join(known)}{hint}")
     return OutputFormat(text)
-
-
-def _wants_colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _accept_any_text() -> None:

@@ -1,0 +1,220 @@
+"""What ``cudalint check`` does: it checks or repairs, prints what is left, and says by its exit code how it went."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import click
+
+from cudalint import config
+from cudalint.config import Config
+from cudalint.discovery import NotFound
+from cudalint.finding import Applicability
+from cudalint.intake import INTERNAL_ERROR
+from cudalint.policy.selection import Layer, Selection
+from cudalint.report.render import OutputFormat, Style, render
+from cudalint.session import Report, Session
+
+if TYPE_CHECKING:
+    from cudalint.fixing.rounds import Fixed
+
+STDIN = "-"
+
+
+class Exit(IntEnum):
+    """What the exit code says."""
+
+    CLEAN = 0
+    FINDINGS = 1
+    FAILED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """The options of ``check`` as they were given; ``None`` and empty mean that the configuration decides."""
+
+    select: tuple[str, ...]
+    extend_select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    target_version: str | None
+    platform: str | None
+    fail_on: str | None
+    output_format: OutputFormat
+    stdin_filename: str | None
+    statistics: bool
+    exit_zero: bool
+    unsafe_fixes: bool
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """What a run is about, and its configuration: paths, or the bytes of standard input under a name."""
+
+    named: tuple[str, ...]
+    effective: Config
+    data: bytes | None
+
+    @property
+    def is_stdin(self) -> bool:
+        return self.data is not None
+
+    def check(self, repair: bool) -> Report:
+        session = Session(self.effective)
+        if self.data is not None:
+            return session.check_alone(self.named[0], self.data, repair=repair)
+        return session.check(self.named, repair=repair)
+
+    def repaired(self, unsafe: bool) -> Fixed:
+        """All repairs that the options admit, made in memory."""
+        from cudalint.fixing.rounds import fix, fix_text
+
+        session = Session(self.effective)
+        if self.data is not None:
+            return fix_text(session, self.named[0], self.data, unsafe=unsafe)
+        return fix(session, self.named, unsafe=unsafe)
+
+
+def _input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
+    if _from_stdin(paths, options):
+        filename = options.stdin_filename or STDIN
+        effective = _with_options(config.load((filename,)), options)
+        return _Input((filename,), effective, sys.stdin.buffer.read())
+    named = paths or (".",)
+    require(named)
+    return _Input(named, _with_options(config.load(named), options), None)
+
+
+def _from_stdin(paths: tuple[str, ...], options: CheckOptions) -> bool:
+    wanted = STDIN in paths or (options.stdin_filename is not None and not paths)
+    if wanted and len(paths) > 1:
+        raise click.UsageError("standard input (-) is checked alone, not together with other paths")
+    return wanted
+
+
+def _with_options(found: Config, options: CheckOptions) -> Config:
+    """The configuration with the command line on top."""
+    layer = Layer(
+        select=config.parse_selectors("--select", options.select) if options.select else None,
+        extend_select=config.parse_selectors("--extend-select", options.extend_select),
+        ignore=config.parse_selectors("--ignore", options.ignore),
+    )
+    versions, platform, fail_on = options.target_version, options.platform, options.fail_on
+    return dataclasses.replace(
+        found,
+        selection=found.selection if layer.is_empty else Selection((*found.selection.layers, layer)),
+        target_versions=found.target_versions if versions is None else config.parse_versions(versions),
+        platform=found.platform if platform is None else config.parse_platform(platform),
+        fail_on=found.fail_on if fail_on is None else config.parse_severity(fail_on),
+    )
+
+
+def require(paths: Iterable[str]) -> None:
+    """A path that does not exist is said before anything is read, whatever the configuration says."""
+    for path in paths:
+        if not os.path.lexists(path):
+            raise NotFound(path)
+
+
+def check(paths: tuple[str, ...], options: CheckOptions) -> int:
+    """Report what is found."""
+    given = _input(paths, options)
+    report = given.check(repair=not options.statistics and options.output_format is not OutputFormat.GITHUB)
+    _print_report(report, options)
+    return _exit_code(report, given.effective, options)
+
+
+def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
+    """Write the repairs, and report what is left. Repaired standard input goes to standard output."""
+    given = _input(paths, options)
+    fixed = given.repaired(options.unsafe_fixes)
+    failed = not _written(given, fixed)
+    for note in fixed.notes:
+        click.echo(f"cudalint: warning: {note}", err=True)
+    if quiet:
+        click.echo(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.", err=True)
+        return Exit.FAILED if failed else Exit.CLEAN
+    # What was not written is still wrong: say what the files are like now.
+    report = given.check(repair=True) if failed else fixed.report
+    if not given.is_stdin:
+        _print_report(report, options, fixed=0 if failed else fixed.count)
+    return Exit.FAILED if failed else _exit_code(report, given.effective, options)
+
+
+def _written(given: _Input, fixed: Fixed) -> bool:
+    """Put the repaired texts where they belong; whether all of them are there."""
+    from cudalint.fixing.write import Refused, write
+
+    if given.is_stdin:
+        sys.stdout.buffer.write(fixed.stdin)
+        return True
+    complete = True
+    for change in fixed.changes:
+        try:
+            write(change)
+        except Refused as refusal:
+            complete = False
+            click.echo(f"cudalint: error: {change.path} is not repaired: {refusal}", err=True)
+    return complete
+
+
+def show_patch(paths: tuple[str, ...], options: CheckOptions) -> int:
+    """Print what ``--fix`` would do; 1 where it would do something."""
+    from cudalint.report import patch
+
+    fixed = _input(paths, options).repaired(options.unsafe_fixes)
+    sys.stdout.write(patch.render(fixed.changes, os.getcwd(), colour=_wants_colour()))
+    made = f"Would make {fixed.count} repair{'' if fixed.count == 1 else 's'}"
+    click.echo(f"{made}{_reserved(fixed.report, options)}.", err=True)
+    return Exit.FINDINGS if fixed.changes and not options.exit_zero else Exit.CLEAN
+
+
+def _reserved(report: Report, options: CheckOptions) -> str:
+    """What else could be repaired with ``--unsafe-fixes``."""
+    more = sum(f.fix is not None and f.fix.applicability is Applicability.UNSAFE for f in report.findings)
+    return "" if options.unsafe_fixes or not more else f"; {more} more with --unsafe-fixes"
+
+
+def _print_report(report: Report, options: CheckOptions, fixed: int = 0) -> None:
+    style = Style(_wants_colour(), os.getcwd(), unsafe_fixes=options.unsafe_fixes, fixed=fixed)
+    if options.statistics:
+        from cudalint.report import statistics
+
+        wants_json = options.output_format is OutputFormat.JSON
+        sys.stdout.write(statistics.as_json(report) if wants_json else statistics.as_text(report))
+    else:
+        sys.stdout.write(render(report, options.output_format, style))
+    if options.verbose:
+        _print_effort(report)
+    else:
+        for note in report.warnings:
+            click.echo(f"cudalint: warning: {note}", err=True)
+
+
+def _print_effort(report: Report) -> None:
+    for note in (*report.warnings, *report.notes, *report.failures):
+        click.echo(f"cudalint: {note}", err=True)
+    effort = report.effort
+    click.echo(
+        f"cudalint: read {effort.files_read:,} files ({effort.bytes_read:,} bytes), "
+        f"parsed {effort.files_parsed:,} ({effort.bytes_parsed:,} bytes), "
+        f"lowered {effort.nodes_lowered:,} nodes",
+        err=True,
+    )
+
+
+def _exit_code(report: Report, effective: Config, options: CheckOptions) -> Exit:
+    if any(finding.code == INTERNAL_ERROR for finding in report.findings):
+        return Exit.FAILED
+    counting = (finding for finding in report.findings if finding.severity.rank >= effective.fail_on.rank)
+    return Exit.FINDINGS if any(counting) and not options.exit_zero else Exit.CLEAN
+
+
+def _wants_colour() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,35 @@
+"""A configuration as it is shown: in the words of pyproject.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cudalint.config import Config
+
+
+def lines(found: Config) -> Iterable[str]:
+    """The tables' keys with the values that hold, and where they come from."""
+    lowest, highest = (".".join(map(str, version)) for version in found.target_versions)
+    layers = found.selection.layers
+    yield f"# from {found.source}" if found.source else "# no pyproject.toml: all defaults"
+    yield f"# project root: {found.root}" if found.root else "# no project root: named files are all there is"
+    yield f"select = {_toml_list((layers[0].select if layers else None) or ('ALL',))}"
+    yield f"extend-select = {_toml_list(layers[0].extend_select if layers else ())}"
+    yield f"ignore = {_toml_list(layers[0].ignore if layers else ())}"
+    ignores = ", ".join(f"{_toml(pattern)} = {_toml_list(codes)}" for pattern, codes in found.per_file_ignores)
+    yield f"per-file-ignores = {{{ignores}}}"
+    yield f"exclude = {_toml_list(found.exclude)}"
+    yield f"target-version = {_toml(lowest if lowest == highest else f'{lowest}-{highest}')}"
+    yield f"platform = {_toml(found.platform)}"
+    yield f"fail-on = {_toml(found.fail_on.value)}"
+    yield f"models = {_toml_list(found.models)}"
+    yield f"extend-safe-fixes = {_toml_list(found.extend_safe_fixes)}"
+    yield f"extend-unsafe-fixes = {_toml_list(found.extend_unsafe_fixes)}"
+
+
+def _toml_list(values: Iterable[str]) -> str:
+    return f"[{', '.join(map(_toml, values))}]"
+
+
+def _toml(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
