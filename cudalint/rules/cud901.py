@@ -40,7 +40,7 @@ A `noqa` does not help: in a file that cannot be parsed, comments cannot be told
 
 ## When it stays silent
 - Syntax that is newer than the Python cudalint runs on: the parser reads it.
-- Notebook cells with magics (`%time`, `!ls`): those lines are set aside.
+- Notebooks: they are not read in this version, which a line on standard error says.
 - Files outside the given paths that are only read for context.
 - A named path that does not exist: no finding, but a message and exit code 2.
 

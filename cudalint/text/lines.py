@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-_BREAK = re.compile(r"\r\n|\r|\n")
+ROW_END = re.compile(r"\r\n|\r|\n")
 
 
 def split_rows(text: str) -> list[str]:
     """The rows of ``text`` without their ends; form feeds and Unicode separators end no row."""
-    return _BREAK.split(text)
+    return ROW_END.split(text)
 
 
 class Rows:
@@ -19,7 +19,7 @@ class Rows:
     __slots__ = ("_starts",)
 
     def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
+        self._starts = [0, *(match.end() for match in ROW_END.finditer(text))]
 
     def place(self, offset: int) -> tuple[int, int]:
         """The row and column of a character."""

@@ -9,14 +9,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cudalint.text.lines import Rows
+from cudalint.text.lines import ROW_END, Rows
 from cudalint.text.scan import Kind, lexemes
 
 # The shapes flake8 accepts: codes separated by commas or blanks, in any case.
 _CODES = r"(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?"
 _LINE = re.compile(rf"# noqa(?![\w-]){_CODES}", re.IGNORECASE)
 _FILE = re.compile(rf"#\s*(?:flake8|cudalint)[:=]\s*noqa{_CODES}\s*$", re.IGNORECASE)
-_ROW_END = re.compile(r"\r\n|\r|\n")
 _CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
 
 
@@ -77,7 +76,7 @@ def without_code(text: str, start: int, code: str) -> tuple[int, int, str]:
 
     A comment that says nothing else goes, with the blanks before it, or with its row if nothing else is on it.
     """
-    row_end = _ROW_END.search(text, start)
+    row_end = ROW_END.search(text, start)
     end = len(text) if row_end is None else row_end.start()
     match = _FILE.match(text, start, end) or _LINE.match(text, start, end)
     if match is None or match["codes"] is None:
