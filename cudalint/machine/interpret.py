@@ -21,9 +21,10 @@ from cudalint.machine.heap import (
     Sequence,
     Thing,
 )
+from cudalint.machine.joining import merge
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import Process, State, merge
+from cudalint.machine.state import Process, State
 from cudalint.machine.toplevel import Bindings, top_level
 from cudalint.machine.trace import Chain, Hop, Site
 from cudalint.machine.values import (

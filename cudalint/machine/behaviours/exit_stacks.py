@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpret import Machine
-from cudalint.machine.state import merge
+from cudalint.machine.joining import merge
 from cudalint.machine.values import NONE, Ref
 
 _ENTERED = "<entered at "

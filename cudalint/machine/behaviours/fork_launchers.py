@@ -9,7 +9,8 @@ from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.behaviours.workers import Start, Way, arguments, count_of, failures, task
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpret import Machine
-from cudalint.machine.state import State, merge
+from cudalint.machine.joining import merge
+from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Const, Value, const, only, unknown
 
 

@@ -10,9 +10,10 @@ from cudalint.machine.behaviours.pickling import function_sites, unproven
 from cudalint.machine.frame import Call, Frame, Raised
 from cudalint.machine.heap import Closure, Scope, Thing
 from cudalint.machine.interpret import Machine
+from cudalint.machine.joining import merge
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import Context, Launch, Method, Process, State, merge
+from cudalint.machine.state import Context, Launch, Method, Process, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     NONE,

@@ -1,0 +1,266 @@
+"""Paths that differ in nothing a rule could look at are joined into one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Object, Scope, Sequence, Thing
+from cudalint.machine.state import Layer, Method, Process, Selected, State
+from cudalint.machine.trace import shorter
+from cudalint.machine.values import (
+    Bound,
+    Const,
+    Dev,
+    Lib,
+    Partial,
+    Rank,
+    Ref,
+    Task,
+    Tensor,
+    Unknown,
+    Value,
+    union,
+)
+
+MOST_STATES = 8
+MOST_FACTS = 3
+_TELLING = frozenset({"cuda", "gpu", "cpu", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", ""})
+
+
+def join_process(a: Process, b: Process) -> Process:
+    """Guilt of either; protection in doubt unless both have it."""
+    if a == b:
+        return a
+    methods = dict(a.methods)
+    for name in {n for n, _ in a.methods} | {n for n, _ in b.methods}:
+        methods[name] = _join_method(a.method(name), b.method(name))
+    selected: dict[str, Selected] = {}
+    for process, other in ((a, b), (b, a)):
+        theirs = dict(other.selected)
+        for thread, value in process.selected:
+            same = theirs.get(thread)
+            doubtful = same is None or same.index != value.index
+            selected.setdefault(thread, replace(value, maybe=value.maybe or doubtful))
+    environment: dict[str, Value] = {}
+    for name in {n for n, _ in a.environment} | {n for n, _ in b.environment}:
+        left, right = a.environ(name), b.environ(name)
+        missing: Value = (Unknown(("environment", name)),)
+        environment[name] = union([missing if left is None else left, missing if right is None else right])
+    initialised = dict(b.initialised) | dict(a.initialised)
+    return replace(
+        a,
+        driver=shorter(a.driver, b.driver),
+        poison=shorter(a.poison, b.poison),
+        poisoned_by=a.poisoned_by | b.poisoned_by,
+        initialised=tuple(sorted(initialised.items(), key=lambda kv: kv[0])),
+        environment=tuple(sorted(environment.items())),
+        methods=tuple(sorted(methods.items(), key=lambda kv: kv[0])),
+        selected=tuple(sorted(selected.items(), key=lambda kv: kv[0])),
+        default_device=a.default_device or b.default_device,
+        default_where=a.default_where or b.default_where,
+        contexts=a.contexts | b.contexts,
+        crowd=max(a.crowd, b.crowd, key=len),
+        growth=a.growth if b.growth is not None else None,
+        group=a.group or b.group,
+        allocated=shorter(a.allocated, b.allocated),
+        doomed=a.doomed and b.doomed,
+        misread=a.misread and b.misread,
+        unseen=a.unseen or b.unseen,
+    )
+
+
+def _join_method(a: Method, b: Method) -> Method:
+    if a == b:
+        return a
+    names: tuple[str, ...] | None = None
+    if a.names is not None or b.names is not None:
+        names = tuple(dict.fromkeys([*(a.names or ("default",)), *(b.names or ("default",))]))
+    fixed = a.fixed if b.fixed is not None else None
+    return Method(names, fixed, a.where or b.where, a.late or b.late)
+
+
+def _join_objects(a: Object, b: Object) -> Object:
+    if a is b or a == b:
+        return a
+    match a, b:
+        case Scope(), Scope():
+            return replace(a, variables=_join_names(a.variables, b.variables))
+        case Instance(), Instance():
+            return replace(a, attributes=_join_names(a.attributes, b.attributes))
+        case Thing(), Thing() if a.type == b.type:
+            return replace(a, fields=_join_names(a.fields, b.fields))
+        case Sequence(), Sequence():
+            return _join_sequences(a, b)
+        case Mapping_(), Mapping_():
+            items = {k: union([v for v in (a.items.get(k), b.items.get(k)) if v]) for k in {**a.items, **b.items}}
+            return Mapping_(items, union([a.element, b.element]), a.exact and b.exact)
+    return a
+
+
+def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
+    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
+        pairs = zip(a.items, b.items, strict=True)
+        return Sequence(a.kind, tuple(union(pair) for pair in pairs))
+    return Sequence(a.kind, None, union([*(a.items or ()), a.element, *(b.items or ()), b.element]))
+
+
+def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+    result = dict(a)
+    for name, value in b.items():
+        mine = result.get(name)
+        if mine is None:
+            result[name] = value
+        elif mine is not value and mine != value:
+            result[name] = union([mine, value])
+    return result
+
+
+def join(a: State, b: State) -> State:
+    """One state that stands for both."""
+    shared = _shared_layer(a, b)
+    mine_all, _ = a.since(shared)
+    theirs_all, their_counts = b.since(shared)
+    heap = dict(a.heap)
+    for address, theirs in theirs_all.items():
+        mine = a.at(address)
+        if mine is None:
+            heap[address] = theirs
+        elif mine is not theirs:
+            heap[address] = _join_objects(mine, theirs)
+    for address, mine in mine_all.items():
+        if address not in theirs_all and (before := b.base.get(address)) is not None and before is not mine:
+            heap[address] = _join_objects(mine, before)
+    counts = dict(a.counts)
+    for site, count in their_counts.items():
+        if count > counts.get(site, a.base_counts.get(site, 0)):
+            counts[site] = count
+    facts = tuple(f for f in a.facts if f in b.facts)
+    stack = a.stack if a.stack is not None else b.stack
+    placed = {**b.placed, **a.placed}
+    return State(
+        join_process(a.process, b.process),
+        heap,
+        a.base,
+        a.base_counts,
+        a.layer,
+        facts,
+        placed,
+        counts,
+        stack,
+        a.second_round,
+        a.caught and b.caught,
+    )
+
+
+def _shared_layer(a: State, b: State) -> Layer | None:
+    """The last layer of both paths."""
+    mine, theirs = a.layer, b.layer
+    while mine is not theirs:
+        if theirs is None or (mine is not None and mine.depth >= theirs.depth):
+            assert mine is not None
+            mine = mine.before
+        else:
+            theirs = theirs.before
+    return mine
+
+
+def alike(a: State, b: State) -> bool:
+    """Whether two paths differ in nothing that a rule could look at.
+
+    Paths that differed in an object mostly go on to differ in it, so that one is looked at first.
+    """
+    if (a.process is not b.process and a.process != b.process) or a.placed.keys() != b.placed.keys():
+        return False
+    if _differ(a.apart, a, b) or (b.apart is not a.apart and _differ(b.apart, a, b)):
+        return False
+    shared = _shared_layer(a, b)
+    mine_all, _ = a.since(shared)
+    theirs_all, _ = b.since(shared)
+    for address in (*mine_all, *(k for k in theirs_all if k not in mine_all)):
+        if _differ(address, a, b):
+            a.apart = b.apart = address
+            return False
+    return True
+
+
+def _differ(address: Hashable, a: State, b: State) -> bool:
+    """Whether an object tells two paths apart; one that only one path has does not."""
+    if address is None:
+        return False
+    mine, theirs = a.at(address), b.at(address)
+    if mine is theirs or mine is None or theirs is None:
+        return False
+    return mine != theirs and _tell_apart(mine, theirs)
+
+
+def _tell_apart(a: Object, b: Object) -> bool:
+    match a, b:
+        case Scope(), Scope():
+            return _names_tell_apart(a.variables, b.variables)
+        case Instance(), Instance():
+            return _names_tell_apart(a.attributes, b.attributes)
+        case (Closure(), Closure()) | (Class(), Class()):
+            return False
+    return True
+
+
+def _names_tell_apart(a: dict[str, Value], b: dict[str, Value]) -> bool:
+    for name in a.keys() | b.keys():
+        mine, theirs = a.get(name), b.get(name)
+        if mine is theirs or mine == theirs:
+            continue
+        if mine is None or theirs is None:
+            # A name that only one path binds is read only where that path is taken again.
+            if any(_matters(atom) for atom in (mine or theirs or ())):
+                return True
+            continue
+        if any(_matters(atom) for atom in (*mine, *theirs)):
+            return True
+    return False
+
+
+def _matters(atom: object) -> bool:
+    match atom:
+        case Dev() | Tensor() | Lib() | Bound() | Partial() | Ref() | Task() | Rank():
+            return True
+        case Const(value=value):
+            return isinstance(value, bool | int) or value is None or (isinstance(value, str) and value in _TELLING)
+    return False
+
+
+def merge(states: Iterable[State]) -> list[State]:
+    """Join what need not stay apart: at most eight states of a process, each with at most three assumptions.
+
+    Parent and child of a fork run the same code: they are never joined.
+    """
+    result: list[State] = []
+    for state in states:
+        _merge_into(result, state)
+    while len(result) > MOST_STATES or any(len(s.facts) > MOST_FACTS for s in result):
+        longest = max(len(s.facts) for s in result)
+        if longest == 0:
+            break
+        for state in result:
+            if len(state.facts) == longest:
+                state.facts = state.facts[1:]
+        again: list[State] = []
+        for state in result:
+            _merge_into(again, state)
+        result = again
+    return result
+
+
+def _same_facts(a: tuple[tuple[Hashable, bool], ...], b: tuple[tuple[Hashable, bool], ...]) -> bool:
+    """Whether two paths assume the same, in any order; comparing is cheaper than hashing what nests deep."""
+    return a == b or (len(a) == len(b) and all(fact in b for fact in a))
+
+
+def _merge_into(result: list[State], state: State) -> None:
+    for i, other in enumerate(result):
+        if other.process.identity != state.process.identity:
+            continue
+        if _same_facts(other.facts, state.facts) or alike(other, state):
+            result[i] = join(other, state)
+            return
+    result.append(state)
