@@ -138,6 +138,8 @@ class Machine:
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[int]]] = {}
         # The ways on which a device is selected by a rank within the machine: there a global one is only a fallback.
         self.local_choices: set[tuple[Site, ...]] = set()
+        # The process groups that are joined after a device was selected, on some path.
+        self.device_first: set[Site] = set()
         self.uncaught: list[tuple[State, Raised]] = []
         self.outcomes: list[Outcome] = []
         self.cut: str | None = None
@@ -177,8 +179,17 @@ class Machine:
 
     def softened(self) -> list[Outcome]:
         """The outcomes; those whose launch is harmless on a contradicting path are not certain."""
-        given = [o for o in self.outcomes if not self._falls_back(o)]
+        given = [o for o in self.outcomes if not self._falls_back(o) and not self._has_its_device(o)]
         return [replace(o, certain=o.certain and not self._contradicted(o)) for o in given]
+
+    def _has_its_device(self, outcome: Outcome) -> bool:
+        """Whether a device is selected before the group is joined, under a condition that is not seen to fail."""
+        match outcome.kind:
+            case Kind.INIT_BEFORE_DEVICE:
+                return outcome.anchor in self.device_first
+            case Kind.BARRIER_BEFORE_DEVICE:
+                return any(hop.site in self.device_first for hop in outcome.cause)
+        return False
 
     def _falls_back(self, outcome: Outcome) -> bool:
         """Whether a global rank is used only where the rank within the machine is not known."""
@@ -908,7 +919,8 @@ class Machine:
             result: Results = []
             for current, module in loaded:
                 found = self._member(module, atom.name, current)
-                if found is not None:
+                # A package may import its own submodules by its own name: that is what they are.
+                if found is not None and atom not in found:
                     result.extend(self.force(found, current, frame, depth + 1))
                 else:
                     result.extend(self.load(child, current, frame, atom.ordinal))

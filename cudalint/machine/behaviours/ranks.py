@@ -44,6 +44,8 @@ def init(machine: Machine, call: Call) -> Results:
     made = machine.chain(state, call.site, "joins the process group")
     device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
     alone = _is_one(call.get("world_size") or (), state)
+    if state.process.device() is not None:
+        machine.device_first.add(call.site)
     rank = only(call.get("rank") or ())
     own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
     state.process = replace(state.process, group=Group(name, device, made, alone, own))
