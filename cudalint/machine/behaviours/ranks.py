@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.behaviours import gpu
+from cudalint.machine.behaviours.environment import RENDEZVOUS
 from cudalint.machine.behaviours.outcomes import outcome_of
-from cudalint.machine.behaviours.python import RENDEZVOUS
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind

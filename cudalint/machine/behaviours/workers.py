@@ -158,9 +158,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     if blocked is not None and not machine.lenient:
         return Ended(blocked, [])
     children = (
-        boot(machine, parent or state, start, way, launch)
-        if fresh
-        else [fork(machine, parent or state, start, launch)]
+        boot(machine, parent or state, start, way, launch) if fresh else [fork(machine, parent or state, start, launch)]
     )
     done: list[tuple[State, Value]] = []
     for child in children:

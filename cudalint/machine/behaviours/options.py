@@ -1,0 +1,69 @@
+"""Options of a program's own command line, as argparse reads them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Sequence, Thing
+from cudalint.machine.interpret import Machine
+from cudalint.machine.values import (
+    NONE,
+    Rank,
+    Ref,
+    Value,
+    constant,
+    strings,
+    unknown,
+)
+
+
+def parser(machine: Machine, call: Call) -> Results:
+    """``ArgumentParser()``: gathers the defaults of its arguments."""
+    return [(call.state, (call.state.new(("parser", call.site), Thing("argparse.ArgumentParser", {}, call.site)),))]
+
+
+def add_argument(machine: Machine, call: Call) -> Results:
+    """``add_argument("--workers", default=4)``."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Thing):
+        return [(call.state, unknown("argument", call.site))]
+    names = [n for v in call.args for n in strings(v)]
+    long = [n for n in names if n.startswith("--")] or names
+    given = call.kwargs.get("dest")
+    name = constant(given) if given is not None else (long[0].lstrip("-").replace("-", "_") if long else ...)
+    if isinstance(name, str):
+        default = call.kwargs.get("default")
+        value: Value = unknown("option", call.site)
+        if name == "local_rank":
+            # The launcher hands it to each rank, whatever its default.
+            value = (Rank("local"),)
+            call.state.process = replace(call.state.process, local_rank_at_hand=True)
+        elif default is not None and default != NONE:
+            value = _option(default, value)
+        call.state.put(ref, replace(found, fields={**found.fields, f"--{name}": value}))
+    return [(call.state, NONE)]
+
+
+def _option(default: Value, given: Value) -> Value:
+    """An option that the user may give: a flag is as likely as not, none or one of something may become many."""
+    found = constant(default)
+    if isinstance(found, bool):
+        return given
+    if found in (0, 1):
+        return (*default, *given)
+    return default
+
+
+def parse_args(machine: Machine, call: Call) -> Results:
+    """``parse_args()``: a namespace of the defaults; options without one are unknown but stay the same."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    fields: dict[str, Value] = {}
+    if isinstance(found, Thing):
+        fields = {k[2:]: v for k, v in found.fields.items() if k.startswith("--")}
+    made = call.state.new(("namespace", call.site), Thing("argparse.Namespace", fields, call.site))
+    if call.path.endswith("parse_known_args"):
+        pair = Sequence("tuple", ((made,), unknown("rest", call.site)))
+        return [(call.state, (call.state.new(("known", call.site), pair),))]
+    return [(call.state, (made,))]
