@@ -1,4 +1,4 @@
-"""Touching the GPU: queries, initialisation, contexts, tensors, modules, device choice."""
+"""Touching the GPU: queries, initialisation, contexts, and tensors that are made, moved and read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import Context, Launch, Process, Selected, State
+from cudalint.machine.state import Context, Launch, Process, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     CPU,
@@ -33,6 +33,8 @@ from cudalint.machine.values import (
 FAILS = frozenset({"driver", "init", "use", "touch"})
 POISONS = frozenset({"query", "driver", "init", "use"})
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+# The identity of a list of all devices, of which the code names none.
+EVERY = "every device"
 
 
 def touch(
@@ -389,7 +391,7 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "thing":
             return (state.new(("thing", call.site), Thing(rest, {}, call.site, _origin(machine, call, state))),)
         case "every-device":
-            return unknown(_EVERY, call.site, state.process.identity)
+            return unknown(EVERY, call.site, state.process.identity)
         case "tuple-unknown":
             return unknown("tuple", call.site)
     return unknown("returned", call.site, state.process.identity)
@@ -622,92 +624,6 @@ def _may_hold_parameters(machine: Machine, value: Value, state: State, depth: in
     return False
 
 
-def module(machine: Machine, call: Call) -> Results:
-    """``nn.Linear(...)``: a module; ``device=`` puts it on the GPU at once."""
-    state = call.state
-    fields: dict[str, Value] = {"<parameters>": const(call.flag("parameters", True))}
-    for i, value in enumerate(call.args):
-        if any(isinstance(a, Ref) for a in value):
-            fields[f"<child {i}>"] = value
-    kind = call.text("type") or call.path
-    origin = machine.chain(state, call.site, f"{label(call)} makes it")
-    ref = state.new(("module", call.site), Thing(kind, fields, call.site, origin))
-    wanted = call.kwargs.get("device")
-    devices = [] if wanted is None else operators.device_of(wanted)
-    default = state.process.default_device
-    gpu = next((d for d in devices if d.is_gpu), None)
-    if wanted is None and default is not None and default.is_gpu:
-        gpu = default
-    if gpu is None or not call.flag("parameters", True):
-        return [(state, (ref,))]
-    after = touch(machine, state, call.frame, call.site, "torch", "init", label(call), gpu, context=True)
-    if after is None:
-        return []
-    place(ref, new_tensor(machine, call, after, gpu, "torch.Tensor"), after)
-    return [(after, (ref,))]
-
-
-def module_data(machine: Machine, call: Call) -> Results:
-    """``parameters()``, ``state_dict()`` and their like: the module's tensors, where they are, not read yet."""
-    state, receiver = call.state, call.receiver
-    memory = placed_tensor(receiver, state) if isinstance(receiver, Ref) else None
-    if memory is None:
-        return [(state, unknown("module data", call.site))]
-    name = call.path.rpartition(".")[2]
-    if name == "state_dict":
-        return [(state, (state.new(("state", call.site), Mapping_({}, (memory,), False)),))]
-    element: Value = (memory,)
-    if name.startswith("named"):
-        pair = Sequence("tuple", (unknown("name", call.site), (memory,)))
-        element = (state.new(("named", call.site), pair),)
-    return [(state, (state.new(("parameters", call.site), Sequence("iterator", None, element)),))]
-
-
-def module_tensor(machine: Machine, call: Call) -> Results:
-    """``layer.weight``: a tensor where the module is."""
-    memory = placed_tensor(call.receiver, call.state) if isinstance(call.receiver, Ref) else None
-    return [(call.state, (memory or Tensor("torch", CPU, call.state.process.identity),))]
-
-
-def module_child(machine: Machine, call: Call) -> Results:
-    """``model[0]``, ``model.layer``: a part of a module is where the module is."""
-    receiver = call.receiver
-    return [(call.state, (receiver,) if receiver is not None else unknown("child", call.site))]
-
-
-def module_base(machine: Machine, call: Call) -> Results:
-    """``super().__init__()`` of a module: nothing yet."""
-    return [(call.state, NONE)]
-
-
-def module_call(machine: Machine, call: Call) -> Results:
-    """``model(x)``: reads the parameters; the result is where they are."""
-    receiver = call.receiver
-    if receiver is None:
-        return [(call.state, unknown("forward", call.site))]
-    state: State | None = call.state
-    for value in ((receiver,), *call.args):
-        for atom in gpu_atoms(value, call.state):
-            if state is not None:
-                state = read(machine, atom, state, call.frame, call.site, "calling the model")
-    if state is None:
-        return []
-    memory = placed_tensor(receiver, state) if isinstance(receiver, Ref) else None
-    found = state.get(receiver) if isinstance(receiver, Ref) else None
-    if isinstance(found, Instance):
-        forward = machine.user_method(found, "forward", state)
-        if forward is not None:
-            args: list[Value] = [(receiver,), *call.args]
-            return machine.call_value((forward,), args, call.kwargs, state, call.frame, call.site)
-    if memory is not None:
-        return [(state, (memory,))]
-    for value in call.args:
-        for atom in value:
-            if isinstance(atom, Tensor):
-                return [(state, (atom,))]
-    return [(state, unknown("forward", call.site, state.process.identity))]
-
-
 def is_initialized(machine: Machine, call: Call) -> Results:
     """``torch.cuda.is_initialized()``: of this very process."""
     process = call.state.process
@@ -720,226 +636,6 @@ def bad_fork(machine: Machine, call: Call) -> Results:
     """``torch.cuda._is_in_bad_fork()``: only ever true in the child."""
     process = call.state.process
     return [(call.state, const(process.forked and process.poison is not None))]
-
-
-def default_device(machine: Machine, call: Call) -> Results:
-    """``torch.set_default_device`` and ``set_default_tensor_type``."""
-    state = call.state
-    value = call.get("device") or ()
-    devices = operators.device_of(value)
-    for atom in value:
-        text = atom.path if isinstance(atom, Lib) else atom.value if isinstance(atom, Const) else ""
-        if isinstance(text, str) and "cuda." in text:
-            devices.append(Dev("cuda"))
-        elif isinstance(text, str) and text.endswith("Tensor"):
-            devices.append(CPU)
-    if devices:
-        where = machine.chain(state, call.site, f"{label(call)} makes {devices[0].kind} the default")
-        state.process = replace(state.process, default_device=devices[0], default_where=where)
-    return [(state, NONE)]
-
-
-def set_device(machine: Machine, call: Call) -> Results:
-    """``torch.cuda.set_device(i)``: selects for this thread, and initialises."""
-    value = call.get("device") or (call.args[0] if call.args else ())
-    found = [d for d in operators.device_of(value) if d.is_gpu]
-    indices = {d.index for d in found}
-    index: Index = indices.pop() if len(indices) == 1 else Rank("each")
-    framework = call.text("framework", "torch")
-    state = touch(
-        machine, call.state, call.frame, call.site, framework, call.text("gpu", "init"), label(call), Dev("cuda", index)
-    )
-    if state is None:
-        return []
-    process = state.process
-    early = process.allocated
-    first = process.device() is None and not process.in_thread
-    if process.rank is not None and early is not None and first and index != 0:
-        _early_allocation(machine, call, state, early)
-    where = machine.chain(state, call.site, f"{label(call)} selects the device")
-    if isinstance(index, Rank) and found:
-        _chosen_by_rank(machine, call, state, index, where)
-    state.process = replace(process, allocated=None).with_device(Selected(index, False, where))
-    return [(state, NONE)]
-
-
-def _chosen_by_rank(machine: Machine, call: Call, state: State, rank: Rank, where: Chain) -> None:
-    """A rank selects its device by its number: a global one is wrong where there are several machines."""
-    if rank.kind != "global":
-        machine.local_choices.add(tuple(hop.site for hop in where.hops()))
-    elif state.process.local_rank_at_hand:
-        machine.emit(_rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device"))
-
-
-def _early_allocation(machine: Machine, call: Call, state: State, early: Chain) -> None:
-    site = early.hop.site
-    outcome = _rank_outcome(machine, call, state, Kind.ALLOCATION_BEFORE_DEVICE, site, "cost")
-    machine.emit(replace(outcome, effect=early.hops(), subject=early.hop.message))
-
-
-def _rank_outcome(
-    machine: Machine, call: Call, state: State, kind: Kind, anchor: Site, how: str, subject: str = ""
-) -> Outcome:
-    launch = state.process.launch
-    return outcome_of(
-        machine,
-        kind,
-        anchor,
-        how,
-        effect=machine.chain(state, call.site, subject or label(call)),
-        subject=subject or label(call),
-        launch=launch,
-    )
-
-
-def device_object(machine: Machine, call: Call) -> Results:
-    """``torch.cuda.device(i)``: selects only inside a ``with`` block."""
-    state = call.state
-    if call.statement:
-        chain = machine.chain(state, call.site, f"{label(call)} as a statement selects nothing")
-        machine.emit(
-            outcome_of(
-                machine,
-                Kind.DEVICE_STATEMENT,
-                call.site,
-                "wrong-device",
-                effect=chain,
-            )
-        )
-    fields: dict[str, Value] = {"<device>": call.args[0] if call.args else unknown("device", call.site)}
-    return [(state, (state.new(("device", call.site), Thing(call.path, fields, call.site)),))]
-
-
-def device_enter(machine: Machine, call: Call) -> Results:
-    """Entering ``with torch.cuda.device(i)``."""
-    state = call.state
-    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    value = found.fields.get("<device>", ()) if isinstance(found, Thing) else ()
-    devices = [d for d in operators.device_of(value) if d.is_gpu]
-    index: Index = devices[0].index if devices else Rank("each")
-    framework = call.text("framework", "torch")
-    preset = call.text("gpu", "init")
-    after = touch(machine, state, call.frame, call.site, framework, preset, label(call), Dev("cuda", index))
-    if after is None:
-        return []
-    if isinstance(found, Thing) and isinstance(call.receiver, Ref):
-        before = after.process.device()
-        memo: Value = (
-            NONE if before is None else ((before.index,) if isinstance(before.index, Rank) else const(before.index))
-        )
-        after.put(call.receiver, replace(found, fields={**found.fields, "<before>": memo}))
-    where = machine.chain(after, call.site, f"{label(call)} selects the device")
-    after.process = after.process.with_device(Selected(index, False, where))
-    return [(after, (call.receiver,) if call.receiver is not None else NONE)]
-
-
-def device_exit(machine: Machine, call: Call) -> Results:
-    """Leaving ``with torch.cuda.device(i)`` restores what was selected."""
-    state = call.state
-    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    before = found.fields.get("<before>", NONE) if isinstance(found, Thing) else NONE
-    atom = only(before)
-    where = machine.chain(state, call.site, "the device is restored")
-    selected: Selected | None = None
-    if isinstance(atom, Rank):
-        selected = Selected(atom, False, where)
-    elif isinstance(atom, Const) and isinstance(atom.value, int):
-        selected = Selected(atom.value, False, where)
-    state.process = state.process.with_device(selected)
-    return [(state, NONE)]
-
-
-def stream(machine: Machine, call: Call) -> Results:
-    """Streams, events, graphs: objects of one process that cannot be pickled."""
-    preset = call.text("gpu", "none")
-    framework = call.text("framework", "torch")
-    state = touch(machine, call.state, call.frame, call.site, framework, preset, label(call), None)
-    if state is None:
-        return []
-    kind = call.text("type") or call.path
-    fields: dict[str, Value] = {"<pickle>": const("never")}
-    origin = machine.chain(state, call.site, f"{label(call)} makes it")
-    return [(state, (state.new(("stream", call.site), Thing(kind, fields, call.site, origin)),))]
-
-
-def default_enter(machine: Machine, call: Call) -> Results:
-    """``with torch.device("cuda")``: the default device inside."""
-    state = call.state
-    if isinstance(call.receiver, Dev):
-        where = machine.chain(state, call.site, f"makes {call.receiver.kind} the default")
-        state.process = replace(state.process, default_device=call.receiver, default_where=where)
-    return [(state, (call.receiver,) if call.receiver is not None else NONE)]
-
-
-def default_exit(machine: Machine, call: Call) -> Results:
-    """Leaving it: the default is the CPU again."""
-    call.state.process = replace(call.state.process, default_device=None, default_where=None)
-    return [(call.state, NONE)]
-
-
-_EVERY = "every device"
-
-
-def growth(machine: Machine, call: Call) -> Results:
-    """``tf.config.experimental.set_memory_growth``: in time, or an error."""
-    state = call.state
-    process = state.process
-    started = dict(process.initialised).get("tensorflow")
-    if started is not None and not process.doomed:
-        outcome = outcome_of(
-            machine,
-            Kind.GROWTH_TOO_LATE,
-            call.site,
-            "crash",
-            cause=started,
-            effect=machine.chain(state, call.site, f"{label(call)} after TensorFlow started the GPU"),
-            subject=label(call),
-        )
-        machine.emit(outcome)
-        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    where = machine.chain(state, call.site, f"{label(call)}")
-    state.process = replace(process, growth=where)
-    return [(state, NONE)]
-
-
-def visible(machine: Machine, call: Call) -> Results:
-    """``tf.config.set_visible_devices``: after the first operation it is too late."""
-    state = call.state
-    process = state.process
-    started = dict(process.initialised).get("tensorflow")
-    choice = call.args[0] if call.args else call.kwargs.get("devices", NONE)
-    chosen = process.visible_choice
-    changes = chosen != choice and not (chosen == () and _is_every(choice))
-    if started is not None and not process.doomed and changes:
-        launch = process.launch
-        reused = launch is not None and launch.reused and state.second_round
-        machine.emit(
-            outcome_of(
-                machine,
-                Kind.VISIBLE_PER_TASK if reused else Kind.VISIBLE_TOO_LATE,
-                call.site,
-                "crash",
-                cause=started,
-                effect=machine.chain(state, call.site, f"{label(call)} after TensorFlow started the GPU"),
-                subject=label(call),
-                launch=launch,
-            )
-        )
-        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    after = touch(machine, state, call.frame, call.site, "tensorflow", "touch", label(call), None)
-    if after is None:
-        return []
-    hidden = after.process.hidden
-    if machine.exact_items(choice, after) == []:
-        hidden = hidden | {"tensorflow"}
-    after.process = replace(after.process, visible_choice=choice, hidden=hidden)
-    return [(after, NONE)]
-
-
-def _is_every(choice: Value) -> bool:
-    """Whether all devices were listed, and are to be visible, as they are without a choice."""
-    atom = only(choice)
-    return isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[:1] == (_EVERY,)
 
 
 def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:

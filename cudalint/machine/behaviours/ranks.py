@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import operators
-from cudalint.machine.behaviours import gpu
+from cudalint.machine.behaviours import devices, gpu
 from cudalint.machine.behaviours.environment import RENDEZVOUS
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Raised, Results
@@ -136,7 +136,7 @@ def selected(machine: Machine, state: State, where: Call) -> None:
 def set_device(machine: Machine, call: Call) -> Results:
     """``torch.cuda.set_device`` of a rank."""
     selected(machine, call.state, call)
-    return gpu.set_device(machine, call)
+    return devices.set_device(machine, call)
 
 
 def select(machine: Machine, call: Call) -> Results:
