@@ -149,6 +149,8 @@ class Machine:
         self.watched: dict[Site, list[Process]] = {}
         self.seen: list[Hop] | None = None
         self._steps = 0
+        # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
+        self._importing = 0
         self._active: list[tuple[str, int]] = []
         self.commands: list[Site] = []
         self.serves = False
@@ -244,8 +246,8 @@ class Machine:
         # A step costs the more the more objects the path has: copying, comparing and joining it do.
         self._steps += 1 + (len(state.heap) + len(state.base)) // 200
         most = MOST_ASSUMED_STEPS if self.assumed or self.in_test else MOST_STEPS
-        if self._steps > most:
-            self.cut = self.cut or f"more than {most} steps"
+        if self._steps > (most // 2 if self._importing else most):
+            self.cut = self.cut or f"more than {most} steps{', half of them for imports' if self._importing else ''}"
             return [state]
         if self.watched:
             watched = self.watched.get(Site(frame.module, node.ordinal))
@@ -1003,11 +1005,12 @@ class Machine:
             return [(state, unknown("module", name))]
         before = state.stack
         state.stack = self.chain(state, Site(frame.module, ordinal), f"imports {name}")
-        result: Results = []
-        for after in self.run_module(module, name, state, frame):
+        self._importing += 1
+        states = self.run_module(module, name, state, frame)
+        self._importing -= 1
+        for after in states:
             after.stack = before
-            result.append((after, (ref,)))
-        return result
+        return [(after, (ref,)) for after in states]
 
     def run_module(self, module: ir.Module, dunder_name: str, state: State, frame: Frame | None = None) -> list[State]:
         """Run the top level of a module in this process."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +27,7 @@ MOST_ACTING = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
 MOST_PLAIN_BYTES = 10_000
+_RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,11 @@ class FileProgram:
         """Whether a module says itself what it does as a program."""
         source = self.sources[name]
         return b"__main__" in source.data or os.path.basename(source.path) == "__main__.py"
+
+    def runs_in_package(self, name: str) -> bool:
+        """Whether a program is started as a part of its package, as ``python -m`` does: else nothing imports that."""
+        source = self.sources[name]
+        return os.path.basename(source.path) == "__main__.py" or _RELATIVE.search(source.data) is not None
 
     def lies_outside_packages(self, name: str) -> bool:
         """Whether a module is a file by itself, or a package at the top."""

@@ -94,7 +94,8 @@ class Runner:
         commands: list[Site] = []
         main: Machine | None = None
         if self.alone or self.starts(name):
-            main = self._machine(name, in_test)
+            # A program by its own word is one, whatever its file is called.
+            main = self._machine(name, in_test and not self.files.guards_main(name))
             self._run_main(main, module)
             commands = main.commands
             yield Ran(name, name, main)
@@ -203,7 +204,8 @@ class Runner:
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []
-        for state in self._packages(machine, module, State(Process(), {})):
+        fresh = State(Process(), {})
+        for state in self._packages(machine, module, fresh) if self.files.runs_in_package(module.name) else [fresh]:
             states.extend(machine.run_module(module, "__main__", state))
             for _, raised in machine.uncaught:
                 if raised.outcome is not None:
