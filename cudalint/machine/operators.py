@@ -13,6 +13,7 @@ from cudalint.machine.values import (
     Const,
     Dev,
     Index,
+    Lib,
     Rank,
     Ref,
     Tensor,
@@ -217,6 +218,8 @@ def _device_of_atom(atom: Atom) -> Dev | None:
             return None
         case Const(value=int(number)):
             return Dev("cuda", number) if number >= 0 else Dev("cpu")
+        case Const(value=str(text)) | Lib(path=text) if text.startswith("torch.") and text.endswith("Tensor"):
+            return Dev("cuda") if text.startswith("torch.cuda.") else Dev("cpu")
         case Const(value=str(text)):
             return parse_device(text)
     return None

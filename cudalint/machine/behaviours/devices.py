@@ -14,12 +14,10 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Selected, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
-    CPU,
     NONE,
     Const,
     Dev,
     Index,
-    Lib,
     Rank,
     Ref,
     Unknown,
@@ -33,14 +31,7 @@ from cudalint.machine.values import (
 def default_device(machine: Machine, call: Call) -> Results:
     """``torch.set_default_device`` and ``set_default_tensor_type``."""
     state = call.state
-    value = call.get("device") or ()
-    devices = operators.device_of(value)
-    for atom in value:
-        text = atom.path if isinstance(atom, Lib) else atom.value if isinstance(atom, Const) else ""
-        if isinstance(text, str) and "cuda." in text:
-            devices.append(Dev("cuda"))
-        elif isinstance(text, str) and text.endswith("Tensor"):
-            devices.append(CPU)
+    devices = operators.device_of(call.get("device") or ())
     if devices:
         where = machine.chain(state, call.site, f"{label(call)} makes {devices[0].kind} the default")
         state.process = replace(state.process, default_device=devices[0], default_where=where)

@@ -663,7 +663,10 @@ class Tensor:
             return f"torch.{'cuda.' if self.is_cuda else ''}{name}Tensor"
         if isinstance(kind, dtype):
             return self.to(kind)
-        return driver.unknown("torch.Tensor.type of that kind")
+        text = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__name__}"
+        if not text.endswith("Tensor"):
+            return driver.unknown("torch.Tensor.type of that kind")
+        return self.to("cuda" if text.startswith("torch.cuda.") else "cpu")
 
     def new_zeros(self, *sizes: Any, **kwargs: Any) -> "Tensor":
         """Zeros of the same kind."""
