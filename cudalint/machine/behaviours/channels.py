@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.behaviours import gpu, workers
+from cudalint.machine.behaviours import gpu, launching
 from cudalint.machine.behaviours.callees import context_of, library_of, thing_of
 from cudalint.machine.behaviours.crossing import Pickler, carried, reachable
+from cudalint.machine.behaviours.launching import Ended, Start
 from cudalint.machine.behaviours.outcomes import outcome_of
-from cudalint.machine.behaviours.workers import Ended, Start
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpret import Machine
@@ -23,9 +23,9 @@ def lock(machine: Machine, call: Call) -> Results:
     state = call.state
     library = library_of(call)
     context = context_of(call)
-    found = workers.ways(machine, state, library, context)
+    found = launching.ways(machine, state, library, context)
     if context is None:
-        workers.fix_default(machine, state, library, call.site, gpu.label(call))
+        launching.fix_default(machine, state, library, call.site, gpu.label(call))
     names: Value = tuple(dict.fromkeys(Const(w.method) for w in found)) or const("?")
     kind = call.text("type") or f"multiprocessing.{call.path.rpartition('.')[2]}"
     default = not any(w.explicit for w in found)
@@ -97,7 +97,7 @@ def _put_outcome(machine: Machine, call: Call, state: State, kind: Kind, origin:
 def queue_users(machine: Machine, state: State, start: Start, inherited: list[Value], ended: list[Ended]) -> None:
     """A started process that holds a queue: what its parent puts there, this process unpickles."""
     process = state.process
-    if not workers.ways(machine, state, start.library, None):
+    if not launching.ways(machine, state, start.library, None):
         return
     poisoned = any(_forks(e) for e in ended) and (process.driver is not None or process.poison is not None)
     mark = "poisoned" if poisoned else "clean"

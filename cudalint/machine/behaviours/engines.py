@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cudalint.machine.behaviours import gpu, workers
+from cudalint.machine.behaviours import gpu, launching, workers
+from cudalint.machine.behaviours.launch_arguments import task
+from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.behaviours.refused import bootstrapping
-from cudalint.machine.behaviours.workers import Start, Way, task
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
 from cudalint.machine.interpret import Machine
@@ -52,7 +53,7 @@ def text_pipe(machine: Machine, call: Call) -> Results:
     made = const("cupy")
     ended = [
         workers.start(machine, state, call.frame, _piping(machine, call, state, made, count), way)
-        for way in workers.ways(machine, state, "multiprocessing", None)
+        for way in launching.ways(machine, state, "multiprocessing", None)
         if way.method == "fork"
     ]
     if workers.raise_in_parent(machine, state, call.frame, ended):

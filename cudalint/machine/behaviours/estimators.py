@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.behaviours.launch_arguments import task
 from cudalint.machine.behaviours.parallel import parallel, parallel_call
-from cudalint.machine.behaviours.workers import task
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, Instance, Sequence, Thing
 from cudalint.machine.interpret import Machine

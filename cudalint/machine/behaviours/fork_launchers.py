@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.behaviours import gpu, workers
+from cudalint.machine.behaviours import gpu, launching, workers
 from cudalint.machine.behaviours.crossing import Pickler
-from cudalint.machine.behaviours.workers import Start, Way, arguments, count_of, failures, task
+from cudalint.machine.behaviours.launch_arguments import arguments, count_of, failures, task
+from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpret import Machine
 from cudalint.machine.joining import merge
@@ -37,7 +38,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     ways = (
         [Way("fork", True, explicit=True)]
         if call.text("method") == "fork"
-        else workers.ways(machine, state, library, None)
+        else launching.ways(machine, state, library, None)
     )
     certain_count = workers_ is None or isinstance(only(workers_), Const)
     start = Start(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.behaviours import gpu, workers
-from cudalint.machine.behaviours.workers import Start, constant_bool, task
+from cudalint.machine.behaviours import gpu, launching, workers
+from cudalint.machine.behaviours.launch_arguments import constant_bool, count_of, number_of, task
+from cudalint.machine.behaviours.launching import Start
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, Thing
 from cudalint.machine.interpret import Machine
@@ -54,16 +55,16 @@ def _read(machine: Machine, call: Call, state: State, atom: Atom, found: Instanc
         family="fork-launcher",
         anchor=call.site,
         chain=machine.chain(state, call.site, "fit() reads batches in worker processes"),
-        many=workers.count_of(count, default_many=False),
+        many=count_of(count, default_many=False),
         reused=True,
         daemon=True,
         failures={"body": "hang"},
         tasks=(task(item, [EACH]),),
         inherited=((atom,),),
         label="keras worker",
-        count=workers.number_of(count),
+        count=number_of(count),
     )
-    ways = workers.ways(machine, state, "multiprocessing", None)
+    ways = launching.ways(machine, state, "multiprocessing", None)
     ended = [workers.start(machine, state, call.frame, start, way) for way in ways]
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []

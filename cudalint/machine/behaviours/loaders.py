@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.behaviours import gpu, workers
+from cudalint.machine.behaviours import gpu, launching, workers
 from cudalint.machine.behaviours.callees import initialised, starter
+from cudalint.machine.behaviours.launch_arguments import constant_bool, count_of, number_of
+from cudalint.machine.behaviours.launching import Ended, Start
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
-from cudalint.machine.behaviours.workers import Ended, Start, constant_bool
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
 from cudalint.machine.interpret import Machine
@@ -187,7 +188,7 @@ def _with_workers(
         return [(state, _batches(state, call.site, fields["<started>"]))]
     context = fields.get("<multiprocessing_context>", NONE)
     if context == NONE:
-        workers.fix_default(machine, state, "multiprocessing", call.site, "iterating a DataLoader with workers")
+        launching.fix_default(machine, state, "multiprocessing", call.site, "iterating a DataLoader with workers")
     numbers = [a.value for a in number or () if isinstance(a, Const) and isinstance(a.value, int)]
     sure = number is not None and len(numbers) == len(number)
     start = Start(
@@ -195,18 +196,18 @@ def _with_workers(
         family="loader",
         anchor=anchor,
         chain=machine.chain(state, call.site, "iterating the loader starts its workers"),
-        many=workers.count_of(number),
+        many=count_of(number),
         reused=False,
         daemon=True,
         failures={"body": "crash", "unpickle": "crash", "parent": "crash"},
         tasks=(Task((Lib("cudalint.loader_worker"),), ((ref,),), ()),),
         inherited=(fields.get("dataset", NONE), fields.get("<collate_fn>", NONE), fields.get("<worker_init_fn>", NONE)),
         label="loader worker",
-        count=workers.number_of(number),
+        count=number_of(number),
         context=context,
     )
     ended: list[Ended] = []
-    for way in workers.ways(machine, state, "multiprocessing", context):
+    for way in launching.ways(machine, state, "multiprocessing", context):
         ended.append(workers.start(machine, state, call.frame, start, replace(way, certain=way.certain and sure)))
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []

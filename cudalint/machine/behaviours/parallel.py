@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.behaviours import workers
+from cudalint.machine.behaviours import launching, workers
 from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.behaviours.crossing import Pickler
+from cudalint.machine.behaviours.launch_arguments import count_of, number_of, task
+from cudalint.machine.behaviours.launching import Ended, Start, Way
 from cudalint.machine.behaviours.refused import daemon_child
 from cudalint.machine.behaviours.results import returned_values
 from cudalint.machine.behaviours.tasks import one_task
 from cudalint.machine.behaviours.threads import pool_in_thread
-from cudalint.machine.behaviours.workers import Ended, Start, Way, count_of, task
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Generator, Sequence, Thing
 from cudalint.machine.interpret import BEGAN, Machine
@@ -169,7 +170,7 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         made=thing.site,
     )
     library = "multiprocessing" if state.process.method("joblib").names is None else "joblib"
-    ways = [Way("loky", True)] if backend == "loky" else workers.ways(machine, state, library, None)
+    ways = [Way("loky", True)] if backend == "loky" else launching.ways(machine, state, library, None)
     lost = workers.unpicklable_task(state, joined.function) if backend == "multiprocessing" else None
     if lost is not None:
         ended = [Ended(workers.lambda_task(machine, state, start, way, lost), []) for way in ways]
@@ -188,7 +189,7 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
 
 def _jobs(value: Value) -> int | None:
     """A number of jobs; -1 and its like depend on the machine."""
-    number = workers.number_of(value)
+    number = number_of(value)
     return number if number is not None and number > 0 else None
 
 

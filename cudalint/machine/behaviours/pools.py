@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.behaviours import workers
+from cudalint.machine.behaviours import launching, workers
 from cudalint.machine.behaviours.callees import CONTEXTS, context_of, library_of, pickler_of, thing_of
 from cudalint.machine.behaviours.crossing import Pickler
+from cudalint.machine.behaviours.launch_arguments import arguments, count_of, failures, named_arguments, number_of, task
+from cudalint.machine.behaviours.launching import Ended, Start
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.behaviours.results import returned_values
 from cudalint.machine.behaviours.tasks import element_of, items_of, vary
 from cudalint.machine.behaviours.threads import initializer_of, pool_in_thread
-from cudalint.machine.behaviours.workers import Ended, Start, arguments, count_of, failures, task
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpret import Machine
@@ -28,9 +29,9 @@ def pool(machine: Machine, call: Call) -> Results:
     library = library_of(call)
     context = context_of(call)
     if context is None:
-        workers.fix_default(machine, state, library, call.site, "Pool()")
+        launching.fix_default(machine, state, library, call.site, "Pool()")
     else:
-        workers.fix_by_fresh(machine, state, library, context, call.site)
+        launching.fix_by_fresh(machine, state, library, context, call.site)
     workers_ = call.get(call.text("workers", "processes"))
     fields: dict[str, Value] = {
         "<library>": const(library),
@@ -57,7 +58,7 @@ def pool(machine: Machine, call: Call) -> Results:
 def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Value], library: str) -> list[Ended]:
     ended: list[Ended] = []
     chain = machine.chain(state, call.site, "starts the workers")
-    for way in workers.ways(machine, state, library, fields["<context>"]):
+    for way in launching.ways(machine, state, library, fields["<context>"]):
         first = task(fields["<initializer>"], arguments(machine, state, fields["<initargs>"]))
         start = Start(
             launcher="Pool(initializer=...)",
@@ -74,7 +75,7 @@ def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Va
             inherited=(fields["<initializer>"], fields["<initargs>"]),
             pickler=pickler_of(machine, library),
             label="pool worker",
-            count=workers.number_of(fields["<count>"]),
+            count=number_of(fields["<count>"]),
             context=fields["<context>"],
         )
         ended.append(workers.start(machine, state, call.frame, start, way))
@@ -113,7 +114,7 @@ def pool_apply(machine: Machine, call: Call) -> Results:
     if call.text("args"):
         function = call.get("func") or ()
         args = arguments(machine, call.state, call.get("args"))
-        kwargs = workers.named_arguments(call.state, call.get("kwds"))
+        kwargs = named_arguments(call.state, call.get("kwds"))
     else:
         function = call.args[0] if call.args else call.kwargs.get("fn", ())
         args = list(call.args[1:])
@@ -173,14 +174,14 @@ def _pool_run(
         pickler=pickler_of(machine, library),
         shares="<crowded>" not in thing.fields,
         adds_up=single and several,
-        count=workers.number_of(thing.fields.get("<count>")),
+        count=number_of(thing.fields.get("<count>")),
         made=thing.site,
         context=context,
         keyword=next(iter(strings(thing.fields.get("<keyword>", NONE))), ""),
     )
     ended: list[Ended] = []
     fork_state = parent.process if parent is not None else state.process
-    for way in workers.ways(machine, parent or state, library, context):
+    for way in launching.ways(machine, parent or state, library, context):
         by_name = start.pickler is Pickler.NAMES and machine.uses_gpu
         lost = workers.unpicklable_task(state, function) if by_name else None
         if lost is not None:
@@ -265,7 +266,7 @@ def executor(machine: Machine, call: Call) -> Results:
     if context is None or context == NONE:
         context = _context_of_limited(call) or _context_of_library(call)
     if context is None:
-        workers.fix_default(machine, state, library, call.site, "ProcessPoolExecutor()")
+        launching.fix_default(machine, state, library, call.site, "ProcessPoolExecutor()")
     workers_ = call.get(call.text("workers", "max_workers"))
     fields: dict[str, Value] = {
         "<library>": const(library),

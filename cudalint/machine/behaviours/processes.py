@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.behaviours import workers
+from cudalint.machine.behaviours import launching, workers
 from cudalint.machine.behaviours.callees import (
     Starter,
     context_of,
@@ -15,8 +15,9 @@ from cudalint.machine.behaviours.callees import (
     starter,
 )
 from cudalint.machine.behaviours.channels import queue_users
+from cudalint.machine.behaviours.launch_arguments import arguments, named_arguments, task
+from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
-from cudalint.machine.behaviours.workers import Start, Way, arguments, task
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Sequence, Thing
@@ -59,7 +60,7 @@ def process_start(machine: Machine, call: Call) -> Results:
     if context == NONE and found.cls is not None:
         context = _class_context(found.cls, state)
     if context == NONE:
-        workers.fix_default(machine, state, library, call.site, "Process.start()")
+        launching.fix_default(machine, state, library, call.site, "Process.start()")
     work, inherited = _process_work(machine, state, found)
     chain = machine.chain(state, call.site, ".start() starts the process")
     start = Start(
@@ -79,7 +80,8 @@ def process_start(machine: Machine, call: Call) -> Results:
         context=context,
     )
     ended = [
-        workers.start(machine, state, call.frame, start, way) for way in workers.ways(machine, state, library, context)
+        workers.start(machine, state, call.frame, start, way)
+        for way in launching.ways(machine, state, library, context)
     ]
     queue_users(machine, state, start, inherited, ended)
     if any(e.failed is not None and e.failed.how == "crash" and e.failed.certain for e in ended):
@@ -109,7 +111,7 @@ def _process_work(machine: Machine, state: State, found: Starter) -> tuple[Task 
     if target == NONE:
         return None, []
     args = arguments(machine, state, fields.get("<args>"))
-    kwargs = workers.named_arguments(state, fields.get("<kwargs>"))
+    kwargs = named_arguments(state, fields.get("<kwargs>"))
     return task(target, args, kwargs), [target, *args, *kwargs.values()]
 
 
@@ -137,7 +139,7 @@ def fork(machine: Machine, call: Call) -> Results:
         label="forked child",
     )
     machine.launched.add(call.site)
-    launch = workers.launch_of(start, Way("fork", True, explicit=True), "body", call.site)
+    launch = launching.launch_of(start, Way("fork", True, explicit=True), "body", call.site)
     child = workers.fork(machine, state, start, launch)
     if call.path == "pty.fork":
         pairs = []
@@ -153,7 +155,7 @@ def manager(machine: Machine, call: Call) -> Results:
     if daemon_child(machine, call, "Manager()"):
         return machine.fail(call.state, call.frame, Raised(None, ("AssertionError",)))
     if context_of(call) is None:
-        workers.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
+        launching.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
     return [(call.state, (call.state.new(("manager", call.site), Thing("multiprocessing.Manager", {}, call.site)),))]
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from cudalint.ir import nodes as ir
 from cudalint.machine.behaviours import workers
 from cudalint.machine.behaviours.callees import thing_of
-from cudalint.machine.behaviours.workers import Start, Way, task
+from cudalint.machine.behaviours.launch_arguments import task
+from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Closure, Instance, Scope, Thing
 from cudalint.machine.interpret import Machine

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cudalint.machine.behaviours import workers
+from cudalint.machine.behaviours.launch_arguments import arguments, count_of, number_of, task
+from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
-from cudalint.machine.behaviours.workers import Start, Way, arguments, count_of, task
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpret import Machine
 from cudalint.machine.values import NONE, TRUE, Rank, Value, constant, strings, unknown
@@ -13,7 +14,7 @@ from cudalint.machine.values import NONE, TRUE, Rank, Value, constant, strings, 
 def count_at_start(call: Call) -> int | None:
     """How many ranks are started: one where nothing is said."""
     given = call.get("nprocs")
-    return 1 if given is None else workers.number_of(given)
+    return 1 if given is None else number_of(given)
 
 
 def spawn(machine: Machine, call: Call) -> Results:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.behaviours import workers
+from cudalint.machine.behaviours import launching
 from cudalint.machine.behaviours.callees import library_of
+from cudalint.machine.behaviours.launch_arguments import constant_bool
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.refused import _by_spawn, imported_again
 from cudalint.machine.frame import Call, Raised, Results
@@ -23,7 +24,7 @@ def set_start_method(machine: Machine, call: Call) -> Results:
     library = library_of(call)
     value = call.get("method") or unknown("method", call.site)
     forced = call.get("force")
-    force = workers.constant_bool(forced, False)
+    force = constant_bool(forced, False)
     method = state.process.method(library)
     if machine.is_import_of_main(state) and force is not True and _by_spawn(state):
         if call.frame.tries == 0:
@@ -32,7 +33,7 @@ def set_start_method(machine: Machine, call: Call) -> Results:
     if method.fixed is not None and force is not True:
         outcome = _method_outcome(machine, call, state, method.fixed, Kind.METHOD_ALREADY_SET)
         late = machine.chain(state, call.site, "sets the start method too late")
-        if set(strings(value)) & workers.FRESH:
+        if set(strings(value)) & launching.FRESH:
             state.process = state.process.with_method(library, replace(method, late=late))
         return machine.fail(state, call.frame, Raised(outcome, ("RuntimeError",)))
     where = machine.chain(state, call.site, "sets the start method")
@@ -63,14 +64,14 @@ def get_context(machine: Machine, call: Call) -> Results:
     value = call.get("method")
     if value is None or value == NONE:
         value = _default_names(machine, state, library)
-        workers.fix_default(machine, state, library, call.site, "get_context()")
+        launching.fix_default(machine, state, library, call.site, "get_context()")
     fields: dict[str, Value] = {"<method>": value, "<library>": const(library)}
     made = Thing(f"{library}.context", fields, call.site)
     return [(state, (state.new(("context", call.site), made),))]
 
 
 def _default_names(machine: Machine, state: State, library: str) -> Value:
-    found = workers.ways(machine, state, library, None)
+    found = launching.ways(machine, state, library, None)
     return tuple(Const(w.method) for w in found) or const("default")
 
 
@@ -83,7 +84,7 @@ def get_start_method(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     value = _default_names(machine, state, library)
     if call.get("allow_none") != TRUE:
-        workers.fix_default(machine, state, library, call.site, "get_start_method()")
+        launching.fix_default(machine, state, library, call.site, "get_start_method()")
     return [(state, value)]
 
 

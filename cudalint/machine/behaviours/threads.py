@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.behaviours import workers
 from cudalint.machine.behaviours.callees import initialised, own_run, starter, thing_of
-from cudalint.machine.behaviours.workers import arguments, task
+from cudalint.machine.behaviours.launch_arguments import arguments, named_arguments, task
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpret import Machine
@@ -42,7 +41,7 @@ def thread_start(machine: Machine, call: Call) -> Results:
         function, given = (run,), []
     if function == NONE:
         return [(state, NONE)]
-    named = workers.named_arguments(state, kwargs)
+    named = named_arguments(state, kwargs)
     return threaded(machine, call, found.site, function, given, named, None)
 
 

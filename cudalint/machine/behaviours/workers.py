@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cudalint.machine.behaviours.crossing import Carried, Pickler, Transfer, carried
+from cudalint.machine.behaviours.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.pickling import function_sites, unproven
-from cudalint.machine.frame import Call, Frame, Raised
+from cudalint.machine.behaviours.sharing import crowd
+from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Closure, Scope, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import Context, Launch, Method, Process, State
+from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     NONE,
@@ -21,124 +23,14 @@ from cudalint.machine.values import (
     Atom,
     Bound,
     Const,
-    Lib,
     Partial,
     Ref,
     Task,
     Value,
-    constant,
-    integer,
-    only,
     strings,
-    union,
-    unknown,
 )
 
-FRESH = frozenset({"spawn", "forkserver", "loky"})
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One start method that a launch may use; ``certain`` where it is the only one on this path."""
-
-    method: str
-    certain: bool
-    condition: str | None = None
-    explicit: bool = False
-
-
-def ways(machine: Machine, state: State, library: str, context: Value | None) -> list[Way]:
-    """The start methods a launch may use: its context's, else the library's default."""
-    if context is not None and context != (Const(None),):
-        names = _context_methods(context, state)
-        if names is not None and "default" not in names:
-            return [Way(n, len(names) == 1, explicit=True) for n in names if n != "?"]
-    method = state.process.method(library)
-    if method.names is None:
-        return [Way(n, True, c) for n, c in machine.host.defaults()]
-    found: list[Way] = []
-    for name in method.names:
-        if name == "default":
-            found.extend(Way(n, False, c) for n, c in machine.host.defaults())
-        elif name != "?":
-            found.append(Way(name, len(method.names) == 1, explicit=True))
-    return found
-
-
-def _context_methods(context: Value, state: State) -> list[str] | None:
-    result: list[str] = []
-    for atom in context:
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Thing) and "<method>" in found.fields:
-            names = strings(found.fields["<method>"])
-            result.extend(names or ["?"])
-        elif isinstance(atom, Const) and isinstance(atom.value, str):
-            result.append(atom.value)
-        elif isinstance(atom, Lib):
-            return None
-        else:
-            result.append("?")
-    return result
-
-
-def fix_default(machine: Machine, state: State, library: str, site: Site, what: str) -> None:
-    """Using the default context settles the start method: setting it later raises."""
-    method = state.process.method(library)
-    if method.fixed is None:
-        where = machine.chain(state, site, f"{what} settles the start method")
-        state.process = state.process.with_method(library, replace(method, fixed=where))
-
-
-def fix_by_fresh(machine: Machine, state: State, library: str, context: Value, site: Site) -> None:
-    """Telling a fresh process how its parent starts others settles the default, whoever's context starts it."""
-    names = _context_methods(context, state) if context != NONE else None
-    if names and set(names) <= {"spawn", "forkserver"}:
-        fix_default(machine, state, library, site, "starting a fresh process")
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """One launch: who starts what, how, and what its failures look like.
-
-    ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
-    travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call
-    brings one more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is
-    not the anchor; ``context`` the context it was made from, ``keyword`` the parameter that takes one.
-    """
-
-    launcher: str
-    family: str
-    anchor: Site
-    chain: Chain
-    many: bool
-    reused: bool
-    daemon: bool
-    failures: dict[str, str]
-    library: str = "multiprocessing"
-    initializer: Task | None = None
-    initializer_anchor: Site | None = None
-    tasks: tuple[Task, ...] = ()
-    pickled: tuple[Value, ...] = ()
-    inherited: tuple[Value, ...] = ()
-    pickler: Pickler = Pickler.NAMES
-    rank: str | None = None
-    environment: tuple[tuple[str, Value], ...] = ()
-    shares: bool = True
-    label: str = "worker"
-    count: int | None = None
-    rounds: int = 2
-    adds_up: bool = False
-    made: Site | None = None
-    context: Value = NONE
-    keyword: str = ""
-
-
-@dataclass(slots=True)
-class Ended:
-    """What became of a launch: the children that ended well, and how the first that failed did."""
-
-    failed: Outcome | None
-    children: list[tuple[State, Value]]
+_ENDS = frozenset({"crash", "hang", "child-death"})
 
 
 def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
@@ -179,11 +71,8 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     if failed is not None and not fresh:
         _method_elsewhere(machine, state, start, failed)
     if failed is None and start.shares and (fresh or start.family != "loader"):
-        _crowd(machine, state, start, way, [c for c, _ in done])
+        crowd(machine, state, start, way, [c for c, _ in done])
     return Ended(failed, done)
-
-
-_ENDS = frozenset({"crash", "hang", "child-death"})
 
 
 def _launched(state: State, start: Start, way: Way) -> Launched:
@@ -239,24 +128,6 @@ def _method_elsewhere(machine: Machine, state: State, start: Start, failed: Outc
 
 def _anchors(start: Start) -> set[Site]:
     return {start.anchor} | ({start.initializer_anchor} if start.initializer_anchor is not None else set())
-
-
-def launch_of(start: Start, way: Way, stage: str, anchor: Site) -> Launch:
-    """What the outcomes of a worker need to know of its launch."""
-    return Launch(
-        launcher=start.launcher,
-        family=start.family,
-        method=way.method,
-        many=start.many,
-        reused=start.reused,
-        stage=stage,
-        failure=start.failures.get(stage, start.failures.get("body", "crash")),
-        certain=way.certain,
-        anchor=anchor,
-        chain=start.chain,
-        condition=way.condition,
-        shares=start.shares,
-    )
 
 
 def _sent(task: Task, transfer: Transfer) -> Task:
@@ -352,6 +223,17 @@ def _perform(
         value = union([v for _, v in result])
         return [(s, value) for s in by_state]
     return result
+
+
+def raise_in_parent(machine: Machine, state: State, frame: Frame, ended: list[Ended]) -> bool:
+    """Whether the parent's path ends because a worker's failure reaches it or it waits for ever."""
+    failed = [e.failed for e in ended if e.failed is not None]
+    if not failed or len(failed) < len(ended) or not all(o.certain for o in failed):
+        return False
+    if any(o.how == "crash" for o in failed):
+        frame.raises.append((state, Raised(None, ("RuntimeError",))))
+        return True
+    return any(o.how == "hang" for o in failed)
 
 
 # -- the child's beginning -------------------------------------------------------------------------------
@@ -598,165 +480,3 @@ def unpicklable_task(state: State, function: Value) -> str | None:
 def lambda_task(machine: Machine, state: State, start: Start, way: Way, name: str) -> Outcome | None:
     """A lambda handed to a pool: pickling it fails whatever the start method."""
     return _lost(machine, state, start, launch_of(start, way, "unpickle", start.anchor), name)
-
-
-# -- several workers on one GPU ------------------------------------------------------------------------------
-
-
-def _crowd(machine: Machine, state: State, start: Start, way: Way, children: list[State]) -> None:
-    """More than one worker with a context on the same GPU, or a parent that took all its memory.
-
-    The children are the paths of one worker: each adds to what was there before, and none to another.
-    """
-    before = dict(state.process.crowd)
-    grown = dict(before)
-    for child in children:
-        if _parent_took_all(state, child):
-            _shared_outcome(machine, state, start, way, child, "crash", child.process.driver)
-            return
-        for opened in sorted(filter(_on_one_gpu, child.process.contexts), key=_place):
-            key = _place(opened)
-            count = before.get(key, 0) + (2 if start.many else 1)
-            grown[key] = count
-            if start.adds_up or start.family in ("process", "fork"):
-                state.process = replace(state.process, crowd=tuple(sorted(grown.items(), key=repr)))
-            if count > 1 or state.process.siblings != 1:
-                known = _at_once(start, count, state.process.siblings)
-                memory = _memory(start, way, child.process, known)
-                _shared_outcome(machine, state, start, way, child, memory, opened.where)
-                return
-
-
-def _at_once(start: Start, seen: int, siblings: int | None) -> int | None:
-    """How many such workers there are at the same time, those that siblings of this process start included."""
-    own = seen if start.family in ("process", "fork") else start.count
-    return None if own is None or siblings is None else own * siblings
-
-
-def _parent_took_all(state: State, child: State) -> bool:
-    """A TensorFlow parent without memory growth leaves nothing for its children."""
-    parent = state.process
-    return parent.is_initialised("tensorflow") and parent.growth is None and child.process.is_initialised("tensorflow")
-
-
-def _memory(start: Start, way: Way, child: Process, known: int | None) -> str | None:
-    """How so many workers that each reserve GPU memory end: None where they only cost a context."""
-    if child.is_initialised("tensorflow") and child.growth is None:
-        if known is not None and known < (8 if way.method in FRESH else 4):
-            return "cost"
-        return "hang" if way.method == "fork" and start.family == "pool" else "crash"
-    if child.is_initialised("jax") and not _preallocation_off(child) and (known is None or known >= 8):
-        return "crash"
-    return None
-
-
-def _preallocation_off(process: Process) -> bool:
-    if process.environ("XLA_PYTHON_CLIENT_MEM_FRACTION") is not None:
-        return True
-    if process.environ("XLA_PYTHON_CLIENT_ALLOCATOR") is not None:
-        return True
-    value = process.environ("XLA_PYTHON_CLIENT_PREALLOCATE")
-    return value is not None and value != (Const("true"),)
-
-
-def _on_one_gpu(opened: Context) -> bool:
-    """Whether a context is on the same GPU in all workers."""
-    same = not opened.visible or isinstance(only(opened.visible), Const)
-    return same and (opened.index is None or isinstance(opened.index, int))
-
-
-def _place(opened: Context) -> tuple[str, str]:
-    return repr(opened.visible), repr(opened.index)
-
-
-def _shared_outcome(
-    machine: Machine, state: State, start: Start, way: Way, child: State, memory: str | None, witness: Chain | None
-) -> None:
-    framework = next(iter(dict(child.process.initialised)), "torch")
-    cause = dict(state.process.initialised).get("tensorflow") if memory is not None else None
-    machine.emit(
-        outcome_of(
-            machine,
-            Kind.SHARED_GPU if memory is None else Kind.MEMORY_NOT_SHARED,
-            start.anchor,
-            "cost" if memory is None else memory,
-            certain=way.certain,
-            cause=cause,
-            effect=witness,
-            launcher=start.launcher,
-            subject=framework,
-            condition=way.condition,
-            within=start.anchor,
-            started=start.chain,
-        )
-    )
-
-
-# -- small helpers for launchers ------------------------------------------------------------------------------
-
-
-def count_of(value: Value | None, default_many: bool = True) -> bool:
-    """Whether a number of workers is, or may be, more than one."""
-    if value is None or value == (Const(None),):
-        return default_many
-    numbers = [a.value for a in value if isinstance(a, Const) and isinstance(a.value, int)]
-    if len(numbers) == len(value):
-        return any(n != 1 for n in numbers)
-    return True
-
-
-def number_of(value: Value | None) -> int | None:
-    """A number of workers, where it is certain."""
-    return None if value is None else integer(value)
-
-
-def task(function: Value, args: list[Value], kwargs: dict[str, Value] | None = None) -> Task:
-    """A call to be made in a worker."""
-    return Task(function, tuple(args), tuple(sorted((kwargs or {}).items())))
-
-
-def arguments(machine: Machine, state: State, value: Value | None) -> list[Value]:
-    """The values of an ``args=(...)`` tuple; one unknown where its content is not known."""
-    if value is None or value == (Const(None),):
-        return []
-    rows = [machine.exact_items((atom,), state) for atom in value]
-    known = [row for row in rows if row is not None]
-    if rows and len(known) == len(rows) and len({len(row) for row in known}) == 1:
-        return [union(column) for column in zip(*known, strict=True)]
-    return [unknown("argument", value, i) for i in range(6)]
-
-
-def named_arguments(state: State, value: Value | None) -> dict[str, Value]:
-    """The values of a ``kwargs={...}`` dict."""
-    from cudalint.machine.heap import Mapping_
-
-    for atom in value or ():
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Mapping_):
-            return {str(k): v for k, v in found.items.items()}
-    return {}
-
-
-def failures(call: Call) -> dict[str, str]:
-    """How a launcher's workers fail, by stage, as its model says."""
-    found = call.spec.get("failure", {})
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
-
-
-def raise_in_parent(machine: Machine, state: State, frame: Frame, ended: list[Ended]) -> bool:
-    """Whether the parent's path ends because a worker's failure reaches it or it waits for ever."""
-    failed = [e.failed for e in ended if e.failed is not None]
-    if not failed or len(failed) < len(ended) or not all(o.certain for o in failed):
-        return False
-    if any(o.how == "crash" for o in failed):
-        frame.raises.append((state, Raised(None, ("RuntimeError",))))
-        return True
-    return any(o.how == "hang" for o in failed)
-
-
-def constant_bool(value: Value | None, default: bool) -> bool | None:
-    """A truth argument; None where the code does not show it."""
-    if value is None:
-        return default
-    found = constant(value)
-    return bool(found) if found is not ... else None
