@@ -571,7 +571,7 @@ class Machine:
         frame.guards_import = guarded
         raised, frame.raises = frame.raises, outer
         after = self.block(node.orelse, after, frame)
-        for current, exception in raised:
+        for current, exception in _joined_raises(raised):
             after.extend(self._handle(node.handlers, current, exception, frame))
         after = merge(after)
         if not node.final:
@@ -1103,7 +1103,8 @@ class Machine:
         outcome = None
         if frame.handling and node.exc is not None:
             outcome = frame.handling[-1].outcome
-        frame.raises.append((state, Raised(outcome, (name,))))
+        if outcome is not None or frame.tries:
+            frame.raises.append((state, Raised(outcome, (name,))))
         return []
 
     def _assert(self, node: ir.Assert, state: State, frame: Frame) -> list[State]:
@@ -2341,6 +2342,16 @@ def _tensor_of(value: Value) -> Tensor | None:
         if isinstance(atom, Tensor) and atom.device.is_gpu:
             return atom
     return None
+
+
+def _joined_raises(raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
+    """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
+    if len(raised) < 2:
+        return raised
+    alike: dict[tuple[int, tuple[str, ...]], tuple[Raised, list[State]]] = {}
+    for state, exception in raised:
+        alike.setdefault((id(exception.outcome), exception.names), (exception, []))[1].append(state)
+    return [(state, exception) for exception, states in alike.values() for state in merge(states)]
 
 
 def _merge_rows(rows: list[tuple[State, list[Value]]]) -> list[tuple[State, list[Value]]]:

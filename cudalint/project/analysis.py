@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -100,8 +102,24 @@ def analyse(
     sources: Sequence[SourceFile], options: Options, *, alone: bool = False, root: str | None = None
 ) -> Analysis:
     """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers."""
-    with room(MACHINE):
+    with _at_work():
         return _analyse(sources, options, alone, root)
+
+
+# Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
+_BETWEEN_COLLECTIONS = 100_000
+
+
+@contextlib.contextmanager
+def _at_work() -> Iterator[None]:
+    """Room to recurse, and garbage collected rarely."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(max(thresholds[0], _BETWEEN_COLLECTIONS) if thresholds[0] else 0, *thresholds[1:])
+    try:
+        with room(MACHINE):
+            yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None) -> Analysis:
@@ -125,7 +143,7 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     ]
     # What the other entries reach is still reached.
     entered = {place for name, places in basis.entered.items() if name not in names for place in places}
-    with room(MACHINE):
+    with _at_work():
         return _run(files, basis.options, basis.alone, names, entered)
 
 
@@ -133,7 +151,7 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
     """What expressions hold on the GPU, as the entries that show a finding evaluate them."""
     names = basis.entries.get(about, frozenset())
     entered = {place for name, known in basis.entered.items() if name not in names for place in known}
-    with room(MACHINE):
+    with _at_work():
         runner = Runner(basis.files, _host(basis.options), basis.alone, entered, shaped=places)
         return noted(ran.machine for ran in runner.run(sorted(names)) if isinstance(ran.machine, Watcher))
 
@@ -365,7 +383,7 @@ def explain(sources: Sequence[SourceFile], options: Options, filename: str, row:
 def functions(sources: Sequence[SourceFile], options: Options, root: str | None = None) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root)
-    with room(MACHINE):
+    with _at_work():
         ran = Runner(files, _host(options), listens=True).run(candidates(files))
         return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])
 
