@@ -61,6 +61,11 @@ def programs() -> list[Path]:
     return sorted(p for p in ROOT.glob("*/*.py") if p.parent.name != "as_printed")
 
 
+def broken() -> list[Path]:
+    """The single-file fixtures that have findings."""
+    return [path for path in programs() if expected(path.read_text(encoding="utf-8"))]
+
+
 def folders() -> list[Path]:
     """The main program of each fixture of several files: the one with a header."""
     candidates = (p for p in ROOT.glob("*/*/**/*.py") if re.match(r"(?:broken|ok)_", p.relative_to(ROOT).parts[1]))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
-from fixture_markers import ROOT, expected, programs
+from fixture_markers import ROOT, broken
 
 from cudalint import rules
 from cudalint.config import Config
@@ -23,7 +23,7 @@ from cudalint.fixing.rounds import fix
 from cudalint.session import Report, Session
 
 WRITES = os.environ.get("CUDALINT_SNAPSHOTS") == "write"
-BROKEN = [path for path in programs() if expected(path.read_text(encoding="utf-8"))]
+BROKEN = broken()
 
 
 def snapshot(path: Path) -> Path:

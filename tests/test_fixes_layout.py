@@ -8,7 +8,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from fixture_markers import expected, programs
+from fixture_markers import broken
 from formatting import LAYOUTS, Layout, carriage_returns, form_feeds, other_names, tabs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ from cudalint.config import Config
 from cudalint.fixing.rounds import Fixed, fix_text
 from cudalint.session import Session
 
-BROKEN = [path for path in programs() if expected(path.read_text(encoding="utf-8"))]
+BROKEN = broken()
 
 # Repaired as the plain text is. Elsewhere a repair may not be made: it would lose a comment, or tear a row apart.
 EASY = {carriage_returns, tabs, form_feeds, other_names}
