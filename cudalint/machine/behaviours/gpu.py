@@ -33,6 +33,8 @@ from cudalint.machine.values import (
 FAILS = frozenset({"driver", "init", "use", "touch"})
 POISONS = frozenset({"query", "driver", "init", "use"})
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+# How many GPUs there are: the same number wherever it is asked for.
+DEVICES = unknown("devices")
 # The identity of a list of all devices, of which the code names none.
 EVERY = "every device"
 
@@ -377,6 +379,8 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
             return const(rest)
         case "rank":
             return (Rank(rest),)
+        case "devices":
+            return DEVICES
         case "self":
             return (call.receiver,) if call.receiver is not None else unknown("self", call.site)
         case "current":

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import operators
+from cudalint.machine.assumed import is_one
 from cudalint.machine.behaviours import devices, gpu
 from cudalint.machine.behaviours.environment import RENDEZVOUS
 from cudalint.machine.behaviours.outcomes import outcome_of
@@ -43,33 +43,13 @@ def init(machine: Machine, call: Call) -> Results:
     devices = [] if given is None else operators.device_of(given)
     made = machine.chain(state, call.site, "joins the process group")
     device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
-    alone = _is_one(call.get("world_size") or (), state)
+    alone = is_one(call.get("world_size") or (), state)
     if state.process.device() is not None:
         machine.device_first.add(call.site)
     rank = only(call.get("rank") or ())
     own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
     state.process = replace(state.process, group=Group(name, device, made, alone, own))
     return [(state, NONE)]
-
-
-def _is_one(size: Value, state: State) -> bool:
-    """Whether a group has one rank: by its size, or by what this path has asked about it."""
-    if size == (Const(1),):
-        return True
-    return any((*_comparison(sym, size), holds) in _ONE for sym, holds in state.facts)
-
-
-def _comparison(sym: Hashable, size: Value) -> tuple[str, int]:
-    """The operator and the number with which an assumption compares a value."""
-    match sym:
-        case ("is", str(op), one, Const(value=int(number))) if (one,) == size:
-            return op, number
-        case (_, str(op), left, (Const(value=int(number)),)) if left == size:
-            return op, number
-    return "", 0
-
-
-_ONE = frozenset({(">", 1, False), ("==", 1, True), ("<=", 1, True), (">=", 2, False), ("<", 2, True)})
 
 
 def _uses_nccl(group: Group) -> bool:

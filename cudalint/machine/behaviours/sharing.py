@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.assumed import is_one
+from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.launching import FRESH, Start, Way
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.interpret import Machine
@@ -33,6 +35,9 @@ def crowd(machine: Machine, state: State, start: Start, way: Way, children: list
             grown[key] = count
             if start.adds_up or start.family in ("process", "fork"):
                 state.process = replace(state.process, crowd=tuple(sorted(grown.items(), key=repr)))
+            if not start.many and is_one(gpu.DEVICES, state):
+                # Workers that are dealt out to the GPUs share one where there is no other.
+                continue
             if count > 1 or state.process.siblings != 1:
                 known = _at_once(start, count, state.process.siblings)
                 memory = _memory(start, way, child.process, known)
