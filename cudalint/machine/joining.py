@@ -53,6 +53,7 @@ def join_process(a: Process, b: Process) -> Process:
         driver=shorter(a.driver, b.driver),
         poison=shorter(a.poison, b.poison),
         poisoned_by=a.poisoned_by | b.poisoned_by,
+        asked_by=a.asked_by | b.asked_by,
         initialised=tuple(sorted(initialised.items(), key=lambda kv: kv[0])),
         environment=tuple(sorted(environment.items())),
         methods=tuple(sorted(methods.items(), key=lambda kv: kv[0])),

@@ -101,6 +101,7 @@ class Process:
     driver: Chain | None = None
     poison: Chain | None = None
     poisoned_by: frozenset[str] = frozenset()
+    asked_by: frozenset[str] = frozenset()
     initialised: tuple[tuple[str, Chain], ...] = ()
     environment: tuple[tuple[str, Value], ...] = ()
     default_device: Dev | None = None

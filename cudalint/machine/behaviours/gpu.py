@@ -79,6 +79,8 @@ def _poison(machine: Machine, state: State, site: Site, framework: str, effect: 
     if process.driver is None:
         made = machine.chain(state, site, f"{what} {verb}")
         process = replace(process, driver=made)
+    if framework not in process.asked_by:
+        process = replace(process, asked_by=process.asked_by | {framework})
     if effect in ("init", "use") and not process.is_initialised(framework):
         made = made or machine.chain(state, site, f"{what} {verb}")
         process = replace(process, initialised=tuple(sorted((*process.initialised, (framework, made)), key=_first)))

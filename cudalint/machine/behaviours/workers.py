@@ -243,7 +243,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
     """A forked child: everything the parent has, and a driver it must not use if the parent did."""
     child = parent.clone()
     before = parent.process
-    poisoned_by = frozenset(name for name, _ in before.initialised)
+    poisoned_by = before.asked_by
     poison = before.driver if before.driver is not None else before.poison
     if before.doomed:
         poison = before.poison
@@ -258,6 +258,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         daemon=start.daemon,
         driver=None,
         poison=poison,
+        asked_by=frozenset(),
         poisoned_by=poisoned_by | (before.poisoned_by if before.driver is None else frozenset()),
         initialised=(),
         contexts=frozenset(),

@@ -236,7 +236,7 @@ def _questions(framework: Framework, expression: Expression) -> Iterator[dict[st
         ("inside", expression.in_child, expression.in_child),
     )
     for side, expects, symptom in sides:
-        if side == "later" and expects is None:  # about what only a parent that used CUDA has
+        if side == "later" and expects is None and not expression.is_new:  # about what only who used CUDA has
             continue
         yield {"expression": expression.text, "side": side, "expects": expects, "slow": symptom == "hang"}
 

@@ -17,7 +17,10 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One expression. ``in_child`` is ok, fails or hang; ``None`` where it was not asked, as is ``poisons``."""
+    """One expression. ``in_child`` is ok, fails or hang; ``None`` where it was not asked, as is ``poisons``.
+
+    With neither it has never been measured, and waits for a machine that does.
+    """
 
     text: str
     poisons: bool | None = None
@@ -26,6 +29,11 @@ class Expression:
     symptom: str | None = None
     raises: str | None = None
     gpus: int = 1
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is recorded of it."""
+        return self.poisons is None and self.in_child is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ def _entry(one: Measured) -> dict[str, Any]:
         "seen": {key: value for key, value in one.seen.items() if key != "expression"},
         "differences": list(one.differences),
         "contradictions": list(one.contradictions),
+        "new": one.expression.is_new,
         **({"not run": one.why_not} if one.why_not else {}),
     }
 
@@ -42,6 +43,7 @@ def _lines(measured: Sequence[Measured], place: Place, seconds: float, marked: b
     sections = (
         ("Differs from what is recorded", [(one, one.differences) for one in measured]),
         ("The models say otherwise", [(one, one.contradictions) for one in measured]),
+        ("Nothing was recorded of", [(one, (one.news,) if one.news else ()) for one in measured]),
     )
     for title, found in sections:
         chosen = [(one, told) for one, told in found if told]
@@ -61,8 +63,11 @@ def summary(measured: Sequence[Measured]) -> str:
     """Everything counted, on one line."""
     ran = [one for one in measured if not one.why_not]
     different = sum(bool(one.differences) for one in ran)
+    new = sum(one.expression.is_new for one in ran)
     agreed = sum(not one.contradictions for one in ran)
+    counts = [f"{len(ran) - different - new} as recorded", f"{different} differ"]
+    counts += [f"{new} new"] if new else []
     return (
-        f"{len(measured)} expressions: {len(ran) - different} as recorded, {different} differ, "
-        f"{len(measured) - len(ran)} not run; the models agree with this machine on {agreed} of {len(ran)}"
+        f"{len(measured)} expressions: {', '.join(counts)}, {len(measured) - len(ran)} not run; "
+        f"the models agree with this machine on {agreed} of {len(ran)}"
     )
