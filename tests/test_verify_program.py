@@ -219,7 +219,8 @@ def test_programs_end_the_same_with_and_without_the_probe(tmp_path: Path, monkey
     ] == (plain.stderr.splitlines()[-1])
 
 
-def test_an_interruption_ends_the_program_and_shows_what_was_seen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_the_program_and_shows_what_was_seen(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "train.py").write_text(
         "import os, signal, time\nimport torch\n\ntorch.cuda.init()\nchild = os.fork()\nif child == 0:\n"
         "    try:\n        torch.ones(1).cuda()\n    except RuntimeError:\n        pass\n"
@@ -233,7 +234,9 @@ def test_an_interruption_ends_the_program_and_shows_what_was_seen(tmp_path: Path
     assert process.stderr.readline() == "waits\n"
     assert process.stderr.readline() == "waits\n"
     began = time.monotonic()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
+    time.sleep(0.1)
+    process.send_signal(number)  # as timeout(1) says it to the process and to its group
     out, err = process.communicate(timeout=10)
     assert time.monotonic() - began < 5
     assert process.returncode == 2

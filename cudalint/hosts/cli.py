@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import signal
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +25,8 @@ from cudalint.session import Session
 if TYPE_CHECKING:
     from cudalint.verify import Program
 
+# Within so many seconds after an interruption everything has ended.
+_CLEARING_UP_SECONDS = 5.0
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
 
 
@@ -71,7 +77,35 @@ def _run_verify(given: Sequence[str]) -> object:
     own, rest = list(given), None
     if "--" in own:
         own, rest = own[: own.index("--")], tuple(own[own.index("--") + 1 :])
-    return verify.main(own, prog_name="cudalint --verify", standalone_mode=False, obj=rest)
+    with _ended_as_interrupted():
+        return verify.main(own, prog_name="cudalint --verify", standalone_mode=False, obj=rest)
+
+
+@contextlib.contextmanager
+def _ended_as_interrupted() -> Iterator[None]:
+    """Who is told to end, by a time limit or a scheduler, still ends its programs and says what is known.
+
+    ``timeout`` and terminals may say it twice; the second one must not interrupt the clearing up.
+    """
+    heard: list[float] = []
+
+    def told(_number: int, _frame: object) -> None:
+        now = time.monotonic()
+        if heard and now - heard[0] < _CLEARING_UP_SECONDS:
+            return
+        heard[:] = [now]
+        raise KeyboardInterrupt
+
+    ours = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.getsignal(number) for number in ours}
+    before = {number: handler for number, handler in before.items() if handler not in (None, signal.SIG_IGN)}
+    try:
+        for number in before:
+            signal.signal(number, told)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _misplaced(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
