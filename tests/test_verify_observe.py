@@ -85,16 +85,24 @@ class Terminal(io.StringIO):
 
 def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere() -> None:
     for err in (io.StringIO(), Terminal()):
-        with progress(err, 2) as step:
-            step("one: confirmed", False)
-            step("two: refuted [x]", True)
+        with progress(err, 2) as shown:
+            shown.say("begins [y]")
+            shown.step("one: confirmed", False)
+            shown.step("two: refuted [x]", True)
         told = err.getvalue()
+        assert "cudalint: begins [y]\n" in told
         assert ("cudalint: [1/2] one: confirmed\n" in told) is not err.isatty()
         assert "two: refuted [x]" in told
-    quiet = io.StringIO()
-    with progress(quiet, 2, terse=True) as step:
-        step("one: confirmed", False)
-    assert quiet.getvalue() == ""
+
+
+def test_terse_lines_are_what_stands_out_and_ten_milestones() -> None:
+    err = io.StringIO()
+    with progress(err, 40, terse=True) as shown:
+        for number in range(40):
+            shown.step(f"{number}: fine", number == 5)
+    lines = err.getvalue().splitlines()
+    assert lines[:3] == ["cudalint: [4/40]", "cudalint: [6/40] 5: fine", "cudalint: [8/40]"]
+    assert (len(lines), lines[-1]) == (11, "cudalint: [40/40]")
 
 
 def test_the_repaired_program_runs_too_and_all_reports_tell(tmp_path: Path) -> None:
