@@ -24,7 +24,7 @@ _LAUNCH = re.compile(
     rb"\b(?:ProcessPool|ProcessPoolExecutor|DataLoader|StatefulDataLoader|WebLoader|start_processes|forkpty|set_start_method|init_process_group|"
     rb"num_proc|notebook_launcher|CUDA_VISIBLE_DEVICES|set_default_device|set_default_tensor_type|set_memory_growth|"
     rb"set_visible_devices|init_device_mesh|process_map|WorkerPool|p_tqdm)\b|\b(?:Pool|Process|Parallel|spawn|fork)\(|\.(?:Pool|Process|Parallel|spawn|fork)\b|"
-    rb"\bimport\b.*\b(?:Pool|Process|Parallel|spawn|fork)\b|\b(?:ddp_fork\w*|ddp_notebook\w*|DDPStrategy|n_jobs|n_process|use_multiprocessing|dataloader_num_workers|vllm|preload_app|wsgi_app|celery|uwsgidecorators)\b"
+    rb"\bimport\b.*\b(?:Pool|Process|Parallel|spawn|fork)\b|\b(?:ddp_fork\w*|ddp_notebook\w*|DDPStrategy|n_jobs|n_process|use_multiprocessing|dataloader_num_workers|LLM|preload_app|wsgi_app|celery|uwsgidecorators)\b"
 )
 _THREAD = re.compile(rb"\b(?:Thread(?:Pool|PoolExecutor)?|to_thread|run_in_executor)\b")
 _SELECTS = re.compile(rb"\bset_device\b|\bselect_device\b|\.use\(\)")
