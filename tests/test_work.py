@@ -37,6 +37,17 @@ def test_a_tree_that_speaks_of_neither_cuda_nor_processes_is_not_parsed(tmp_path
     assert report.effort.files_parsed == report.effort.bytes_parsed == report.effort.nodes_lowered == 0
 
 
+def test_the_name_of_an_engine_starts_nothing_in_its_own_source(tmp_path: Path) -> None:
+    (tmp_path / "vllm").mkdir()
+    (tmp_path / "vllm" / "__init__.py").write_text("")
+    for number in range(20):
+        text = "import torch\n\nfrom vllm import layers\n\n\ndef run(x):\n    return layers.go(torch.relu(x))\n"
+        (tmp_path / "vllm" / f"module{number}.py").write_text(text, encoding="utf-8")
+    report = Session(config.load([str(tmp_path)])).check([str(tmp_path)])
+    assert report.effort.files_read == 21
+    assert report.effort.files_parsed == 0
+
+
 def imported(program: str, cwd: Path) -> str:
     """Which of the heavy modules a program has imported in the end."""
     program += f"\nimport sys\nprint([name for name in {HEAVY} if name in sys.modules])"
