@@ -59,3 +59,16 @@ def test_bad_metadata_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "setup.cfg").write_bytes(b"\xff\xfe\x00")
     given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(LIBRARY).items()]
     assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD102"]
+
+
+def test_recursion_over_what_nobody_knows_costs_little() -> None:
+    text = (
+        "import multiprocessing as mp\nimport torch\n\n\ndef to_device(data, device):\n"
+        "    if isinstance(data, dict):\n        return {k: to_device(v, device) for k, v in data.items()}\n"
+        "    if isinstance(data, list):\n        return [to_device(v, device) for v in data]\n"
+        "    if isinstance(data, tuple):\n        return tuple(to_device(v, device) for v in data)\n"
+        "    return data.to(device)\n\n\n"
+        'if __name__ == "__main__":\n    import json\n    to_device(json.load(open("batch")), torch.device("cuda"))\n'
+        '    mp.set_start_method("fork")\n'
+    )
+    assert analyse([SourceFile("program.py", text, text.encode())], Options()).work.steps < 40

@@ -152,6 +152,8 @@ class Machine:
         # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
         self._importing = 0
         self._active: list[tuple[str, int]] = []
+        # The calls that are running, with what is known of their arguments.
+        self._given: list[tuple[Site, Hashable]] = []
         self.commands: list[Site] = []
         self.serves = False
         self.saved: dict[Atom, bool] = {}
@@ -1366,6 +1368,10 @@ class Machine:
             self.cut = self.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, args, kwargs, state, site, is_open)
+        again = (Site(closure.module, function.ordinal), _known_of(variables))
+        if again[1] is not None and again in self._given:
+            # It calls itself with another thing of which as little is known: what that does, this call does too.
+            return [(state, unknown("recursion", site))]
         scope = state.new(
             ("frame", closure.module, function.ordinal), Scope(variables, closure.scope, closure.module, "function")
         )
@@ -1373,7 +1379,10 @@ class Machine:
             made = Generator(ref, scope, site)
             return [(state, (state.new(("generator", site), made),))]
         label = function.name if not function.is_lambda else "a lambda"
-        return self._run_body(closure, scope, args, state, frame, site, f"calls {label}()")
+        self._given.append(again)
+        results = self._run_body(closure, scope, args, state, frame, site, f"calls {label}()")
+        self._given.pop()
+        return results
 
     def _call_compiled(
         self,
@@ -2320,6 +2329,13 @@ def _two_rounds(items: list[Value]) -> list[Value]:
     if len(items) <= ROUNDS:
         return items
     return [items[0], union(items[1:])]
+
+
+def _known_of(arguments: dict[str, Value]) -> Hashable:
+    """The arguments of a call without what tells one unknown from another; None where all of them are known."""
+    if not any(isinstance(atom, Unknown) for value in arguments.values() for atom in value):
+        return None
+    return tuple((n, tuple(None if isinstance(a, Unknown) else a for a in v)) for n, v in arguments.items())
 
 
 def _interesting(atom: Atom, state: State) -> bool:
