@@ -433,8 +433,8 @@ def _lock_outcome(base: Outcome, found: Carried, state: State, way: Way, start: 
 
 def _lost(machine: Machine, state: State, start: Start, launch: Launch, name: str) -> Outcome | None:
     """A worker that the child cannot find by name."""
-    if not machine.uses_gpu or ("<" not in name and (machine.assumed or machine.in_test)):
-        # Without its main, nothing says what a fresh process would find under a name.
+    if not machine.uses_gpu or ("<" not in name and (machine.assumed or machine.in_test or machine.cut is not None)):
+        # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
         return None
     what = "a lambda" if "<lambda>" in name else f"the local function {name.rpartition('.')[2]}"
     if "<" not in name:
