@@ -123,3 +123,10 @@ def test_broken_standard_input(run: Run) -> None:
     done = run("check", "-", "--output-format", "concise", stdin="import torch\ndef f(:\n")
     assert done.returncode == 1
     assert done.stdout.startswith("-:1:1: CUD901 ")
+
+
+def test_ranges_are_not_written_out(run: Run, tmp_path: Path) -> None:
+    far = 10**21
+    text = f"for i in range({far}):\n    torch.zeros(i)\nfor i in range(0, -{far}, 7):\n    print(i)\n"
+    (tmp_path / "a.py").write_text(f"import multiprocessing, torch\nmultiprocessing.Pool\n{text}", encoding="utf-8")
+    assert check(run) == (0, [])

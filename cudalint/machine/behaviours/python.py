@@ -223,9 +223,9 @@ def range_(machine: Machine, call: Call) -> Results:
     items: tuple[Value, ...] = (const(start), const(start + step))
     is_open = True
     if stop_ is not None:
-        known = list(range(start, stop_, step))[:2] if abs(stop_) < 10**9 else [start, start + step]
-        items = tuple(const(n) for n in known)
-        is_open = len(range(start, stop_, step)) > 2
+        first = range(start, stop_, step)[:3]
+        items = tuple(const(n) for n in first[:2])
+        is_open = len(first) > 2
     return [(call.state, (call.state.new(("range", call.site), Sequence("list", items, (), is_open)),))]
 
 
