@@ -816,13 +816,14 @@ class Machine:
         if alias is not None or "." not in dotted:
             states = self.act(home, state, frame, ordinal)
             for current in states:
-                self.bind(alias or dotted, (Deferred(home, None, ordinal),), current, frame)
+                self.bind(alias or dotted, (Deferred(home, None, Site(frame.module, ordinal)),), current, frame)
             return states
+        site = Site(frame.module, ordinal)
         result: list[State] = []
-        for current, module in self.load(home, state, frame, ordinal):
+        for current, module in self.load(home, state, frame, site):
             if alias is None and "." in dotted:
                 root = self.program.resolve(frame.module, dotted.split(".")[0], 0)
-                for after, top in self.load(root, current, frame, ordinal) if root else [(current, module)]:
+                for after, top in self.load(root, current, frame, site) if root else [(current, module)]:
                     self.bind(dotted.split(".")[0], top, after, frame)
                     result.append(after)
                 continue
@@ -869,7 +870,7 @@ class Machine:
         if node.names is not None:
             return self._defer(node, node.names, home, state, frame)
         result: list[State] = []
-        for current, module in self.load(home, state, frame, node.ordinal):
+        for current, module in self.load(home, state, frame, Site(frame.module, node.ordinal)):
             self._star(module, current, frame)
             result.append(current)
         return result
@@ -889,14 +890,15 @@ class Machine:
             if child is not None:
                 states = [s for c in states for s in self.act(child, c, frame, node.ordinal)]
             for current in states:
-                self.bind(alias or name, (Deferred(home, name, node.ordinal),), current, frame)
+                self.bind(alias or name, (Deferred(home, name, Site(frame.module, node.ordinal)),), current, frame)
         return states
 
     def act(self, home: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         """Run the modules that an import reaches and whose top level matters; the others wait."""
         states = [state]
         for name in self.program.acting(home):
-            states = [s for c in states for s, _ in self._load_one(name, c, frame, ordinal)]
+            site = Site(frame.module, ordinal)
+            states = [s for c in states for s, _ in self._load_one(name, c, frame, site, through=home)]
         return states
 
     def _measured(self, module: str, name: str) -> Lib | None:
@@ -919,7 +921,7 @@ class Machine:
             return [(state, unknown("import", atom.module, atom.name))]
         child = None if atom.name is None else self.program.child(atom.module, atom.name)
         if atom.name is not None and child is not None:
-            loaded = self._load_one(atom.module, state, frame, atom.ordinal)
+            loaded = self._load_one(atom.module, state, frame, atom.site)
             result: Results = []
             for current, module in loaded:
                 found = self._member(module, atom.name, current)
@@ -927,10 +929,10 @@ class Machine:
                 if found is not None and atom not in found:
                     result.extend(self.force(found, current, frame, depth + 1))
                 else:
-                    result.extend(self.load(child, current, frame, atom.ordinal))
+                    result.extend(self.load(child, current, frame, atom.site))
             return result
         result = []
-        for current, module in self.load(atom.module, state, frame, atom.ordinal):
+        for current, module in self.load(atom.module, state, frame, atom.site):
             if atom.name is None:
                 result.append((current, module))
                 continue
@@ -938,7 +940,7 @@ class Machine:
             if found is not None:
                 result.extend(self.force(found, current, frame, depth + 1))
                 continue
-            given = self._from_getattr(module, atom.name, current, atom.ordinal)
+            given = self._from_getattr(module, atom.name, current, atom.site)
             result.extend([(current, unknown("import", atom.module, atom.name))] if given is None else given)
         return result
 
@@ -947,7 +949,7 @@ class Machine:
         found = state.get(atom) if isinstance(atom, Ref) else None
         return found.variables.get(name) if isinstance(found, Scope) else None
 
-    def _from_getattr(self, module: Value, name: str, state: State, ordinal: int) -> Results | None:
+    def _from_getattr(self, module: Value, name: str, state: State, site: Site) -> Results | None:
         """What a module's own ``__getattr__`` gives for a name; None where it has none."""
         atom = only(module)
         found = state.get(atom) if isinstance(atom, Ref) else None
@@ -955,7 +957,7 @@ class Machine:
         if getter is None or not isinstance(atom, Ref) or not isinstance(found, Scope):
             return None
         frame = Frame(atom, found.module)
-        return self.call_value(getter, [const(name)], {}, state, frame, Site(found.module, ordinal))
+        return self.call_value(getter, [const(name)], {}, state, frame, site)
 
     def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
         if node.level:
@@ -990,15 +992,15 @@ class Machine:
             if name in given if given is not None else not name.startswith("_"):
                 self.bind(name, value, state, frame)
 
-    def load(self, name: str, state: State, frame: Frame, ordinal: int) -> Results:
+    def load(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         """Import a module of the project: its packages first, its top level once per process."""
         states = [state]
         for package in self.program.parents(name):
             if self.program.module(package) is not None:
-                states = [s for c in states for s, _ in self._load_one(package, c, frame, ordinal)]
-        return [r for c in states for r in self._load_one(name, c, frame, ordinal)]
+                states = [s for c in states for s, _ in self._load_one(package, c, frame, site)]
+        return [r for c in states for r in self._load_one(name, c, frame, site)]
 
-    def _load_one(self, name: str, state: State, frame: Frame, ordinal: int) -> Results:
+    def _load_one(self, name: str, state: State, frame: Frame, site: Site, through: str = "") -> Results:
         ref = Ref(("module", name))
         if state.get(ref) is not None:
             return [(state, (ref,))]
@@ -1006,7 +1008,8 @@ class Machine:
         if module is None:
             return [(state, unknown("module", name))]
         before = state.stack
-        state.stack = self.chain(state, Site(frame.module, ordinal), f"imports {name}")
+        direct = not through or f"{through}.".startswith(f"{name}.")
+        state.stack = self.chain(state, site, f"imports {name}" if direct else f"imports {through}, and that {name}")
         self._importing += 1
         states = self.run_module(module, name, state, frame)
         self._importing -= 1
@@ -1702,8 +1705,8 @@ class Machine:
                     return self.force(found.variables[name], state, frame)
                 child = self.program.child(found.module, name)
                 if child is not None:
-                    return self.load(child, state, frame, site.ordinal)
-                given = self._from_getattr((ref,), name, state, site.ordinal)
+                    return self.load(child, state, frame, site)
+                given = self._from_getattr((ref,), name, state, site)
                 return [(state, unknown("module", found.module, name))] if given is None else given
             case Sequence(kind=kind):
                 return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]

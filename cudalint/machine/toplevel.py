@@ -12,6 +12,7 @@ from typing import Protocol
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.heap import Closure
+from cudalint.machine.trace import Site
 from cudalint.machine.values import Deferred, Lib, Ref, Value, const
 from cudalint.models.library import Library
 
@@ -113,7 +114,7 @@ def _imported(
         return None if _does_something(dotted, library) else [(alias or first, (Lib(path),))]
     if (alias is None and "." in dotted) or imports.acting(home):
         return None
-    return [(alias or dotted, (Deferred(home, None, node.ordinal),))]
+    return [(alias or dotted, (Deferred(home, None, Site(importer, node.ordinal)),))]
 
 
 def _imported_from(
@@ -129,7 +130,7 @@ def _imported_from(
         child = imports.child(home, name)
         if child is not None and imports.acting(child):
             return None
-        result.append((alias or name, (Deferred(home, name, node.ordinal),)))
+        result.append((alias or name, (Deferred(home, name, Site(importer, node.ordinal)),)))
     return result
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from cudalint.machine.trace import Chain
+from cudalint.machine.trace import Chain, Site
 
 MOST_ALTERNATIVES = 4
 
@@ -119,11 +119,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A module of the project, or a name in it, that is not run before somebody looks at it."""
+    """A module of the project, or a name in it, that is not run before somebody looks at it; ``site`` imports it."""
 
     module: str
     name: str | None
-    ordinal: int = field(compare=False, default=0)
+    site: Site = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -93,7 +93,7 @@ class Fixtures:
         for home in (self.module, *conftests(self.files, self.module)):
             if name.encode() not in self.files.sources[home].data:
                 continue
-            for after, module in self.machine.load(home, current, self.frame, 0)[:1]:
+            for after, module in self.machine.load(home, current, self.frame, Site(self.module, 0))[:1]:
                 current = after
                 found = self._member(module, name, after)
                 if found is not None:

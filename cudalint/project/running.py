@@ -129,7 +129,7 @@ class Runner:
         frame = Frame(Ref(("module", module.name)), module.name)
         state = State(Process(), {})
         for name in reversed(conftests(self.files, module.name)):
-            loaded = machine.load(name, state, frame, 0)
+            loaded = machine.load(name, state, frame, Site(module.name, 0))
             state = loaded[0][0] if loaded else state
         return self._imported(machine, module, assumed=False, state=state)
 

@@ -357,7 +357,7 @@ class Transfer:
         launch = self.target.process.launch
         site = Site(module, 0) if launch is None else launch.anchor
         frame = Frame(Ref(("module", site.module)), site.module)
-        states = self.machine.load(module, self.target, frame, site.ordinal)
+        states = self.machine.load(module, self.target, frame, site)
         for _, raised in frame.raises:
             if raised.outcome is not None:
                 self.machine.emit(raised.outcome)

@@ -110,7 +110,7 @@ def import_module(machine: Machine, call: Call) -> Results:
     wanted = bare.partition(".")[0] if top_only else bare
     home = _named_module(machine, importer, wanted, len(name) - len(bare), package)
     if home is not None:
-        return machine.load(home, call.state, call.frame, call.site.ordinal)
+        return machine.load(home, call.state, call.frame, call.site)
     if name != bare:
         return [(call.state, unknown("import", call.site))]
     states = machine.imported(bare, call.state, call.frame, call.site)

@@ -351,7 +351,7 @@ def import_application(machine: Machine, call: Call) -> Results:
     """What ``wsgi_app = "module:name"`` stands for: the module is imported in this process."""
     home, name, is_factory = (constant(value) for value in call.args[:3])
     results: Results = []
-    for state, module in machine.load(str(home), call.state, call.frame, call.site.ordinal):
+    for state, module in machine.load(str(home), call.state, call.frame, call.site):
         for after, app in machine.attribute(module, str(name), state, call.frame, call.site):
             if is_factory is True:
                 results.extend(machine.call_value(app, [], {}, after, call.frame, call.site))
