@@ -2,6 +2,8 @@
 
 A path of a finding runs along imports, so an entry that never imports a selected file has no step in it. Files
 are matched by the last part of their module name, wherever it lies: a superset that is cheap and needs no roots.
+
+Where nothing tells how far the project reaches, it is what the selected files import from beside them.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from cudalint.text.source import SourceFile
 
@@ -19,6 +21,7 @@ _IMPORT = re.compile(
     rb"|import[ \t]+[\w., \t]+|import_module\([^)\r\n]*\))"
 )
 _WORD = re.compile(rb"\w+")
+MOST_BESIDE = 2_000
 
 
 def connected(selected: Sequence[SourceFile], others: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
@@ -36,10 +39,65 @@ def connected(selected: Sequence[SourceFile], others: Sequence[SourceFile]) -> t
     return tuple(source for source in others if source.path in known)
 
 
+def beside(selected: Sequence[SourceFile], read: Callable[[str], SourceFile | None]) -> tuple[SourceFile, ...]:
+    """What ``selected`` files import from their own folders and from the packages that they lie in.
+
+    ``read`` takes in a file; None for what cannot be read or is no concern of the run.
+    """
+    found: list[SourceFile] = []
+    names: set[str] = set()
+    folders: dict[str, frozenset[str]] = {}
+    known = {source.path for source in selected}
+    pending = [folder for source in selected for folder in _search(source.path)]
+    sources = list(selected)
+    while (pending or sources) and len(found) < MOST_BESIDE:
+        if pending:
+            folder, wanted = pending.pop(), frozenset(names)
+            if folder in folders:
+                continue
+            folders[folder] = _modules(folder)
+            places = [(folder, folders[folder] & wanted)]
+        else:
+            fresh = {word.decode("utf-8", "replace") for word in _words(sources.pop())} - names
+            names |= fresh
+            places = [(folder, modules & fresh) for folder, modules in folders.items()]
+        for folder, name in sorted((folder, name) for folder, here in places for name in here):
+            pending.append(os.path.join(folder, name))
+            for path in (os.path.join(folder, f"{name}.py"), os.path.join(folder, name, f"{_PACKAGE}.py")):
+                made = read(path) if path not in known and os.path.isfile(path) else None
+                known.add(path)
+                if made is not None:
+                    found.append(made)
+                    sources.append(made)
+    return tuple(found)
+
+
+def _search(path: str) -> Iterable[str]:
+    """The folder of a file, and those of the packages around it up to the one that holds them all."""
+    folder = os.path.dirname(path)
+    yield folder
+    while os.path.isfile(os.path.join(folder, f"{_PACKAGE}.py")) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+        yield folder
+
+
+def _modules(folder: str) -> frozenset[str]:
+    """The names of what may be imported from a folder."""
+    try:
+        entries = os.listdir(folder)
+    except OSError:
+        return frozenset()
+    return frozenset(entry.removesuffix(".py") for entry in entries if entry.endswith(".py") or "." not in entry)
+
+
+def _words(source: SourceFile) -> set[bytes]:
+    """The names in the import statements of a file."""
+    return {word for statement in _IMPORT.findall(source.data) for word in _WORD.findall(statement)}
+
+
 def _imported(source: SourceFile, homes: Mapping[str, Iterable[str]]) -> Iterable[str]:
     """The files that the import statements of ``source`` could mean, and the packages it lies in."""
-    words = {word for statement in _IMPORT.findall(source.data) for word in _WORD.findall(statement)}
-    for word in words:
+    for word in _words(source):
         yield from homes.get(word.decode("utf-8", "replace"), ())
     package = os.path.join(os.path.dirname(source.path), f"{_PACKAGE}.py")
     if package in homes.get(_name(package), ()):

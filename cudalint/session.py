@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
 from cudalint.config import Config
-from cudalint.context import connected
+from cudalint.context import beside, connected
 from cudalint.discovery import discover
 from cudalint.finding import Applicability, Finding
 from cudalint.intake import INTERNAL_ERROR, SYNTAX_ERROR, Intake, about_file, read_files, take_bytes, take_text
@@ -157,13 +157,26 @@ class Session:
         """What of the rest of the project can bear on the run. What cannot be read there is not its concern."""
         root = self._config.root
         if root is None:
-            return Intake()
+            return self._beside(intake, instead)
         known = frozenset(selected)
         others = (path for path in discover((root,), self._config.exclude, root) if path not in known)
         rest = read_files(others, instead, self._matters)
         sources = connected(intake.sources, rest.sources)
         mattering = rest.mattering & {source.path for source in sources}
         return Intake(sources, mattering, files=rest.files, size=rest.size)
+
+    def _beside(self, intake: Intake, instead: Mapping[str, bytes] | None) -> Intake:
+        """What the files of a run import from beside them, where nothing marks a project around them."""
+        rest = Intake()
+
+        def read(path: str) -> SourceFile | None:
+            nonlocal rest
+            one = read_files(discover((path,), self._config.exclude, None), instead, self._matters)
+            rest += Intake(one.sources, one.mattering, files=one.files, size=one.size)
+            return one.sources[0] if one.sources else None
+
+        beside(intake.sources, read)
+        return rest
 
     def _options(self) -> Options:
         from cudalint.project.analysis import Options

@@ -103,6 +103,24 @@ def test_no_context_without_a_project_or_a_reason(tmp_path: Path, answer: Callab
     assert calls == []
 
 
+def test_without_a_project_what_a_file_imports_from_beside_it_is_read(
+    tmp_path: Path, answer: Callable[[Answer], Calls]
+) -> None:
+    main = write(tmp_path / "main.py", "import torch\nfrom app.launch import go\n")
+    package = write(tmp_path / "app" / "__init__.py", "")
+    launch = write(tmp_path / "app" / "launch.py", "from .deep import work\n")
+    work = write(tmp_path / "app" / "deep" / "work.py")
+    write(tmp_path / "helper.py", "import main\n")
+    calls = answer(lambda _: [])
+    check(main, found=Config())
+    assert sorted(calls[0][0]) == sorted(map(str, (main, package, launch, work)))
+    calls.clear()
+    write(work, "import torch\nimport helper\n")
+    check(work, found=Config())
+    # A folder without __init__.py holds no package around it: a script's own folder is all that it imports from.
+    assert calls[0][0] == [str(work)]
+
+
 def test_files_without_markers_are_context_for_those_with(tmp_path: Path, answer: Callable[[Answer], Calls]) -> None:
     write(tmp_path / "a.py")
     write(tmp_path / "__init__.py", "from .a import work\n")

@@ -12,7 +12,8 @@ def lines(found: Config) -> Iterable[str]:
     lowest, highest = (".".join(map(str, version)) for version in found.target_versions)
     layers = found.selection.layers
     yield f"# from {found.source}" if found.source else "# no pyproject.toml: all defaults"
-    yield f"# project root: {found.root}" if found.root else "# no project root: named files are all there is"
+    unmarked = "# no project root: what named files import from beside them is read too"
+    yield f"# project root: {found.root}" if found.root else unmarked
     yield f"select = {_toml_list((layers[0].select if layers else None) or ('ALL',))}"
     yield f"extend-select = {_toml_list(layers[0].extend_select if layers else ())}"
     yield f"ignore = {_toml_list(layers[0].ignore if layers else ())}"
