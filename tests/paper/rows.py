@@ -57,7 +57,7 @@ FORK = [
     Row("available-nvml", "ok", W + main("torch.cuda.is_available()", *POOL), r"\[2.0, 4.0\]", env={"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}),
     Row("harmless-queries", "ok", W + main("torch.cuda.device_count(), torch.device('cuda'), torch.manual_seed(0), torch.cuda.manual_seed_all(0), torch.cuda.memory_allocated(), torch.cuda.empty_cache()", "torch.set_default_device('cuda')", *POOL), r"\[2.0, 4.0\]"),
     Row("pinned-loader-then-pool", "crash", W + main("from torch.utils.data import DataLoader, TensorDataset", "for b in DataLoader(TensorDataset(torch.ones(4, 2)), pin_memory=True): pass", *POOL), REINIT),
-    Row("available-is-no-guard", "crash", W.replace("    return", "    print('seen', torch.cuda.is_available())\n    return") + main(INIT, *POOL), r"seen True[\s\S]*" + REINIT),
+    Row("available-is-no-guard", "crash", W.replace("    return", "    print(f'seen {torch.cuda.is_available()}')\n    return") + main(INIT, *POOL), r"seen True[\s\S]*" + REINIT),
     Row("initialized-is-a-guard", "ok", T + "def work(x):\n    return torch.ones(2).cuda().sum().item() if torch.cuda.is_initialized() else -x\n" + main(INIT, *POOL), r"\[-1, -2\]"),
     Row("cpu-only-worker", "ok", T + "def work(x):\n    torch.manual_seed(x)\n    return (torch.ones(2) * x).sum().item()\n" + main(INIT, *POOL), r"\[2.0, 4.0\]"),
     Row("inherited-shape", "ok", T + "G = torch.ones(3).cuda()\ndef work(x):\n    return G.shape, G.device, G.dtype, G.is_cuda, G.numel()\n" + main(*POOL), "cuda"),
