@@ -19,6 +19,9 @@ from cudalint.project.entries import conftests, is_test_module, may_register, ma
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
 
+# Of all entries together: a project of hundreds of programs still ends, and the last ones are looked at briefly.
+MOST_STEPS_OF_ALL = 3_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -53,6 +56,7 @@ class Runner:
     shaped: frozenset[Site] = frozenset()
     _callers: Callers | None = None
     _ready: dict[str, State] = field(default_factory=dict)
+    _steps: int = 0
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
         """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
@@ -69,6 +73,7 @@ class Runner:
 
     def _note(self, ran: Ran) -> None:
         self.entered.update((site.module, site.ordinal) for site in ran.machine.entered)
+        self._steps += ran.machine.steps
 
     @property
     def callers(self) -> Callers:
@@ -118,9 +123,12 @@ class Runner:
     def _tests(self, module: ir.Module) -> Iterator[Ran]:
         fresh: State | None = None
         for function in tests(module):
-            machine = self._machine(module.name, in_test=True)
             if fresh is None:
-                fresh = self._collected(machine, module)
+                collector = self._machine(module.name, in_test=True)
+                collector.collects = True
+                fresh = self._collected(collector, module)
+                yield Ran(module.name, module.name, collector)
+            machine = self._machine(module.name, in_test=True)
             self._test(machine, module, function, fresh.clone())
             yield Ran(module.name, function.qualname, machine)
 
@@ -198,6 +206,7 @@ class Runner:
         )
         machine.uses_gpu = self.files.reaches_gpu(name)
         machine.in_test = in_test
+        machine.hurried = self._steps > MOST_STEPS_OF_ALL
         machine.watched = {site: [] for site in self.watched}
         machine.seen = [] if self.listens else None
         return machine
