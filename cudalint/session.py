@@ -167,16 +167,16 @@ class Session:
 
     def _beside(self, intake: Intake, instead: Mapping[str, bytes] | None) -> Intake:
         """What the files of a run import from beside them, where nothing marks a project around them."""
-        rest = Intake()
+        parts: list[Intake] = []
 
         def read(path: str) -> SourceFile | None:
-            nonlocal rest
             one = read_files(discover((path,), self._config.exclude, None), instead, self._matters)
-            rest += Intake(one.sources, one.mattering, files=one.files, size=one.size)
+            parts.append(one)
             return one.sources[0] if one.sources else None
 
-        beside(intake.sources, read)
-        return rest
+        sources = beside(intake.sources, read)
+        mattering = frozenset(path for part in parts for path in part.mattering)
+        return Intake(sources, mattering, files=sum(p.files for p in parts), size=sum(p.size for p in parts))
 
     def _options(self) -> Options:
         from cudalint.project.analysis import Options

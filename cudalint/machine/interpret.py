@@ -901,9 +901,8 @@ class Machine:
 
     def act(self, home: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         """Run the modules that an import reaches and whose top level matters; the others wait."""
-        states = [state]
+        states, site = [state], Site(frame.module, ordinal)
         for name in self.program.acting(home):
-            site = Site(frame.module, ordinal)
             states = [s for c in states for s, _ in self._load_one(name, c, frame, site, through=home)]
         return states
 
