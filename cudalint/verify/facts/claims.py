@@ -35,7 +35,7 @@ def claim(framework: Framework, expression: Expression) -> Claim:
     files = framework.prepare or ""
     if not any(name in files for name in _STRINGS.findall(expression.text)):
         files = ""
-    shown = expression.text if expression.text.startswith("import ") else f"repr({expression.text})"
+    shown = expression.text if expression.text.startswith("import ") else f"print({expression.text})"
     return Claim(
         poisons=_is_error(_program(setup, files, shown, framework.use)),
         in_child=_is_error(_program(setup, files, framework.inherit or framework.use, shown)),

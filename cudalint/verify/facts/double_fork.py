@@ -101,7 +101,7 @@ def evaluate(expression: str, names: Names) -> None:
         for part in _PARTS:
             if expression.startswith(f"{root}.{part}"):
                 exec(f"import {root}.{part}", names)
-    repr(eval(expression, names))
+    str(eval(expression, names))
 
 
 class Bench:
