@@ -46,7 +46,8 @@ class Effort:
 class Report:
     """What a run found.
 
-    ``texts`` holds the files that findings and traces point into. ``warnings`` are said in any case;
+    ``silenced`` is what a comment or the configuration hides. ``texts`` holds the files that findings and traces point
+    into. ``warnings`` are said in any case;
     ``notes`` of the analysis and ``failures``, tracebacks of cudalint itself, only with ``--verbose``.
     """
 
@@ -56,6 +57,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    silenced: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,9 @@ class Session:
         comments = _comments_of(intake)
         verdict = suppression.apply(raw, comments)
         unused = () if outcome.failures else self._unused(selected, raw, verdict, intake, comments)
-        return self._report(intake, outcome, (*verdict.kept, *unused), repair)
+        report = self._report(intake, outcome, (*verdict.kept, *unused), repair)
+        known = {(finding.span, finding.code) for finding in report.findings}
+        return replace(report, silenced=_sorted(one for one in raw if (one.span, one.code) not in known))
 
     def check_alone(
         self, filename: str, content: bytes | str, *, honour_noqa: bool = True, repair: bool = True
@@ -217,7 +221,7 @@ class Session:
         return all(self._config.selection.shows(code) for code in rules.codes() if code.startswith(prefix))
 
     def _report(self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool) -> Report:
-        shown = tuple(sorted((f for f in set(findings) if self._shows(f)), key=lambda finding: finding.sort_key))
+        shown = _sorted(finding for finding in findings if self._shows(finding))
         if repair and shown:
             shown = tuple(self._graded(finding) for finding in _repaired(outcome.analyses, shown))
         named = {finding.span.filename for finding in shown}
@@ -251,6 +255,11 @@ class Session:
             matches(ignored, finding.code) and Globs((pattern,), root).covers(filename, root)
             for pattern, ignored in self._config.per_file_ignores
         )
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each once, in the order of every report."""
+    return tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
 
 
 def _worth_reading(

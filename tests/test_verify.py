@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from marked_processes import alive
 
 from cudalint.finding import Severity
 from cudalint.verify import Format, HeaderError, evidence, headers, verify
@@ -35,18 +36,6 @@ GPUS = (Gpu(0, "none", 80000), Gpu(1, "none", 80000))
 EVIDENCE = Path(__file__).resolve().parent.parent / "docs" / "evidence"
 
 Start = Callable[..., Run]
-
-
-def alive(mark: str) -> list[str]:
-    """The processes that carry a mark in their environment."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if mark.encode() in Path(f"/proc/{pid}/environ").read_bytes():
-                found.append(pid)
-        except OSError:
-            continue
-    return found
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from marked_processes import alive
 
 from cudalint.hosts.cli import main
 from cudalint.verify import Format, facts, verify_models
@@ -133,25 +134,13 @@ OWN = Framework(
 )
 
 
-def marked(mark: str) -> list[str]:
-    """The processes that carry a mark in their environment."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if mark.encode() in Path(f"/proc/{pid}/environ").read_bytes():
-                found.append(pid)
-        except OSError:
-            continue
-    return found
-
-
 def test_expressions_that_crash_or_hang_leave_nobody_and_stop_no_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(facts, "_HANG_SECONDS", 0.5)
     lines: list[str] = []
     found = facts.measure(ONE_GPU, [OWN], say=lines.append, environment={"MARK": str(tmp_path)}).expressions
-    assert marked(f"MARK={tmp_path}") == []
+    assert alive(f"MARK={tmp_path}") == []
     hangs, aborts, poisons, prints, dies, differs, needs = found
     assert [one.differences for one in (hangs, aborts, poisons, prints)] == [(), (), (), ()]
     assert [one.why_not for one in (hangs, aborts, poisons, prints)] == ["", "", "", ""]
@@ -208,7 +197,7 @@ def test_an_interruption_ends_all_and_shows_what_was_measured(tmp_path: Path) ->
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert time.monotonic() - began < 5
-    assert marked(f"MARK={tmp_path}") == []
+    assert alive(f"MARK={tmp_path}") == []
     assert (process.returncode, err.splitlines()[-1]) == (
         2,
         "cudalint: error: interrupted: what had been measured is shown",

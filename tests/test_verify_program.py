@@ -124,6 +124,117 @@ def test_a_finding_that_does_not_come_true_is_refuted(tmp_path: Path, monkeypatc
     code, told, _ = try_out(program, monkeypatch, gpus_available=ONE_GPU)
     assert [(one["code"], one["status"]) for one in told["findings"]] == [("CUD101", "refuted")]
     assert code == 1
+    program.write_text(program.read_text().replace("fork() == 0:", "fork() == 0:  # noqa"))
+    code, told, _ = try_out(program, monkeypatch, gpus_available=ONE_GPU)
+    assert [(one["status"], one["silenced"]) for one in told["findings"]] == [("refuted", True)]
+    assert code == 0
+
+
+# Two launches on one row: the one that is predicted to fail, and one that this run does not get to.
+FORK_OR_SPAWN = """\
+import multiprocessing
+import sys
+
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    torch.zeros(1, device="cuda")
+    fork, other = multiprocessing.get_context("fork"), multiprocessing.get_context("spawn")
+    print(other.Pool(2).map(work, [1, 2]) if "--other" in sys.argv else fork.Pool(2).map(work, [1, 2]))
+"""
+LOADER = """\
+import sys
+
+import torch
+from torch.utils.data import DataLoader as Loader, TensorDataset
+
+if __name__ == "__main__":
+    data = TensorDataset(torch.ones(4, 2, device="cuda"))
+    spawn = "--spawn" in sys.argv
+    print(list(Loader(data, num_workers=1, multiprocessing_context="spawn") if spawn else Loader(data, num_workers=1)))
+"""
+DAEMON = """\
+import multiprocessing
+
+
+def inner():
+    pass
+
+
+def work(n):
+    multiprocessing.Process(target=inner).start()
+
+
+if __name__ == "__main__":
+    import torch
+
+    print(multiprocessing.get_context("spawn").Pool(1).map(work, [1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "statuses"),
+    [
+        pytest.param(FORK_OR_SPAWN, {"CUD101": "confirmed", "CUD201": "reached"}, id="contexts"),
+        pytest.param(LOADER, {"CUD402": "confirmed", "CUD302": "reached"}, id="value"),
+        pytest.param(
+            TRAIN.replace("torch.ones(n,", "torch.ones(n // 0,"),
+            {"CUD101": "reached"},
+            id="own error",
+        ),
+    ],
+)
+def test_an_exception_confirms_what_it_says_and_nothing_else_at_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, statuses: dict[str, str]
+) -> None:
+    (tmp_path / "train.py").write_text(text)
+    _, told, _ = try_out(tmp_path / "train.py", monkeypatch, on_paper=True)
+    reached = [one for one in told["findings"] if one["status"] != "not reached"]
+    assert {one["code"]: one["status"] for one in reached} == statuses
+    assert all("whether the crash" in one["why"] for one in reached if one["status"] == "reached")
+
+
+@pytest.mark.parametrize("output_format", ["table", "markdown"])
+def test_what_shows_two_findings_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], output_format: str
+) -> None:
+    (tmp_path / "train.py").write_text(FORK_OR_SPAWN.replace("spawn", "fork"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["--verify", "--paper", "train.py", "--output-format", output_format]) == 0
+    out = capsys.readouterr().out
+    assert "2 findings: 2 confirmed" in out
+    assert out.count("it forked:") == 1
+    named = "Shows CUD101 at train.py:14:11, CUD101 at train.py:14:73."
+    assert (named if output_format == "markdown" else "  seen above, of CUD101 at train.py:14:11") in out.splitlines()
+
+
+def test_stacks_are_of_the_program_and_not_of_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.py").write_text(DAEMON)
+    _, told, _ = try_out(tmp_path / "train.py", monkeypatch, on_paper=True)
+    ((code, status, seen),) = ((one["code"], one["status"], one["seen"]) for one in told["findings"])
+    assert (code, status) == ("CUD107", "confirmed")
+    names = [Path(frame["filename"]).name for frame in seen["child"]]
+    assert names[:2] == ["process.py", "train.py"]
+
+
+@pytest.mark.parametrize("by", ["comment", "configuration"])
+def test_what_was_silenced_was_predicted(run: Command, tmp_path: Path, by: str) -> None:
+    comment = "  # noqa: CUD101" if by == "comment" else ""
+    (tmp_path / "train.py").write_text(TRAIN.replace("[1, 2, 3]))", f"[1, 2, 3])){comment}"))
+    (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nignore = ["CUD101"]\n' if by == "configuration" else "")
+    done = run("--verify", "--paper", "train.py")
+    assert "\ntrain.py:20:11: CUD101 confirmed (silenced): " in done.stdout
+    assert done.stdout.splitlines()[-1] == (
+        "1 finding: 1 not reached; 1 silenced finding: 1 confirmed; 0 violations not predicted"
+        if by == "comment"
+        else "0 findings; 2 silenced findings: 1 confirmed, 1 not reached; 0 violations not predicted"
+    )
+    assert done.returncode == 0
 
 
 def test_modules_are_run_as_python_does(

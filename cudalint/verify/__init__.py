@@ -116,7 +116,7 @@ def verify_program(
         trial = programs.try_out(program, Runner(surroundings), seconds)
     out.write(program_report.render(trial, evidence.this_place(found, surroundings), output_format))
     out.flush()
-    if trial.unpredicted or any(one.status is programs.Status.REFUTED for one in trial.findings):
+    if trial.unpredicted or trial.is_refuted:
         return REFUTED
     if trial.interrupted:
         return _nothing(err, "interrupted: what had been seen is shown")

@@ -8,13 +8,14 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
 
 from cudalint import config
 from cudalint.finding import Finding, Severity, Span, StepKind
+from cudalint.policy.suppression import UNUSED
 from cudalint.session import Session
 from cudalint.verify import journal as notes
 from cudalint.verify.extent import extent, is_library
@@ -25,6 +26,8 @@ from cudalint.verify.predict import UNREADABLE
 from cudalint.verify.runner import Limits, Run, Runner
 from cudalint.verify.violations import Kind, Violation, violations
 
+# About files and comments.
+_OF_NO_RUN = UNREADABLE | {UNUSED}
 _SPEAKS_OF_GPUS = re.compile(r"cuda|gpu|nccl|pinned?\b", re.IGNORECASE)
 
 
@@ -64,12 +67,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One finding and what came of it; ``by`` is what was seen."""
+    """One finding and what came of it; ``by`` is what was seen, ``silenced`` whether a user has asked not to see it."""
 
     finding: Finding
     status: Status
     why: str
     by: Violation | None = None
+    silenced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,11 @@ class Trial:
     processes: int
     not_entered: tuple[str, ...]
     interrupted: bool
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether a prediction did not come true that a user gets to see."""
+        return any(one.status is Status.REFUTED and not one.silenced for one in self.findings)
 
     @property
     def failed_by_itself(self) -> bool:
@@ -114,7 +123,7 @@ def module(name: str, arguments: Sequence[str]) -> Program:
 
 def try_out(program: Program, runner: Runner, seconds: float | None = None) -> Trial:
     """Predict, run, compare."""
-    findings = _findings(program)
+    findings, silenced = _findings(program)
     places = sorted({place for finding in findings for span in _places(finding) for place in _lines(span)})
     run = runner.watch(program.words, Limits(seconds=seconds, echo=True, input=True, census=True), places)
     journal = notes.read(run.journal)
@@ -122,7 +131,10 @@ def try_out(program: Program, runner: Runner, seconds: float | None = None) -> T
     found = violations(run, journal)
     pairs = _pairs(findings, found)
     judged = tuple(
-        _judge(finding, [one for one in found if finding in pairs[one]], _reach(finding, found, journal), seen)
+        replace(
+            _judge(finding, [one for one in found if finding in pairs[one]], _reach(finding, found, journal), seen),
+            silenced=finding in silenced,
+        )
         for finding in findings
     )
     return Trial(
@@ -136,17 +148,18 @@ def try_out(program: Program, runner: Runner, seconds: float | None = None) -> T
     )
 
 
-def _findings(program: Program) -> tuple[Finding, ...]:
-    """What cudalint says of the files of the program, as if the project had no other."""
+def _findings(program: Program) -> tuple[tuple[Finding, ...], frozenset[Finding]]:
+    """What cudalint says of the files of the program, as if the project had no other; and what of it is silenced."""
     is_module = program.words[0] == "-m"
     scripts = [Path(word) for word in program.words[1:] if word.endswith(".py") and os.path.isfile(word)]
     search = [Path(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     files = extent([program.path, *scripts], [Path.cwd(), *search] if is_module else search)
     if not files:
-        return ()
+        return (), frozenset()
     found = config.load((str(files[0]),))
     report = Session(found).check([str(file) for file in files], repair=False, whole=True)
-    return tuple(finding for finding in report.findings if finding.code not in UNREADABLE)
+    every = sorted((*report.findings, *report.silenced), key=lambda finding: finding.sort_key)
+    return tuple(finding for finding in every if finding.code not in _OF_NO_RUN), frozenset(report.silenced)
 
 
 def _judge(finding: Finding, matches: Sequence[Violation], reach: _Reach, seen: Observation) -> Judged:
@@ -169,9 +182,9 @@ def _pairs(findings: Sequence[Finding], found: Sequence[Violation]) -> dict[Viol
     """Which findings each violation shows: those of its very launch, else of its function, else of the code it ran."""
     pairs: dict[Violation, list[Finding]] = {}
     for one in found:
-        able = [finding for finding in findings if one.shows(finding.code) and _ran(finding, one)]
+        able = [finding for finding in findings if one.shows(finding) and _ran(finding, one)]
         if one.kind is Kind.LOST:  # seen where it is received; the finding is where it was sent
-            pairs[one] = [finding for finding in findings if one.shows(finding.code)]
+            pairs[one] = [finding for finding in findings if one.shows(finding)]
             continue
         stack = (*one.use, *one.launch)
         exact = [finding for finding in able if _stands(_places(finding), stack)]

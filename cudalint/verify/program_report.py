@@ -6,7 +6,7 @@ import json
 import linecache
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cudalint.verify import junit
@@ -34,11 +34,17 @@ def render(trial: Trial, place: Place, output_format: Format) -> str:
 
 
 def _lines(trial: Trial, place: Place) -> Iterator[str]:
+    told: dict[Violation, Judged] = {}
     for judged in trial.findings:
-        yield f"{_where(judged)}: {judged.finding.code} {judged.status.value}: {judged.finding.message}"
+        yield f"{_where(judged)}: {judged.finding.code} {_status(judged)}: {judged.finding.message}"
         yield f"  {judged.why}"
-        if judged.by is not None:
+        if judged.by is None:
+            continue
+        first = told.setdefault(judged.by, judged)
+        if first is judged:
             yield from _stacks(judged.by)
+        else:
+            yield f"  seen above, of {first.finding.code} at {_where(first)}"
     for violation in trial.unpredicted:
         yield f"not predicted: {violation.kind.value}: {violation.text}"
         yield from _stacks(violation)
@@ -53,15 +59,20 @@ def _marked(trial: Trial, place: Place) -> Iterator[str]:
         yield "| finding | place | status | why |\n| --- | --- | --- | --- |"
     for judged in trial.findings:
         why = judged.why.replace("|", "\\|")
-        yield f"| {judged.finding.code} | {_where(judged)} | {judged.status.value} | {why} |"
-    seen = [judged.by for judged in trial.findings if judged.by is not None]
-    for title, chosen in (("Seen", seen), ("Not predicted", trial.unpredicted)):
-        for violation in chosen:
-            yield f"\n## {title}: {violation.kind.value}\n\n{violation.text}\n\n```text"
-            yield from _stacks(violation)
-            yield "```"
+        yield f"| {judged.finding.code} | {_where(judged)} | {_status(judged)} | {why} |"
+    for violation in dict.fromkeys(judged.by for judged in trial.findings if judged.by is not None):
+        shown = (f"{one.finding.code} at {_where(one)}" for one in trial.findings if one.by == violation)
+        yield from _section("Seen", violation, f"{violation.text}\n\nShows {', '.join(shown)}.")
+    for violation in trial.unpredicted:
+        yield from _section("Not predicted", violation, violation.text)
     yield ""
     yield from (f"- {line}" for line in _ending(trial))
+
+
+def _section(title: str, violation: Violation, text: str) -> Iterator[str]:
+    yield f"\n## {title}: {violation.kind.value}\n\n{text}\n\n```text"
+    yield from _stacks(violation)
+    yield "```"
 
 
 def _ending(trial: Trial) -> Iterator[str]:
@@ -78,10 +89,17 @@ def _ending(trial: Trial) -> Iterator[str]:
 
 def summary(trial: Trial) -> str:
     """Everything counted, on one line."""
-    counted = Counter(judged.status for judged in trial.findings)
-    parts = [f"{counted[status]} {status.value}" for status in Status if counted[status]]
-    told = _count(len(trial.findings), "finding") + (f": {', '.join(parts)}" if parts else "")
+    told = _counted("finding", [judged.status for judged in trial.findings if not judged.silenced])
+    silenced = [judged.status for judged in trial.findings if judged.silenced]
+    if silenced:
+        told += "; " + _counted("silenced finding", silenced)
     return f"{told}; {_count(len(trial.unpredicted), 'violation')} not predicted"
+
+
+def _counted(what: str, statuses: Sequence[Status]) -> str:
+    counted = Counter(statuses)
+    parts = [f"{counted[status]} {status.value}" for status in Status if counted[status]]
+    return _count(len(statuses), what) + (f": {', '.join(parts)}" if parts else "")
 
 
 def _count(number: int, what: str) -> str:
@@ -95,7 +113,7 @@ def _stacks(violation: Violation) -> Iterator[str]:
         yield f"  process {violation.guilt.pid} {asked} CUDA ({violation.guilt.values[0]}):"
         yield from _frames(violation.guilt.stack)
     if violation.launch:
-        yield "  it forked:"
+        yield "  it forked:" if violation.pid else "  who waited for it:"
         yield from _frames(violation.launch)
     yield f"  process {violation.pid}:" if violation.pid else "  a process:"
     yield from _frames(violation.use)
@@ -105,6 +123,10 @@ def _frames(stack: Stack) -> Iterator[str]:
     for name, row, function in (own(stack) or stack)[:_SHOWN]:
         source = linecache.getline(name, row).strip()
         yield f"    {_short(name)}:{row} in {function}" + (f": {source}" if source else "")
+
+
+def _status(judged: Judged) -> str:
+    return judged.status.value + (" (silenced)" if judged.silenced else "")
 
 
 def _where(judged: Judged) -> str:
@@ -123,7 +145,7 @@ def _short(name: str) -> str:
 def _cases(trial: Trial) -> Iterator[junit.Case]:
     for judged in trial.findings:
         name = f"{_where(judged)} {judged.finding.code}"
-        failed = judged.status is Status.REFUTED
+        failed = judged.status is Status.REFUTED and not judged.silenced
         skipped = judged.status is Status.NOT_REACHED
         yield junit.Case(name, failure=judged.why if failed else None, skipped=judged.why if skipped else None)
     for violation in trial.unpredicted:
@@ -153,6 +175,7 @@ def _finding(judged: Judged) -> dict[str, Any]:
         "filename": judged.finding.span.filename,
         "location": {"row": start.row, "column": start.column},
         "status": judged.status.value,
+        "silenced": judged.silenced,
         "why": judged.why,
         "seen": None if judged.by is None else _violation(judged.by),
     }
@@ -164,7 +187,7 @@ def _violation(violation: Violation) -> dict[str, Any]:
         "process": violation.pid,
         "said": violation.text,
         "parent": None if violation.guilt is None else _stack(violation.guilt.stack),
-        "fork": _stack(violation.launch),
+        "fork" if violation.pid else "waits": _stack(violation.launch),
         "child": _stack(violation.use),
     }
 

@@ -20,7 +20,7 @@ from cudalint.verify.supervise import descendants
 from cudalint.verify.surroundings import HARDWARE, Footprint, Surroundings
 
 _HERE = Path(__file__).resolve().parent
-_PROBE = _HERE / "probe"
+PROBE = _HERE / "probe"
 _SUPERVISOR = _HERE / "supervise.py"
 # What would change what a program does; every program starts as from a plain shell.
 _SCRUBBED = frozenset(
@@ -220,7 +220,7 @@ def _environment(folder: Path, extra: Mapping[str, str]) -> dict[str, str]:
 
 def _with_probe(folder: Path, made: dict[str, str]) -> dict[str, str]:
     others = made.get("PYTHONPATH")
-    made["PYTHONPATH"] = str(_PROBE) + (os.pathsep + others if others else "")
+    made["PYTHONPATH"] = str(PROBE) + (os.pathsep + others if others else "")
     made["CUDALINT_JOURNAL"] = str(folder / "journal")
     return made
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import dropwhile, takewhile
 
+from cudalint.finding import Finding
 from cudalint.verify.journal import Event, Journal, Stack
-from cudalint.verify.runner import Run
+from cudalint.verify.runner import PROBE, Run
+from cudalint.verify.sayings import OF_FORKS, OF_OWNERS, OF_RANKS, of_same_gpu, shown_by, speaks_of_initialisation
 
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n")
 _FRAME = re.compile(r"^[\s|']*File \"(?P<file>[^\"\n]+)\", line (?P<line>\d+)(?:, in (?P<name>.+))?$")
 _RAISED = re.compile(r"^(?P<type>(?:\w+\.)*\w+)(?:: (?P<text>.*))?$")
 _CAUSED = "The above exception was the direct cause of the following exception"
-_INITIALISATION = re.compile(
-    r"Cannot re-initialize CUDA|initialization error|cudaErrorInitializationError|driver initialization failed|"
-    r"CUDA_ERROR_NOT_INITIALIZED|CUDA initialized before forking"
-)
-_SAME_GPU = re.compile(
-    r"^.*(?:Duplicate GPU detected|tensor not on device passed to init_process_group).*$", re.MULTILINE
-)
+# Before the traceback of a worker that the message of its parent's exception holds: DataLoader, torch's spawn.
+_HOLDS = re.compile(r"^(?:Original |-- Process \d+ terminated with the following error:\n)\Z", re.MULTILINE)
 
 
 class Kind(Enum):
@@ -36,16 +35,14 @@ class Kind(Enum):
     EXCEPTION = "an exception that nobody caught"
 
 
-# What a finding of a rule says will be seen.
+# What a finding of a rule says will be seen; what an exception shows is in its text.
 _CODES: dict[Kind, frozenset[str]] = {
-    Kind.FORKED_CHILD: frozenset(
-        {"CUD101", "CUD102", "CUD103", "CUD104", "CUD105", "CUD301", "CUD401", "CUD402", "CUD404"}
-    ),
+    Kind.FORKED_CHILD: OF_FORKS,
     Kind.VISIBLE_DEVICES: frozenset({"CUD202", "CUD203"}),
-    Kind.GROUP: frozenset({"CUD501", "CUD502", "CUD503"}),
-    Kind.SAME_GPU: frozenset({"CUD501", "CUD502", "CUD503"}),
+    Kind.GROUP: OF_RANKS,
+    Kind.SAME_GPU: OF_RANKS,
     Kind.VALUE: frozenset({"CUD302"}),
-    Kind.LOST: frozenset({"CUD302", "CUD304"}),
+    Kind.LOST: OF_OWNERS,
     Kind.CONTEXTS: frozenset({"CUD201", "CUD206"}),
 }
 # What is wrong wherever it is seen; the others cost, can fail, or are meant for children to come.
@@ -54,7 +51,10 @@ _WRONG = frozenset({Kind.FORKED_CHILD, Kind.LOST, Kind.SAME_GPU})
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One of them: who, what it said, and the stacks of the parent's guilt, of the fork, and of the use."""
+    """One of them: who, what it said, and the stacks of the parent's guilt, of the fork, and of the use.
+
+    What was read from a traceback has no process (``pid`` is 0); its ``launch`` is where the parent waited.
+    """
 
     kind: Kind
     pid: int
@@ -68,9 +68,9 @@ class Violation:
         """Whether it should have been predicted as an error."""
         return self.kind in _WRONG
 
-    def shows(self, code: str) -> bool:
-        """Whether a finding of this rule can be confirmed by it."""
-        return self.kind is Kind.EXCEPTION or code in _CODES[self.kind]
+    def shows(self, finding: Finding) -> bool:
+        """Whether a finding can be confirmed by it: it is what the finding says."""
+        return finding.code in (shown_by(self.text) if self.kind is Kind.EXCEPTION else _CODES[self.kind])
 
 
 def violations(run: Run, journal: Journal) -> tuple[Violation, ...]:
@@ -148,16 +148,16 @@ def _tracebacks(run: Run) -> Iterator[Violation]:
     """The exceptions that ended processes, from what they printed."""
     if run.end == "ended" and not run.code and not run.deaths:
         return
-    parts = _TRACEBACK.split(run.stderr)[1:]
-    skipped = False
-    for index, part in enumerate(parts):
-        if skipped:
-            skipped = False
-            continue
-        stack, text = _read(part.splitlines())
+    parts = iter(_TRACEBACK.split(run.stderr)[1:])
+    for part in parts:
+        stack, text = _read(part)
         launch: Stack = ()
-        if _CAUSED in part and index + 1 < len(parts):  # a worker's traceback, and that of who asked for its result
-            launch, skipped = _read(parts[index + 1].splitlines())[0], True
+        if _HOLDS.search(part) is not None:
+            outer, part = (stack, text), next(parts, "")
+            stack, text = _read(part)
+            launch, stack, text = (outer[0], stack, text) if stack else ((), *outer)
+        if _CAUSED in part:  # a worker's traceback, and that of who asked for its result
+            launch = launch or _read(next(parts, ""))[0]
         if stack:
             kind, told = _kind(text, part)
             yield Violation(kind, 0, told, stack, launch=launch)
@@ -165,18 +165,27 @@ def _tracebacks(run: Run) -> Iterator[Violation]:
 
 def _kind(text: str, part: str) -> tuple[Kind, str]:
     """What an exception shows, and the line that says so; ``part`` is all that was printed of it."""
-    if _INITIALISATION.search(text) is not None:
+    if speaks_of_initialisation(text):
         return Kind.FORKED_CHILD, text
-    same = _SAME_GPU.search(part)
-    return (Kind.EXCEPTION, text) if same is None else (Kind.SAME_GPU, same[0].strip())
+    same = of_same_gpu(part)
+    return (Kind.EXCEPTION, text) if same is None else (Kind.SAME_GPU, same)
 
 
-def _read(lines: Iterable[str]) -> tuple[Stack, str]:
+def _read(part: str) -> tuple[Stack, str]:
+    """The stack of a traceback, without the wrappers of the probe, and what was raised."""
     frames: list[tuple[str, int, str]] = []
-    for line in lines:
+    lines = part.splitlines()
+    for row, line in enumerate(lines):
         frame = _FRAME.match(line)
         if frame is not None:
             frames.append((frame["file"], int(frame["line"]), frame["name"] or ""))
         elif frames and not line.startswith((" ", "\t")) and _RAISED.match(line):
-            return tuple(reversed(frames)), line
+            stack = tuple(one for one in reversed(frames) if os.path.dirname(one[0]) != str(PROBE))
+            return stack, f"{line}{_paragraph(lines[row + 1 :])}" if line.endswith(": ") else line
     return (), ""
+
+
+def _paragraph(lines: Sequence[str]) -> str:
+    """The first one of a message that begins on a line of its own, as that of multiprocessing about the main guard."""
+    text = dropwhile(lambda line: not line.strip(), lines)
+    return " ".join(line.strip() for line in takewhile(lambda line: line.startswith(" ") and line.strip(), text))
