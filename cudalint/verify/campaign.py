@@ -19,7 +19,7 @@ from cudalint.verify.verdict import Verdict, not_run
 
 Progress = Callable[[Verdict], None]
 # A program is a few processes that mostly wait for the GPU or for each other.
-_CORES_PER_PROGRAM = 2.5
+_CORES_PER_PROGRAM = 1.25
 # Seconds to wait for what ended programs have to say.
 _PATIENCE = 1.0
 

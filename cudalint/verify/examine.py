@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from cudalint.verify.headers import Fixture, Outcome
+from cudalint.verify.needs import manners
 from cudalint.verify.observe import Observation, observe
 from cudalint.verify.predict import predict
 from cudalint.verify.repair import repaired
@@ -37,6 +38,7 @@ class Examiner:
     def examine(self, fixture: Fixture, environment: Mapping[str, str]) -> Verdict | None:
         """The runs of a fixture, judged; ``None`` if one was cut short by an interruption."""
         header = fixture.header
+        environment = {**environment, **manners(fixture, self.surroundings)}
         trigger = {**environment, **dict(header.trigger)}
         limit = self.surroundings.seconds(header.limit, header.outcome is Outcome.HANG) * self.scale
         fixed = self._fixed(fixture, trigger) if self.repairs and header.outcome is not Outcome.OK else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import re
 import sys
+from collections.abc import Mapping
 
 from cudalint.verify.gpus import Need
 from cudalint.verify.headers import Fixture
@@ -20,8 +21,13 @@ _MODULES = {
     "numba-cuda": "numba.cuda",
     "scikit-learn": "sklearn",
 }
-# They take most of a GPU's memory when they start, unless told otherwise.
-_GREEDY = frozenset({"jax", "tensorflow"})
+# They take most of a GPU's memory when they start, unless this tells them otherwise.
+_GREEDY = {
+    "jax": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+    "tensorflow": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
+}
+# Fixtures in which just that decides how they end.
+_ABOUT_GREED = re.compile(r"CUD206|PREALLOCATE|MEM_FRACTION|memory_growth|ALLOW_GROWTH")
 # What a program measures when others on its GPU would falsify the number.
 _AMOUNT = re.compile(r"mib|gib|memory|seconds", re.IGNORECASE)
 
@@ -47,8 +53,23 @@ def need(fixture: Fixture, surroundings: Surroundings = HARDWARE) -> Need:
     header = fixture.header
     if not surroundings.is_hardware:
         return Need(header.gpus)
-    greedy = not _GREEDY.isdisjoint(map(_distribution, header.dependencies))
-    return Need(header.gpus, greedy or _AMOUNT.search(header.measure or "") is not None)
+    measures = _AMOUNT.search(header.measure or "") is not None
+    return Need(header.gpus, measures or (bool(_greedy(fixture)) and _is_about_greed(fixture)))
+
+
+def manners(fixture: Fixture, surroundings: Surroundings = HARDWARE) -> Mapping[str, str]:
+    """The variables with which a fixture leaves memory of its GPU to others; none where it runs alone."""
+    if not surroundings.is_hardware or need(fixture, surroundings).alone:
+        return {}
+    return {name: value for library in _greedy(fixture) for name, value in _GREEDY[library].items()}
+
+
+def _greedy(fixture: Fixture) -> list[str]:
+    return [name for name in map(_distribution, fixture.header.dependencies) if name in _GREEDY]
+
+
+def _is_about_greed(fixture: Fixture) -> bool:
+    return _ABOUT_GREED.search(f"{fixture.name}\n{fixture.path.read_text(encoding='utf-8')}") is not None
 
 
 def default_start_method() -> str:

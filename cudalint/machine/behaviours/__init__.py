@@ -208,6 +208,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "keras.fit": keras.fit,
     "keras.model": keras.model,
     "text-pipe": engines.text_pipe,
+    "text-pipe.add": engines.add_to_text_pipe,
     "text-pipe.worker": engines.text_pipe_worker,
     "placed": library_objects.placed,
     "transformers.arguments": library_objects.training_arguments,

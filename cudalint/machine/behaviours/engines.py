@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine.behaviours import gpu, launching, workers
 from cudalint.machine.behaviours.launch_arguments import task
 from cudalint.machine.behaviours.launching import Start, Way
@@ -10,7 +12,13 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import NONE, Lib, Value, const, integer, strings, unknown
+from cudalint.machine.values import NONE, TRUE, Lib, Ref, Value, const, integer, strings, unknown
+
+# Components of spaCy that compute with weights; the others go by rules.
+_TRAINED = frozenset(
+    {"entity_linker", "morphologizer", "ner", "parser", "senter", "spancat", "tagger"}
+    | {"textcat", "textcat_multilabel", "tok2vec", "transformer"}
+)
 
 
 def engine(machine: Machine, call: Call) -> Results:
@@ -42,13 +50,28 @@ def _spawns(process: Process) -> bool:
     return strings(chosen) == ["spawn"] or process.is_initialised("torch")
 
 
+def add_to_text_pipe(machine: Machine, call: Call) -> Results:
+    """``nlp.add_pipe("ner")``: with a trained component the pipeline runs on the GPU that was required."""
+    state, ref = call.state, call.receiver
+    found = state.get(ref) if isinstance(ref, Ref) else None
+    is_trained = bool(_TRAINED.intersection(strings(call.get("factory_name") or ())))
+    if isinstance(ref, Ref) and isinstance(found, Thing) and is_trained:
+        state.put(ref, replace(found, fields={**found.fields, "<trained>": TRUE}))
+    return [(state, unknown("component", call.site))]
+
+
+def _is_blank(call: Call) -> bool:
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    return isinstance(found, Thing) and found.type == "spacy.Blank" and "<trained>" not in found.fields
+
+
 def text_pipe(machine: Machine, call: Call) -> Results:
     """``nlp.pipe(texts, n_process=2)`` of a spaCy pipeline on the GPU: forks workers that need the GPU."""
     state = call.state
     wanted = call.kwargs.get("n_process")
     count = None if wanted is None else integer(wanted)
     docs = unknown("docs", call.site)
-    if wanted is None or count in (0, 1) or not state.process.is_initialised("cupy"):
+    if wanted is None or count in (0, 1) or not state.process.is_initialised("cupy") or _is_blank(call):
         return [(state, docs)]
     made = const("cupy")
     ended = [

@@ -8,6 +8,7 @@ from typing import Any, Iterator
 import paper_driver as driver
 
 _gpu = [False]
+_TRAINED = {"ner", "tagger", "parser", "senter", "spancat", "textcat", "textcat_multilabel", "tok2vec", "transformer"}
 
 
 def require_gpu(gpu_id: int = 0) -> bool:
@@ -25,37 +26,48 @@ def prefer_gpu(gpu_id: int = 0) -> bool:
     return require_gpu(gpu_id)
 
 
-def _run(text: str) -> str:
-    if _gpu[0]:
+def _run(text: str, trained: bool) -> str:
+    if _gpu[0] and trained:
         import cupy
 
         cupy.ones(len(text) or 1).sum().item()
     return text
 
 
-def _work(texts: list[str], pipe: Any) -> None:
+def _work(texts: list[str], trained: bool, pipe: Any) -> None:
     try:
-        pipe.send([_run(text) for text in texts])
+        pipe.send([_run(text, trained) for text in texts])
     except Exception as error:  # noqa: BLE001  spaCy sends every error of a worker to its parent
         pipe.send(f"{type(error).__name__}: {error}")
 
 
 class Language:
-    """A pipeline."""
+    """A pipeline: its trained components compute on the GPU, the others do not."""
+
+    def __init__(self, trained: bool) -> None:
+        self._trained = trained
+
+    def add_pipe(self, factory_name: str, **_: Any) -> None:
+        """One component more."""
+        self._trained = self._trained or factory_name in _TRAINED
+
+    def initialize(self, *_: Any) -> None:
+        """Weights of the components."""
+        _run("", self._trained)
 
     def __call__(self, text: str) -> str:
-        return _run(text)
+        return _run(text, self._trained)
 
     def pipe(self, texts: Any, n_process: int = 1, batch_size: int = 1000, **_: Any) -> Iterator[str]:
         """Many texts."""
         listed = list(texts)
         if n_process == 1:
-            yield from (_run(text) for text in listed)
+            yield from (_run(text, self._trained) for text in listed)
             return
         ends, processes = [], []
         for number in range(n_process):
             mine, theirs = multiprocessing.Pipe(False)
-            process = multiprocessing.Process(target=_work, args=(listed[number::n_process], theirs), daemon=True)
+            process = multiprocessing.Process(target=_work, args=(listed[number::n_process], self._trained, theirs), daemon=True)
             process.start()
             ends.append(mine)
             processes.append(process)
@@ -70,12 +82,12 @@ class Language:
 
 def blank(name: str) -> Language:
     """An empty pipeline."""
-    return Language()
+    return Language(False)
 
 
 def load(name: str, **_: Any) -> Language:
     """A trained pipeline."""
-    return Language()
+    return Language(True)
 
 
 __getattr__ = driver.lazy("spacy")
