@@ -116,3 +116,32 @@ def test_programs_start_fast(tmp_path: Path) -> None:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     assert min(cost() for _ in range(3)) < 0.5
+
+
+REDIRECTED = """\
+import importlib.abc
+import importlib.util
+import sys
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "numba.cuda" or path[0].endswith("numba_cuda/numba"):
+            return None
+        [home] = importlib.util.find_spec("numba_cuda").submodule_search_locations
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, [home + "/numba"], target)
+            if spec is not None:
+                return spec
+        return None
+
+
+sys.meta_path.insert(0, Finder())
+from numba import cuda
+
+print(cuda.is_available())
+"""
+
+
+def test_an_installed_numba_cuda_does_not_take_the_place_of_the_stub(tmp_path: Path) -> None:
+    assert _run(tmp_path, _header('outcome = "ok"') + REDIRECTED) == []

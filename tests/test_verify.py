@@ -21,13 +21,15 @@ from marked_processes import alive
 
 from cudalint.finding import Severity
 from cudalint.verify import Format, HeaderError, evidence, headers, verify
+from cudalint.verify.examine import Examiner
 from cudalint.verify.gpus import Gpu, Gpus, Need, Pool
 from cudalint.verify.headers import Outcome
+from cudalint.verify.needs import manners, need
 from cudalint.verify.observe import Observation, observe
 from cudalint.verify.predict import Prediction
 from cudalint.verify.report import render
 from cudalint.verify.runner import Limits, Run, Runner
-from cudalint.verify.surroundings import Footprint
+from cudalint.verify.surroundings import HARDWARE, Footprint
 from cudalint.verify.verdict import Status, Verdict, judge
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="programs are run on Linux")
@@ -459,6 +461,49 @@ def test_evidence_merges_and_what_ran_stays() -> None:
     newer = {"fixtures": {"one": {"sha256": "a", "verdict": "not run"}, "two": {"sha256": "b", "verdict": "not run"}}}
     merged = evidence.merge(older, newer)["fixtures"]
     assert merged == {"one": ran, "two": newer["fixtures"]["two"]}
+
+
+def test_evidence_keeps_the_versions_of_libraries_that_are_not_there_now() -> None:
+    older = {"versions": {"torch": "2.10", "tensorflow": "2.21"}, "fixtures": {}}
+    newer = {"versions": {"torch": "2.11"}, "fixtures": {}}
+    assert evidence.merge(older, newer)["versions"] == {"tensorflow": "2.21", "torch": "2.11"}
+
+
+GREEDY = """\
+# /// script
+# dependencies = ["jax"]
+#
+# [tool.cudalint]
+# outcome = "ok"
+# ///
+\"\"\"JAX.\"\"\"
+"""
+
+
+def test_jax_is_told_to_share_unless_a_fixture_is_about_that(tmp_path: Path) -> None:
+    (tmp_path / "ok_sum.py").write_text(GREEDY)
+    (tmp_path / "ok_fraction.py").write_text(GREEDY + "# XLA_PYTHON_CLIENT_MEM_FRACTION\n")
+    polite, greedy = headers.load(tmp_path / "ok_sum.py"), headers.load(tmp_path / "ok_fraction.py")
+    assert polite is not None
+    assert greedy is not None
+    assert (need(polite).alone, manners(polite)) == (False, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+    assert (need(greedy).alone, manners(greedy)) == (True, {})
+
+
+def test_a_port_that_another_took_is_no_failure(tmp_path: Path) -> None:
+    mark = tmp_path / "ran before"
+    program = tmp_path / "ok_port.py"
+    program.write_text(
+        GREEDY.replace('["jax"]', "[]") + "import os, sys\n"
+        f"if not os.path.exists({str(mark)!r}):\n"
+        f"    open({str(mark)!r}, 'w').close()\n"
+        "    sys.exit('OSError: [Errno 98] Address already in use')\n"
+    )
+    fixture = headers.load(program)
+    assert fixture is not None
+    verdict = Examiner(Runner(), HARDWARE, Limits()).examine(fixture, {})
+    assert verdict is not None
+    assert verdict.status is Status.CONFIRMED
 
 
 def test_the_name_of_a_place_says_gpus_and_versions() -> None:

@@ -81,7 +81,8 @@ DOES = frozenset(
         "search.pipeline.fit", "search.validate", "server.import", "server.register", "server.request", "set-device",
         "setattr", "show", "spawn", "stack.enter", "stack.leave", "stop", "str.method", "stream", "tensor",
         "text-pipe", "text-pipe.add", "text-pipe.worker", "thread", "thread.call", "thread.start", "through",
-        "trainer", "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer", "type",
+        "trainer", "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train",
+        "transformers.trainer", "type",
         "unknown-map", "visible", "wait", "wrapped", "wraps", "zip",
     }
 )  # fmt: skip

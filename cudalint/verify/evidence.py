@@ -140,14 +140,20 @@ def entry(verdict: Verdict, date: str) -> Document:
 
 
 def merge(older: Mapping[str, Json], newer: Mapping[str, Json]) -> Document:
-    """Both, the newer result of each fixture. One that was not run now does not replace one that was."""
+    """Both, the newer result of each fixture. One that was not run now does not replace one that was.
+
+    A library that is not installed now keeps the version with which its fixtures ran.
+    """
     before = cast(Mapping[str, Json], older.get("fixtures") or {})
     now = cast(Mapping[str, Json], newer.get("fixtures") or {})
     merged = dict(before)
     for name, result in now.items():
         if name not in merged or not _adds_nothing(merged[name], result):
             merged[name] = result
-    return {**newer, "fixtures": dict(sorted(merged.items()))}
+    versions: dict[str, str] = {}
+    for one in (older, newer):
+        versions |= cast(Mapping[str, str], one.get("versions") or {})
+    return {**newer, "versions": dict(sorted(versions.items())), "fixtures": dict(sorted(merged.items()))}
 
 
 def save(folder: Path, place: Place, verdicts: Iterable[Verdict]) -> Path:

@@ -21,6 +21,8 @@ from cudalint.verify.verdict import Verdict, judge
 
 # What takes several times as long as its repaired twin, and at least so many seconds, does not end.
 _NAMED_PORT = re.compile(rb"MASTER_PORT\W+\d")
+# Of a free port that a program found, and that another took before it could.
+_TAKEN_PORT = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
 _HANG_TIMES, _SHORTEST_HANG = 4.0, 15.0
 
 
@@ -62,4 +64,7 @@ class Examiner:
         limits = replace(self.limits, seconds=seconds)
         # Programs that meet at a port which they name would meet each other's ranks there.
         with self.port if _NAMED_PORT.search(program.read_bytes()) else nullcontext():
-            return observe(self.runner.run(program, limits, environment))
+            seen = observe(self.runner.run(program, limits, environment))
+            if seen.outcome.fails and _TAKEN_PORT.search(seen.text):
+                return observe(self.runner.run(program, limits, environment))
+            return seen

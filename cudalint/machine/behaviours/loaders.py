@@ -94,20 +94,27 @@ def loader_iter(machine: Machine, call: Call) -> Results:
     number = fields.get("<num_workers>")
     if number is None and "<open>" not in fields:
         number = const(0)
-    if pin is True and not gpu.asks_nvml(state.process):
-        # With workers a thread pins, which selects a device first.
-        effect = "driver" if number is None or Const(0) in number else "init"
-        after = gpu.touch(
-            machine, state, call.frame, call.site, "torch", effect, "iterating a DataLoader with pin_memory=True"
-        )
-        if after is None:
+    in_process = number is not None and Const(0) in number
+    # Whether there is a GPU is asked before workers start; where NVML answers, CUDA is first touched by who pins.
+    pins_later = pin is True and number is not None and not in_process and gpu.asks_nvml(state.process)
+    if pin is True and not pins_later:
+        pinned = _pinning(machine, call, state, "driver" if number is None or in_process else "init")
+        if pinned is None:
             return []
-        state = after
-    if number == const(0):
+        state = pinned
+    if in_process:
         return _in_process(machine, call, state, fields, found.site, pin)
-    if number is not None and Const(0) in number:
-        return _in_process(machine, call, state, fields, found.site, pin)
-    return _with_workers(machine, call, state, found.ref, found.site, fields, number, pin)
+    results = _with_workers(machine, call, state, found.ref, found.site, fields, number, pin)
+    if not pins_later:
+        return results
+    pinned_results = ((_pinning(machine, call, after, "init"), value) for after, value in results)
+    return [(after, value) for after, value in pinned_results if after is not None]
+
+
+def _pinning(machine: Machine, call: Call, state: State, effect: str) -> State | None:
+    """With workers a thread pins, which selects a device first; without, the process itself allocates."""
+    what = "iterating a DataLoader with pin_memory=True"
+    return gpu.touch(machine, state, call.frame, call.site, "torch", effect, what)
 
 
 def _default_device(machine: Machine, call: Call, state: State, fields: dict[str, Value], anchor: Site) -> bool:

@@ -266,10 +266,11 @@ def derived(source: Iterable["Tensor"], array: Any, kind: dtype | None = None, v
         elif kind.name == "float64" and not any(t.dtype.name == "float64" for t in inputs):
             kind = Default.dtype
             array = array.astype(kind.numpy_name) if array.size <= BIG else elementwise(lambda v: v.astype(kind.numpy_name), array)
-    where = common_device(inputs)
+    where = inputs[0].device if view else common_device(inputs)
     made = make(array, CPU if view else where, kind)
     if view:
         made.device, made._block, made._pinned = where, inputs[0]._block, inputs[0]._pinned
+        made._token = inputs[0]._token
     if grad.enabled and any(t.requires_grad for t in inputs) and kind.is_floating_point:
         made._parents = tuple(t for t in inputs if t.requires_grad)
     return made
@@ -971,7 +972,7 @@ Tensor.__matmul__ = matmul  # type: ignore[attr-defined]
 def reshape(self: Tensor, *sizes: Any) -> Tensor:
     """Another shape."""
     try:
-        return derived([self], self._touch().reshape(_shape(sizes)), self.dtype, view=True)
+        return derived([self], self._a.reshape(_shape(sizes)), self.dtype, view=True)
     except ValueError as error:
         raise RuntimeError(f"shape is invalid: {error}") from None
 
@@ -990,9 +991,14 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(self, *shape[:start_dim], math.prod(shape[start_dim : end + 1]), *shape[end + 1 :])
 
 
+# Views that are made without asking CUDA, also of what a forked child inherited; indexing asks.
+_UNASKED = {"squeeze", "unsqueeze", "transpose", "t", "permute", "expand", "expand_as", "view_as", "contiguous"}
+
+
 def _viewing(name: str, call: Callable[..., Any]) -> None:
     def operate(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return derived([self], call(self._touch(), *args, **kwargs), self.dtype, view=True)
+        array = self._a if name in _UNASKED else self._touch()
+        return derived([self], call(array, *args, **kwargs), self.dtype, view=True)
 
     operate.__name__ = name
     FUNCTIONS[name] = operate
