@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
 from cudalint.machine.heap import Object, Scope
@@ -88,6 +88,7 @@ class Process:
 
     ``driver`` is the witness of the first query or initialisation in this process: it poisons forks and
     freezes the visible devices. ``poison`` is the parent's witness in a child that forked after it.
+    ``left_behind`` are globals, by module and name, that this fresh process's parent had and no import sets.
     """
 
     identity: tuple[str, ...] = ("main",)
@@ -127,6 +128,7 @@ class Process:
     late_visible: tuple[Site, ...] = ()
     joblib_jobs: Value = ()
     siblings: int | None = 1
+    left_behind: frozenset[tuple[str, str]] = frozenset()
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""
@@ -244,6 +246,10 @@ class State:
         """The object at an address."""
         found = self.heap.get(address)
         return self.base.get(address) if found is None else found
+
+    def objects(self) -> Iterable[Object]:
+        """Whatever lies on the heap of this path."""
+        return {**self.base, **self.heap}.values()
 
     def settle(self, most: int = LARGE_LAYER) -> None:
         """Make what is on the heap now, if it is more than this, part of what all paths to come share."""

@@ -88,7 +88,7 @@ if __name__ == "__main__":
 ## Fix
 The launch gets a spawn context: `multiprocessing.get_context("spawn").Pool(...)`, `mp_context=` for an executor.
 The fix is **safe** only where the program fails on every path and spawn is proven to work: the worker can be
-imported, reads no global that only the main guard sets, the launch stands under a guard, its arguments pickle, and
+imported, reads no global that only the main program sets, the launch stands under a guard, its arguments pickle, and
 its queues and locks come from the same context. Otherwise it is **unsafe**, with the reason shown. In a notebook
 spawn is never offered: the worker's code lives in cells that a fresh interpreter cannot import.
 

@@ -80,7 +80,7 @@ arguments of a `Process` and `initargs`, a copy is sent: `.cpu()` for tensors, `
 which move in place. A global of the module is built again in each spawned child, with one context each; spawn is not
 offered where the child would find that global empty. A copy is not offered for a worker that changes it in place.
 
-**Display** for `os.fork()`, closures and globals that only the main guard sets: whether the child wants the data on
+**Display** for `os.fork()`, closures and globals that only the main program sets: whether the child wants the data on
 the CPU, a copy of its own on the GPU, or no part in it at all is a decision about the program.
 
 ## When it stays silent

@@ -6,7 +6,7 @@ A spawned worker needs something that a fresh interpreter does not have.
 In programs that use a GPU framework it reports the start of a spawned (or fork-server) worker that
 
 - is a lambda or a function defined inside another function;
-- reads a global that only the main guard sets;
+- reads a global that only the main program sets;
 - is given a lock or a queue that another context made, for instance the default fork context.
 
 ## Why it is bad
@@ -117,7 +117,7 @@ RULE = Rule(
     summary="a spawned worker is a local function, reads a global that only main sets, or gets a foreign queue or lock",
     outcomes={
         Kind.UNPICKLABLE_TARGET: "{launcher} cannot send {subject} to a fresh process",
-        Kind.MISSING_GLOBAL: "the {launcher} worker starts afresh and reads {subject}, which only the main guard sets",
+        Kind.MISSING_GLOBAL: "the {launcher} worker starts afresh and reads {subject}, which only the main program sets",
         Kind.FOREIGN_LOCK: "a {detail} of the fork context is given to a spawned process",
     },
     repair=RepairLevel.SOMETIMES,

@@ -279,12 +279,12 @@ class LibraryBehaviours:
         return gpu.tensor_data(machine, tensor, what, state, frame, site)
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
-        """A name that no scope binds: in a spawned child, perhaps one that only the main guard sets."""
+        """A name that no scope binds: in a spawned child, perhaps one that only the main program sets."""
         launch = state.process.launch
         fresh = launch is not None and launch.method in ("spawn", "forkserver")
         if launch is None or not fresh or not machine.uses_gpu or state.process.doomed:
             return [(state, unknown("name", frame.module, name))]
-        if frame.module != machine.main or name not in machine.program.set_by_main(frame.module):
+        if (frame.module, name) not in state.process.left_behind:
             return [(state, unknown("name", frame.module, name))]
         outcome = outcome_of(
             machine,

@@ -331,7 +331,7 @@ def _celery_from_outside(machine: Machine, state: State, frame: Frame) -> None:
 
 
 def _things(state: State, kind: str) -> list[Thing]:
-    return [o for o in (*state.base.values(), *state.heap.values()) if isinstance(o, Thing) and o.type == kind]
+    return [o for o in state.objects() if isinstance(o, Thing) and o.type == kind]
 
 
 def _gunicorn_from_outside(machine: Machine, state: State, frame: Frame, names: dict[str, Value]) -> None:

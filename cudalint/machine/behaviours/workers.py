@@ -309,6 +309,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         rank=start.rank,
         siblings=_siblings(before, start),
         local_rank_at_hand=start.rank == "local",
+        left_behind=_left_behind(machine, parent),
     )
     process = _with_environment(process, start)
     state = State(process, {})
@@ -330,6 +331,20 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
             machine.emit(raised.outcome)
     machine.uncaught = saved
     return states[:2]
+
+
+def _left_behind(machine: Machine, parent: State) -> frozenset[tuple[str, str]]:
+    """The globals that the parent has now and that a fresh process does not get by importing their modules."""
+    if machine.assumed or machine.in_test or machine.cut is not None:
+        # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
+        return frozenset()
+    modules = [thing for thing in parent.objects() if isinstance(thing, Scope) and thing.kind == "module"]
+    return frozenset(
+        (scope.module, name)
+        for scope in modules
+        for name in machine.program.set_by_main(scope.module)
+        if name in scope.variables
+    )
 
 
 def _server_poison(machine: Machine, parent: State) -> Chain | None:

@@ -339,13 +339,51 @@ def open_context(physical: int) -> None:
         return
     hold(physical, CONTEXT)
     journal("context", here.pid, physical)
-    pause(0.5 if _in_loky() else 0.02)
+    pause(0.02)
+    if _in_loky() and _SLOWNESS:
+        _until_siblings_rest()
 
 
 def _in_loky() -> bool:
     """Whether this is a worker of joblib's own executor: a short task must not end before the next worker has started."""
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and processes.current_process().name.startswith("LokyProcess")
+
+
+def _until_siblings_rest() -> None:
+    """Wait while other children of the parent work: in the end each waits for a task or in one."""
+    time.sleep(0.25)
+    last = None
+    for _ in range(80):
+        now = _siblings()
+        if now == last:
+            return
+        last = now
+        time.sleep(0.25)
+
+
+def _siblings() -> dict[str, int]:
+    """The other children of the parent, with the time they have used; it differs each time for one that runs now."""
+    found: dict[str, int] = {}
+    tasks = f"/proc/{os.getppid()}/task"
+    try:
+        threads = os.listdir(tasks)
+    except OSError:
+        return found
+    for pid in {pid for thread in threads for pid in _text_of(f"{tasks}/{thread}/children").split()} - {str(here.pid)}:
+        fields = _text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        if fields:
+            used = (int(fields[11]) + int(fields[12])) // 3
+            found[pid] = time.monotonic_ns() if fields[0] in "RD" else used
+    return found
+
+
+def _text_of(path: str) -> str:
+    try:
+        with open(path) as handle:
+            return handle.read()
+    except OSError:
+        return ""
 
 
 _SLOWNESS = float(os.environ.get("PAPER_SLOWNESS", "1"))

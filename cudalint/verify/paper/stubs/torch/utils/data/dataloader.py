@@ -221,6 +221,8 @@ class _Multi:
             self.tasks.append(tasks)
             self.workers.append(worker)
         self.pinned: queue.Queue[Any] | None = None
+        self.pinning: threading.Thread | None = None
+        self.pinning_ends = threading.Event()
         if pins:
             self._start_pinning()
         self._reset(first=True)
@@ -229,13 +231,18 @@ class _Multi:
         self.pinned = queue.Queue()
         device = torch.cuda.current_device()
 
-        def work(results: Any = self.results, out: Any = self.pinned) -> None:
+        def work(results: Any = self.results, out: Any = self.pinned, ends: Any = self.pinning_ends) -> None:
             torch.cuda.set_device(device)
             while True:
                 try:
-                    item = results.get()
-                    if item is None:
+                    try:
+                        item = results.get(timeout=0.2)
+                    except queue.Empty:
+                        item = None
+                    if ends.is_set():
                         return
+                    if item is None:
+                        continue
                     number, worker, data = item
                     if not isinstance(data, (_Caught, _End)):
                         data = pin(data)
@@ -245,7 +252,8 @@ class _Multi:
                 except Exception:
                     out.put((-1, -1, _Caught("in pin memory thread for device " + str(device))))
 
-        threading.Thread(target=work, daemon=True).start()
+        self.pinning = threading.Thread(target=work, daemon=True)
+        self.pinning.start()
 
     def _reset(self, first: bool = False) -> None:
         self.indices = iter(enumerate(self.loader._indices()))
@@ -325,16 +333,24 @@ class _Multi:
             return
         self.closed = True
         try:
+            self._end_pinning()
             for tasks in self.tasks:
                 tasks.put(None)
             for worker in self.workers:
                 worker.join(timeout=2)
                 if worker.is_alive():
                     worker.terminate()
-            if self.pinned is not None:
-                self.results.put(None)
         except Exception:  # the interpreter is going down
             pass
+
+    def _end_pinning(self) -> None:
+        """Before the workers end, as torch does: one that is killed may take the lock of the results with it."""
+        if self.pinning is None:
+            return
+        self.pinning_ends.set()
+        self.results.put(None)
+        self.pinning.join()
+        self.results.cancel_join_thread()
 
     def __del__(self) -> None:
         self.close()
