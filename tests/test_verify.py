@@ -64,6 +64,13 @@ def fixture(folder: Path, name: str, header: str, body: str) -> Path:
     return path
 
 
+def wait_for(happened: Callable[[], bool], seconds: float = 60.0) -> None:
+    """A busy machine takes its time."""
+    until = time.monotonic() + seconds
+    while not happened() and time.monotonic() < until:
+        time.sleep(0.05)
+
+
 # ---------------------------------------------------------------- programs that end badly
 
 
@@ -146,6 +153,69 @@ def test_children_that_are_told_to_end_are_no_deaths(start: Start) -> None:
         """
     seen = observe(start(text))
     assert (seen.outcome, seen.deaths, seen.text) == (Outcome.OK, (), "[1]\n")
+
+
+def test_programs_may_say_anything_to_the_system(start: Start) -> None:
+    """What the probe wraps takes whatever it took, also where nothing can be written, and notes what it means."""
+    done = start(
+        """
+        import os, resource, signal, sys, time
+
+        def child(work):
+            pid = os.fork()
+            if pid:
+                return os.waitpid(pid, 0)[1]
+            work()
+            os._exit(0)
+
+        os.environ.clear()
+        for odd in (lambda: os._exit("x"), lambda: os.kill("a", 9), lambda: os.kill(os.getpid(), 0.5)):
+            try:
+                odd()
+            except TypeError as error:
+                print(type(error).__name__)
+        print(child(lambda: os._exit(True)), child(lambda: os._exit(256)))
+        print(child(lambda: os.kill(os.getpid(), signal.SIGKILL)))
+        ready, told = os.pipe(), os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGUSR1, lambda *_: os.write(told[1], b"."))
+            os.write(ready[1], b".")
+            os.read(told[0], 1)
+            os._exit(7)
+        os.read(ready[0], 1)
+        os.kill(pid, signal.SIGUSR1)  # tells it something, and not to end
+        os.waitpid(pid, 0)
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        print(child(lambda: os._exit(3)))
+        os._exit(5)
+        """
+    )
+    assert done.stdout.splitlines() == ["TypeError"] * 3 + ["256 0", "9", "768"], done.stderr
+    assert (done.code, done.stderr) == (5, "")
+    assert sorted(done.deaths.values()) == [-9, 1, 7]
+
+
+def test_colours_are_left_out(start: Start) -> None:
+    done = start(r"print('\x1b[1;31mTypeError\x1b[0m: red'); raise SystemExit('\x1b[35mValueError: \x1b[0mpink')")
+    assert (done.stdout, done.stderr) == ("TypeError: red\n", "ValueError: pink\n")
+    assert observe(done).exception == "ValueError"
+
+
+def test_who_kills_its_supervisor_is_ended_all_the_same(start: Start) -> None:
+    done = start(
+        """
+        import os, signal, time
+        supervisor = os.getppid()
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(0.1)
+            os.kill(supervisor, signal.SIGKILL)
+        time.sleep(99)
+        """
+    )
+    assert (done.end, done.code) == ("lost", None)
 
 
 def test_a_gigabyte_of_output_is_read_and_not_kept(start: Start) -> None:
@@ -402,20 +472,32 @@ def test_an_interruption_ends_everything_and_shows_what_is_known(tmp_path: Path)
         from cudalint.verify.gpus import Gpu
         raise SystemExit(verify([{str(shelf)!r}], gpus_available=[Gpu(i, "none", 80000) for i in range(2)]))
         """
-    environment = {**os.environ, "MARK": str(tmp_path)}
+    environment = {**os.environ, "MARK": str(tmp_path), "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", textwrap.dedent(text)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
-    until = time.monotonic() + 60  # a busy machine takes its time to start them
-    while len(alive(f"MARK={tmp_path}")) < 10 and time.monotonic() < until:  # two programs of four processes each
-        time.sleep(0.05)
+    wait_for(lambda: len(alive(f"MARK={tmp_path}")) >= 10)  # two programs of four processes each
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=8)
     assert time.monotonic() - began < 5
     assert alive(f"MARK={tmp_path}") == []
+    assert list(tmp_path.glob("cudalint-*")) == []
     assert process.returncode == 2
     assert "3 not run" in out or "4 not run" in out
     assert err.splitlines()[-1] == "cudalint: error: interrupted: what had run is shown"
+
+
+def test_nothing_is_left_of_who_is_killed(tmp_path: Path) -> None:
+    """Nobody can clear up after a kill but the supervisor."""
+    program = fixture(tmp_path / "programs", "waits", 'outcome = "ok"', "import time\ntime.sleep(99)")
+    text = f"from cudalint.verify import verify\nverify([{str(program)!r}], gpus_available={GPUS!r})"
+    environment = {**os.environ, "MARK": str(tmp_path), "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen([sys.executable, "-c", f"from cudalint.verify.gpus import Gpu\n{text}"], env=environment)
+    wait_for(lambda: len(alive(f"MARK={tmp_path}")) == 3)
+    process.kill()
+    process.wait()
+    wait_for(lambda: not alive(f"MARK={tmp_path}"))
+    assert list(tmp_path.glob("cudalint-*")) == []
 
 
 def test_who_does_not_end_its_program_in_time_has_it_ended(tmp_path: Path) -> None:

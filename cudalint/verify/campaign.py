@@ -86,6 +86,8 @@ class Campaign:
         except BaseException:
             self._runner.stop()
             raise
+        finally:
+            self._runner.clear()
         return Result(self._all(found), interrupted=False)
 
     def _sort_out(self, found: dict[Fixture, Verdict], progress: Progress) -> list[Fixture]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -56,8 +55,8 @@ class Examiner:
     def _fixed(self, fixture: Fixture, environment: Mapping[str, str]) -> Observation | None:
         """The run of the repaired program; ``None`` where there is no repair."""
         limit = self.surroundings.seconds(fixture.header.limit, False) * self.scale
-        with tempfile.TemporaryDirectory(prefix="cudalint-fixed-") as folder:
-            program = repaired(fixture, Path(folder))
+        with self.runner.folder() as folder:
+            program = repaired(fixture, folder)
             return None if program is None else self._observe(program, environment, limit)
 
     def _observe(self, program: Path, environment: Mapping[str, str], seconds: float) -> Observation:

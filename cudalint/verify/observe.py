@@ -64,6 +64,8 @@ class Observation:
         """How it ended, for people."""
         if self.outcome is Outcome.HANG:
             return f"hang ({self.end} limit)"
+        if self.code is None:
+            return f"broken off ({self.end})"
         if self.outcome is Outcome.CRASH:
             return f"crash (exit {self.code})"
         if self.outcome is Outcome.CHILD_DEATH:

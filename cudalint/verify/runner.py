@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -46,6 +47,10 @@ _SCRUBBED = frozenset(
 # Sockets live in the temporary folder, and their names may have 107 characters in all.
 _LONGEST_TEMPORARY = 50
 _TICK = 0.02
+# Signals that ask a process to end.
+_ENDING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL, signal.SIGTERM})
+# Colours, which users and CI services can ask for also where no terminal is.
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,7 @@ class Runner:
         self._python = python
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._folders: set[Path] = set()
         self._stopped = False
 
     def run(
@@ -107,12 +113,15 @@ class Runner:
         arguments: Sequence[str] = (),
     ) -> Run:
         """Run one program to its end or its limits."""
-        with _folder(limits) as folder:
+        if self._stopped:
+            return Run("cancelled", None, 0.0)
+        with self.folder() as folder:
             for name in ("cwd", "tmp"):
                 (folder / name).mkdir()
             prepared = {**self._surroundings.enter(folder), **(environment or {})}
             command = [str(program.absolute()), *arguments]
-            self._supervise(folder, command, _environment(folder, prepared), folder / "cwd", subprocess.DEVNULL)
+            environment = _environment(folder, prepared)
+            self._supervise(folder, command, limits, environment, folder / "cwd", subprocess.DEVNULL)
             return self._result(folder)
 
     def watch(self, command: Sequence[str], limits: Limits, places: Iterable[tuple[str, int]] = ()) -> Run:
@@ -122,16 +131,34 @@ class Runner:
 
         Ctrl-C ends it; what was seen until then is given.
         """
-        with _folder(limits) as folder:
+        with self.folder() as folder:
             environment = _with_probe(folder, {**os.environ, **self._surroundings.enter(folder)})
             wanted = "\n".join(f"{row}:{name}" for name, row in places)
             environment.update(CUDALINT_WATCH="1", CUDALINT_PLACES=wanted, PYTHONUNBUFFERED="1")
             given = None if limits.input and not _is_terminal(0) else subprocess.DEVNULL
-            try:
-                self._supervise(folder, command, environment, Path.cwd(), given)
-            except KeyboardInterrupt:
-                self.stop()
+            with contextlib.suppress(KeyboardInterrupt):
+                self._supervise(folder, command, limits, environment, Path.cwd(), given)
             return self._result(folder)
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[Path]:
+        """A temporary folder that is removed afterwards, by ``clear`` where its thread does not get to that."""
+        made = Path(tempfile.mkdtemp(prefix="cudalint-"))
+        with self._lock:
+            self._folders.add(made)
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+            with self._lock:
+                self._folders.discard(made)
+
+    def clear(self) -> None:
+        """Remove the folders that are left, for who does not wait for the threads of programs that were ended."""
+        with self._lock:
+            left = list(self._folders)
+        for folder in left:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def stop(self, grace: float = 1.0, seconds: float = 2.5) -> None:
         """End all programs within so many seconds; those started later end at once.
@@ -157,13 +184,22 @@ class Runner:
 
     def _result(self, folder: Path) -> Run:
         run = _read(folder)
+        if run.end == "lost" and self._stopped:
+            run = replace(run, end="cancelled")
         born = {int(line.split()[1]) for line in run.journal if line.startswith(("python ", "forked "))}
         where = self._surroundings
         return replace(run, spoiled=where.leave(folder), footprints=where.used(folder, born))
 
     def _supervise(
-        self, folder: Path, program: Sequence[str], environment: Mapping[str, str], cwd: Path, given: int | None
+        self,
+        folder: Path,
+        program: Sequence[str],
+        limits: Limits,
+        environment: Mapping[str, str],
+        cwd: Path,
+        given: int | None,
     ) -> None:
+        (folder / "limits.json").write_text(json.dumps({**asdict(limits), "parent": os.getpid()}))
         command = [self._python, "-I", "-S", str(_SUPERVISOR), str(folder), self._python, *program]
         with self._lock:
             if self._stopped:
@@ -177,16 +213,45 @@ class Runner:
                 start_new_session=True,
             )
             self._running.add(supervisor)
-        supervisor.wait()
-        with self._lock:
-            self._running.discard(supervisor)
+        try:
+            supervisor.wait()
+        except KeyboardInterrupt:
+            self.stop()
+            raise
+        finally:
+            with self._lock:
+                self._running.discard(supervisor)
+            if not (folder / "report.json").exists():
+                _end_marked(folder)
 
 
 def _kill_below(supervisors: Iterable[subprocess.Popen[bytes]]) -> None:
     for supervisor in supervisors:
-        for pid in descendants(supervisor.pid):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        _kill(descendants(supervisor.pid))
+
+
+def _end_marked(folder: Path, seconds: float = 2.0) -> None:
+    """End whom a supervisor that was killed has left: who still has the run's folder in the environment."""
+    mark = f"CUDALINT_JOURNAL={folder / 'journal'}".encode()
+    until = time.monotonic() + seconds
+    while (left := _carriers(mark)) and time.monotonic() < until:
+        _kill(left)
+        time.sleep(_TICK)
+
+
+def _carriers(mark: bytes) -> list[int]:
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if mark in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                found.append(int(name))
+    return found
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _is_terminal(descriptor: int) -> bool:
@@ -195,17 +260,6 @@ def _is_terminal(descriptor: int) -> bool:
         return os.isatty(descriptor)
     except OSError:
         return False
-
-
-@contextlib.contextmanager
-def _folder(limits: Limits) -> Iterator[Path]:
-    """A folder for one run, with its limits."""
-    folder = Path(tempfile.mkdtemp(prefix="cudalint-"))
-    try:
-        (folder / "limits.json").write_text(json.dumps(asdict(limits)))
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _environment(folder: Path, extra: Mapping[str, str]) -> dict[str, str]:
@@ -230,7 +284,8 @@ def _read(folder: Path) -> Run:
     if not report_path.exists():
         return Run("lost", None, 0.0)
     report = json.loads(report_path.read_text())
-    stdout, stderr = ((folder / name).read_text("utf-8", "replace") for name in ("stdout", "stderr"))
+    texts = ((folder / name).read_text("utf-8", "replace") for name in ("stdout", "stderr"))
+    stdout, stderr = (_COLOUR.sub("", text) for text in texts)
     journal_path = folder / "journal"
     journal = tuple(journal_path.read_text("utf-8", "replace").splitlines()) if journal_path.exists() else ()
     reaped = {int(pid): int(code) for pid, code in report["deaths"].items()}
@@ -255,5 +310,6 @@ def _deaths(journal: Sequence[str], reaped: Mapping[int, int], main: int) -> dic
     codes = {pid: code for pid, code in reaped.items() if code}
     codes.update({numbers[0]: numbers[1] for what, numbers in notes if what == "ended"})
     born = {numbers[0] for what, numbers in notes if what in ("python", "forked")}
-    told = {abs(numbers[0]) for what, numbers in notes if what == "told"}
-    return {pid: code for pid, code in sorted(codes.items()) if pid in born - told - {main}}
+    told = {(numbers[0], numbers[1]) for what, numbers in notes if what == "told"}
+    own = {pid: code for pid, code in sorted(codes.items()) if pid in born and pid != main}
+    return {pid: code for pid, code in own.items() if not any((pid, one) in told for one in {*_ENDING, -code})}

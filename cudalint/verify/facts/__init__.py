@@ -73,6 +73,7 @@ def measure(
             for job in jobs:
                 job.read(lambda measured: None, say)
         finally:
+            runner.clear()
             os.close(tokens)
     return Measurement(tuple(one for job in jobs for one in job.all()), interrupted)
 

@@ -9,14 +9,19 @@ With ``CUDALINT_WATCH`` it also notes what the program does to CUDA.
 import os
 import sys
 
+# Kept, as programs may empty their environment.
+_JOURNAL = os.environ.get("CUDALINT_JOURNAL", "")
+
 
 def _note(*words: object) -> None:
     try:
-        journal = os.open(os.environ["CUDALINT_JOURNAL"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    except (KeyError, OSError):
+        journal = os.open(_JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError:
         return
     try:
         os.write(journal, (" ".join(map(str, words)) + "\n").encode())
+    except OSError:  # no room, or files may not grow: that is no business of the program
+        return
     finally:
         os.close(journal)
 
@@ -25,8 +30,9 @@ def _watch_exit() -> None:
     leave = os._exit
 
     def _exit(status: int) -> None:
-        if status:
-            _note("ended", os.getpid(), status)
+        code = status & 0xFF if isinstance(status, int) else 0
+        if code:
+            _note("ended", os.getpid(), code)
         leave(status)
 
     os._exit = _exit  # type: ignore[assignment]
@@ -47,17 +53,21 @@ def _watch_waits() -> None:
     os.waitpid, os.wait = waitpid, wait_any
 
 
+def _note_told(pid: object, signal: object) -> None:
+    """Who signals itself dies by itself; what cannot be sent is refused by what is wrapped."""
+    if isinstance(pid, int) and isinstance(signal, int) and signal and pid != os.getpid():
+        _note("told", int(pid), int(signal))
+
+
 def _watch_signals() -> None:
     send, send_group = os.kill, os.killpg
 
     def kill(pid: int, signal: int, /) -> None:
-        if signal:
-            _note("told", pid, int(signal))
+        _note_told(pid, signal)
         send(pid, signal)
 
     def killpg(group: int, signal: int, /) -> None:
-        if signal:
-            _note("told", -group, int(signal))
+        _note_told(group, signal)
         send_group(group, signal)
 
     os.kill, os.killpg = kill, killpg
@@ -77,7 +87,7 @@ def _chain() -> None:
         spec.loader.exec_module(module)
 
 
-if "CUDALINT_JOURNAL" in os.environ:
+if _JOURNAL:
     _note("python", os.getpid())
     os.register_at_fork(after_in_child=lambda: _note("forked", os.getpid()))
     _watch_exit()
