@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ import pytest
 from marked_processes import alive
 
 from cudalint.finding import Severity
-from cudalint.verify import Format, HeaderError, evidence, headers, verify
+from cudalint.verify import EvidenceError, Format, HeaderError, evidence, gpus, headers, verify
 from cudalint.verify.examine import Examiner
 from cudalint.verify.gpus import Gpu, Gpus, Need, Pool
 from cudalint.verify.headers import Outcome
@@ -318,6 +319,39 @@ def test_gpus_are_shared_until_somebody_must_be_alone() -> None:
     assert pool.lease(Need(3)) is None
 
 
+@pytest.mark.parametrize(
+    ("visible", "left"),
+    [(None, "0 1 2"), ("2,0", "0 2"), ("1", "1"), ("", ""), ("1,-1,2", "1"), ("GPU-b", "1"), ("MIG-1", "0 1 2")],
+)
+def test_the_user_says_which_gpus_may_be_used(monkeypatch: pytest.MonkeyPatch, visible: str | None, left: str) -> None:
+    class Driver(types.ModuleType):
+        NVMLError = ValueError
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            told: dict[str, Callable[..., Any]] = {
+                "nvmlDeviceGetCount": lambda: 3,
+                "nvmlDeviceGetHandleByIndex": lambda index: index,
+                "nvmlDeviceGetMemoryInfo": lambda _: types.SimpleNamespace(total=80000 << 20),
+                "nvmlDeviceGetUUID": lambda index: f"GPU-{'abc'[index]}0",
+            }
+            return told.get(name, lambda *_: "none")
+
+    monkeypatch.setitem(sys.modules, "pynvml", Driver("pynvml"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    found = gpus.discover()
+    indices = left.split()
+    assert [str(gpu.index) for gpu in found.devices] == indices
+    assert found.hidden == 3 - len(indices)
+    pool = Pool(found.devices, 4, found.hidden)
+    lease = pool.lease(Need(len(indices)))
+    shown = ",".join(indices) if indices and found.hidden else None
+    assert lease is not None
+    assert pool.environment(lease).get("CUDA_VISIBLE_DEVICES") == shown
+    assert (found.environment.get("CUDA_VISIBLE_DEVICES") or None) == shown
+
+
 def test_gpus_that_are_not_to_be_used_are_hidden() -> None:
     some = Gpus(GPUS).first(1)
     pool = Pool(some.devices, places=2, hidden=some.hidden)
@@ -434,7 +468,7 @@ def test_a_refutation_is_one(tmp_path: Path) -> None:
     err = io.StringIO()
     assert verify([str(shelf)], gpus_available=GPUS, out=out, err=err) == 1
     assert "the header says ok, observed crash (exit 1): ValueError: not at all" in out.getvalue()
-    assert out.getvalue().splitlines()[-1].startswith("1 fixtures: 0 confirmed broken, 0 confirmed ok, 1 refuted")
+    assert out.getvalue().splitlines()[-1].startswith("1 fixture: 0 confirmed broken, 0 confirmed ok, 1 refuted")
 
 
 @pytest.mark.parametrize(
@@ -450,6 +484,56 @@ def test_nothing_run_is_two_and_one_line(tmp_path: Path, header: str, gpus: tupl
     err = io.StringIO()
     assert verify([str(tmp_path)], gpus_available=gpus, out=io.StringIO(), err=err) == 2
     assert why in err.getvalue().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ('outcome = "bang"', "outcome must be one of crash, hang"),
+        ('outcome = "crash"; mesage = "boom"', "unknown key 'mesage' (did you mean 'message'?)"),
+        ('outcome = "crash"; message = "("', "message is not a regular expression"),
+        ('outcome = "hang"; limit = 0', "limit must be a number of seconds, not 0"),
+        ('outcome = "hang"; limit = nan', "limit must be a number of seconds, not nan"),
+        ('outcome = "ok"; gpus = 1.5', "gpus must be a whole number, not 1.5"),
+        ('outcome = "ok"; network = "yes"', "network must be true or false, not 'yes'"),
+        ('outcome = "cost"', "outcome 'cost' is shown by 'measure', which is missing"),
+        ('outcome = "latent"', "outcome 'latent' is shown by 'trigger', which is missing"),
+        ("outcome", "the header is not valid TOML"),
+    ],
+)
+def test_a_header_that_cannot_be_followed_is_one_line(tmp_path: Path, lines: str, why: str) -> None:
+    with pytest.raises(HeaderError, match=r"^.*$") as raised:
+        headers.load(fixture(tmp_path, "program", lines, ""))
+    assert why in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_dependencies_are_a_list_and_other_tools_have_headers_of_their_own() -> None:
+    with pytest.raises(HeaderError, match="dependencies must be a list of strings, not 'torch'"):
+        headers.parse('# /// script\n# dependencies = "torch"\n# [tool.cudalint]\n# outcome = "ok"\n# ///\n')
+    assert headers.parse("# /// script\n# tool = 1\n# ///\n") is None
+    assert headers.parse("# /// script\n# [tool.uv]\n# cudalint = 1\n# ///\n") is None
+
+
+def test_what_is_no_file_is_no_fixture(tmp_path: Path) -> None:
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "link.py").symlink_to("nowhere")
+    path = fixture(tmp_path, "fine", 'outcome = "ok"', "")
+    assert [found.path for found in headers.find([tmp_path])] == [path]
+
+
+@pytest.mark.parametrize("obstacle", ["a file", "no evidence"])
+def test_evidence_that_cannot_be_kept_stops_before_anything_runs(tmp_path: Path, obstacle: str) -> None:
+    shelf, kept = programs(tmp_path), tmp_path / "evidence"
+    if obstacle == "a file":
+        kept.touch()
+    else:
+        kept.mkdir()
+        (kept / evidence.this_place(Gpus(GPUS)).file_name).write_text("{")
+    err = io.StringIO()
+    with pytest.raises(EvidenceError, match=obstacle.replace("a file", "evidence cannot be kept here: File exists")):
+        verify([str(shelf)], gpus_available=GPUS, evidence_folder=str(kept), err=err)
+    assert err.getvalue() == ""
 
 
 def test_a_file_without_a_header_is_refused(tmp_path: Path) -> None:
@@ -484,6 +568,7 @@ def test_an_interruption_ends_everything_and_shows_what_is_known(tmp_path: Path)
     assert list(tmp_path.glob("cudalint-*")) == []
     assert process.returncode == 2
     assert "3 not run" in out or "4 not run" in out
+    assert "\nNot run:\n  3 more: interrupted\n" in out or "\nNot run:\n  4 more: interrupted\n" in out
     assert err.splitlines()[-1] == "cudalint: error: interrupted: what had run is shown"
 
 

@@ -146,7 +146,7 @@ def test_junit_and_before_and_after(tmp_path: Path) -> None:
     shelf.mkdir()
     (shelf / "far.py").write_text("# /// script\n# [tool.cudalint]\n# outcome = 'ok'\n# start-method = 'x'\n# ///\n")
     (shelf / "bad.py").write_text(
-        "# /// script\n# [tool.cudalint]\n# outcome = 'ok'\n# ///\nraise ValueError('\x07')\n"
+        "# /// script\n# [tool.cudalint]\n# outcome = 'ok'\n# ///\nraise ValueError('\x07 \uffff')\n"
     )
     out = io.StringIO()
     assert verify([str(shelf)], on_paper=True, output_format=Format.JUNIT, out=out, err=io.StringIO()) == 1

@@ -252,13 +252,43 @@ def test_modules_are_run_as_python_does(
 
 
 @pytest.mark.parametrize(
+    ("package", "says"),
+    [("import sys\nsys.exit(3)", "exit 3"), ("raise RuntimeError('at import')", "at import"), (None, "exit 7")],
+)
+def test_the_package_of_a_module_is_imported_by_the_run_alone(
+    run: Command, tmp_path: Path, package: str | None, says: str
+) -> None:
+    folder = tmp_path / "top" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "go.py").write_text("raise SystemExit(7)")
+    if package is not None:
+        (folder / "__init__.py").write_text(f"print('loud')\n{package}\n")
+    done = run("--verify", "--paper", "-m", "top.inner.go", "--output-format", "junit")
+    assert done.returncode == 2
+    suite = ET.fromstring(done.stdout)[0]
+    assert "on paper" in suite.attrib["name"]
+    (case,) = suite
+    assert says in case[0].attrib["message"]
+    assert ("loud" in done.stderr) is (package is not None)
+    assert done.stderr.endswith("cudalint: error: the program failed for reasons of its own: nothing was verified\n")
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("train.py", "--", "1"), "no GPU was found: nothing was verified"),
         (("-m", "train", "train.py"), "name one program"),
         (("--paper", ".", "--", "1"), "arguments after -- are for one program of your own"),
-        (("--paper", "train.py", "--select", "CUD1"), "are for fixtures"),
+        (("--paper", "train.py", "--select", "CUD1"), "--select is for fixtures"),
+        (("--paper", "train.py", "--no-fixed"), "--no-fixed is for fixtures"),
+        (("--paper", "train.py", "--limit-scale", "2"), "--limit-scale is for fixtures"),
+        (("train.py", "--gpus", "1"), "CUDA_VISIBLE_DEVICES tells your own program"),
+        (("--paper", "--limit", "3"), "--limit is for a program of your own"),
+        (("--paper", "train.py", "--limit", "nan"), "--limit: must be greater than 0"),
+        (("--paper", "train.py", "--epochs", "1"), "unknown option --epochs"),
+        (("--paper", "train.py", "--epochs", "1"), "options of your own program follow --"),
         (("--models", "--", "1"), "--models measures expressions"),
+        (("--models", "--paper", "--no-fixed"), "--no-fixed is for programs"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_runs_nothing(
@@ -362,7 +392,7 @@ def test_junit_and_markdown(
     monkeypatch.chdir(tmp_path)
     assert main(["--verify", "--paper", "train.py", "--output-format", "junit"]) == 0
     (suite,) = ET.fromstring(capsys.readouterr().out.encode()).iter("testsuite")
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "0", "1")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "0", "1")
     assert main(["--verify", "--paper", "train.py", "--output-format", "markdown"]) == 0
     assert "| CUD101 | train.py:20:11 | confirmed |" in capsys.readouterr().out
 

@@ -78,7 +78,11 @@ def _run_verify(given: Sequence[str]) -> object:
     if "--" in own:
         own, rest = own[: own.index("--")], tuple(own[own.index("--") + 1 :])
     with _ended_as_interrupted():
-        return verify.main(own, prog_name="cudalint --verify", standalone_mode=False, obj=rest)
+        try:
+            return verify.main(own, prog_name="cudalint --verify", standalone_mode=False, obj=rest)
+        except click.NoSuchOption as error:
+            hint = " (options of your own program follow --)" if rest is None else ""
+            raise ConfigError(f"{_describe(error)}{hint}") from None
 
 
 @contextlib.contextmanager
@@ -238,6 +242,20 @@ class _VerifyOptions:
     paper: bool
     fixed: bool
 
+    def refuse(self, names: Iterable[str], why: str) -> None:
+        """Options that would change nothing are no options."""
+        given = {
+            "--evidence": self.evidence is not None,
+            "--select": bool(self.select),
+            "--gpus": self.gpus is not None,
+            "--limit": self.limit is not None,
+            "--limit-scale": self.limit_scale != 1.0,
+            "--no-fixed": not self.fixed,
+        }
+        for name in names:
+            if given[name]:
+                raise click.UsageError(f"{name} {why}")
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1)
@@ -276,7 +294,7 @@ def verify(
     from cudalint import verify as verification
 
     for name, value in (("--limit-scale", limit_scale), ("--limit", limit)):
-        if value is not None and value <= 0:
+        if value is not None and not value > 0:
             raise click.BadParameter("must be greater than 0", param_hint=name)
     if paper and evidence is not None:
         raise click.UsageError("what runs on paper is no evidence: leave out --evidence or --paper")
@@ -293,7 +311,7 @@ def verify(
     try:
         program = _own_program(paths, module, arguments)
         return _verify_fixtures(paths, options) if program is None else _verify_program(program, options)
-    except (verification.HeaderError, verification.Target) as error:
+    except (verification.EvidenceError, verification.HeaderError, verification.Target) as error:
         raise ConfigError(str(error)) from None
 
 
@@ -314,8 +332,10 @@ def _own_program(paths: tuple[str, ...], module: str | None, arguments: tuple[st
 def _verify_program(program: Program, options: _VerifyOptions) -> int:
     from cudalint import verify as verification
 
-    if options.evidence is not None or options.select:
-        raise click.UsageError("--evidence and --select are for fixtures, not for a program of your own")
+    names = ("--evidence", "--select", "--limit-scale", "--no-fixed")
+    options.refuse(names, "is for fixtures, not for a program of your own")
+    if not options.paper:
+        options.refuse(("--gpus",), "is for fixtures; CUDA_VISIBLE_DEVICES tells your own program which GPUs it has")
     return verification.verify_program(
         program,
         output_format=verification.Format(options.output_format),
@@ -330,8 +350,10 @@ def _verify_models(
 ) -> int:
     from cudalint import verify as verification
 
-    if module is not None or arguments is not None or options.evidence is not None or options.select:
-        raise click.UsageError("--models measures expressions: -m, --, --evidence and --select are for programs")
+    if module is not None or arguments is not None:
+        raise click.UsageError("--models measures expressions: -m and -- are for programs")
+    names = ("--evidence", "--select", "--limit", "--limit-scale", "--no-fixed")
+    options.refuse(names, "is for programs; --models measures expressions")
     unknown = verification.unknown_expression(words)
     if unknown is not None:
         known = verification.framework_names()
@@ -348,6 +370,7 @@ def _verify_models(
 def _verify_fixtures(paths: tuple[str, ...], options: _VerifyOptions) -> int:
     from cudalint import verify as verification
 
+    options.refuse(("--limit",), "is for a program of your own; --limit-scale stretches the limits of fixtures")
     return verification.verify(
         paths,
         output_format=verification.Format(options.output_format),
@@ -400,7 +423,9 @@ def _output_format(text: str, known: Sequence[str]) -> OutputFormat:
 
 
 def _accept_any_text() -> None:
-    """Print what the terminal's encoding lacks as escapes instead of failing."""
+    """Print what the terminal's encoding lacks as escapes instead of failing; where nothing is open, to nobody."""
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -13,6 +13,7 @@ from cudalint.policy.selection import matches
 from cudalint.verify import evidence, facts, gpus, headers, paper, program_report, report
 from cudalint.verify import program as programs
 from cudalint.verify.campaign import Campaign
+from cudalint.verify.evidence import EvidenceError
 from cudalint.verify.facts import recorded
 from cudalint.verify.facts import report as facts_report
 from cudalint.verify.headers import HeaderError
@@ -25,6 +26,7 @@ from cudalint.verify.surroundings import HARDWARE, Surroundings
 from cudalint.verify.verdict import Status, Verdict
 
 __all__ = [
+    "EvidenceError",
     "Format",
     "HeaderError",
     "Program",
@@ -67,7 +69,8 @@ def verify(
     or somebody interrupted. ``gpus_available`` takes the place of the GPUs of the machine. ``on_paper`` runs
     them without hardware, as measurements say they would end; that is no evidence. Broken ones run once more as
     repaired, unless ``repairs`` is off. Raises
-    ``FileNotFoundError`` and ``HeaderError`` for paths that hold no fixtures.
+    ``FileNotFoundError`` and ``HeaderError`` for paths that hold no fixtures, and ``EvidenceError`` where no evidence
+    can be kept.
     """
     out, err = out or sys.stdout, err or sys.stderr
     fixtures = _chosen(paths, select)
@@ -79,6 +82,9 @@ def verify(
     if not fixtures:
         return _nothing(err, "no fixtures were found: nothing was verified")
     began, before = time.monotonic(), gpus.used_mib(found.devices)
+    shelf = None if evidence_folder is None or on_paper else Path(evidence_folder)
+    if shelf is not None:
+        evidence.prepare(shelf, evidence.this_place(found))
     with _surroundings(len(found.devices), on_paper) as surroundings, progress(err, len(fixtures)) as shown:
         campaign = Campaign(fixtures, found, limits or Limits(), limit_scale, surroundings, repairs)
         result = campaign.run(lambda one: shown.step(report.line(one), one.status is Status.REFUTED))
@@ -86,8 +92,8 @@ def verify(
     out.write(report.render(result.verdicts, place, output_format, time.monotonic() - began))
     out.flush()
     _say_left_behind(err, before, gpus.used_mib(found.devices))
-    if evidence_folder is not None and not on_paper:
-        _say(err, f"evidence: {evidence.save(Path(evidence_folder), place, result.verdicts)}")
+    if shelf is not None:
+        _say(err, f"evidence: {evidence.save(shelf, place, result.verdicts)}")
     return _exit_code(result.verdicts, result.interrupted, err)
 
 
@@ -118,8 +124,10 @@ def verify_program(
     out.flush()
     if trial.unpredicted or trial.is_refuted:
         return REFUTED
-    if trial.interrupted:
+    if trial.seen.end == "cancelled":
         return _nothing(err, "interrupted: what had been seen is shown")
+    if trial.seen.end == "lost":
+        return _nothing(err, "the supervisor of the program was killed: nothing was verified")
     if trial.seen.end == "time" and trial.failed_by_itself:
         return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
     if trial.failed_by_itself or trial.seen.spoiled:
@@ -170,6 +178,7 @@ def verify_models(
             found,
             frameworks,
             surroundings=surroundings,
+            environment=found.environment,
             progress=lambda one: shown.step(*_told(one)),
             say=shown.say,
         )

@@ -15,7 +15,7 @@ from cudalint.verify.headers import Fixture, Outcome
 from cudalint.verify.needs import need, obstacle
 from cudalint.verify.runner import Limits, Runner
 from cudalint.verify.surroundings import HARDWARE, Surroundings
-from cudalint.verify.verdict import Verdict, not_run
+from cudalint.verify.verdict import INTERRUPTED, Verdict, not_run
 
 Progress = Callable[[Verdict], None]
 # A program is a few processes that mostly wait for the GPU or for each other.
@@ -139,7 +139,7 @@ class Campaign:
                 found[done.fixture] = done.verdict
 
     def _all(self, found: Mapping[Fixture, Verdict]) -> tuple[Verdict, ...]:
-        return tuple(found.get(fixture) or not_run(fixture, "interrupted") for fixture in self._fixtures)
+        return tuple(found.get(fixture) or not_run(fixture, INTERRUPTED) for fixture in self._fixtures)
 
     def _need(self, fixture: Fixture) -> Need:
         return need(fixture, self._surroundings)

@@ -6,6 +6,7 @@ import datetime
 import json
 import platform
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -52,6 +53,10 @@ _LIBRARIES = (
     "transformers",
     "vllm",
 )
+
+
+class EvidenceError(ValueError):
+    """Evidence cannot be kept where it should be; the text is one clear line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +161,22 @@ def merge(older: Mapping[str, Json], newer: Mapping[str, Json]) -> Document:
     return {**newer, "versions": dict(sorted(versions.items())), "fixtures": dict(sorted(merged.items()))}
 
 
+def prepare(folder: Path, place: Place) -> None:
+    """Make the folder; raise ``EvidenceError`` where a run would have nowhere to leave what it saw."""
+    path = folder / place.file_name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    except OSError as error:
+        raise EvidenceError(f"{folder}: evidence cannot be kept here: {error.strerror}") from None
+    except ValueError as error:
+        raise EvidenceError(f"{path}: this is no evidence: {error}") from None
+    if not isinstance(known, dict):
+        raise EvidenceError(f"{path}: this is no evidence: not a table")
+
+
 def save(folder: Path, place: Place, verdicts: Iterable[Verdict]) -> Path:
     """Write the evidence of a run beside what is there of the same machine and versions; gives the file."""
     path = folder / place.file_name
@@ -163,7 +184,9 @@ def save(folder: Path, place: Place, verdicts: Iterable[Verdict]) -> Path:
     if path.exists():
         made = merge(json.loads(path.read_text("utf-8")), made)
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(dump(made), encoding="utf-8")
+    part = path.with_suffix(".part")
+    part.write_text(dump(made), encoding="utf-8")
+    part.replace(path)
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,11 @@ class Gpu:
     index: int
     name: str
     memory_mib: int
+    uuid: str = ""
+
+    def answers_to(self, word: str) -> bool:
+        """Whether a word of CUDA_VISIBLE_DEVICES names it: its index, or the beginning of its UUID."""
+        return word == str(self.index) or (word.startswith("GPU-") and self.uuid.startswith(word))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +41,38 @@ class Gpus:
         """At most ``count`` of them; the others are to be hidden from programs."""
         if count is None or count >= len(self.devices):
             return self
-        return Gpus(self.devices[:count], self.driver, self.hidden + len(self.devices) - count)
+        return self._only(self.devices[:count])
+
+    def visible(self, wanted: str | None) -> Gpus:
+        """Those that CUDA_VISIBLE_DEVICES leaves, read as CUDA reads it: up to the first word that names none.
+
+        Parts of a GPU (MIG) are not told apart.
+        """
+        if wanted is None or "MIG" in wanted:
+            return self
+        chosen: dict[int, Gpu] = {}
+        for word in map(str.strip, wanted.split(",")):
+            gpu = next((gpu for gpu in self.devices if gpu.answers_to(word)), None)
+            if gpu is None:
+                break
+            chosen[gpu.index] = gpu
+        return self._only(tuple(chosen[index] for index in sorted(chosen)))
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables that show a program these and no others."""
+        return _showing([gpu.index for gpu in self.devices]) if self.hidden else {}
+
+    def _only(self, devices: tuple[Gpu, ...]) -> Gpus:
+        return Gpus(devices, self.driver, self.hidden + len(self.devices) - len(devices))
 
 
 def discover() -> Gpus:
-    """The GPUs, by nvidia-ml-py where it is installed, else by nvidia-smi; none where neither answers."""
-    return _by_nvml() or _by_smi() or Gpus()
+    """The GPUs that the user leaves to us, by nvidia-ml-py where it is installed, else by nvidia-smi.
+
+    None where neither answers.
+    """
+    return (_by_nvml() or _by_smi() or Gpus()).visible(os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
 def used_mib(gpus: Sequence[Gpu]) -> dict[int, int]:
@@ -71,7 +103,8 @@ def _by_nvml() -> Gpus | None:
 def _device(nvml: Any, index: int) -> Gpu:
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
     memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-    return Gpu(index, _text(nvml.nvmlDeviceGetName(handle)), int(memory.total) >> 20)
+    name, uuid = _text(nvml.nvmlDeviceGetName(handle)), _text(nvml.nvmlDeviceGetUUID(handle))
+    return Gpu(index, name, int(memory.total) >> 20, uuid)
 
 
 def _text(value: object) -> str:
@@ -79,11 +112,11 @@ def _text(value: object) -> str:
 
 
 def _by_smi() -> Gpus | None:
-    rows = _query("index", "name", "memory.total", "driver_version")
+    rows = _query("index", "name", "memory.total", "uuid", "driver_version")
     devices = tuple(
-        Gpu(int(row[0]), row[1], int(row[2]) if row[2].isdecimal() else _UNKNOWN_MEMORY_MIB) for row in rows
+        Gpu(int(row[0]), row[1], int(row[2]) if row[2].isdecimal() else _UNKNOWN_MEMORY_MIB, row[3]) for row in rows
     )
-    return Gpus(devices, rows[0][3]) if devices else None
+    return Gpus(devices, rows[0][4]) if devices else None
 
 
 def _query(*fields: str) -> list[list[str]]:
@@ -97,6 +130,10 @@ def _query(*fields: str) -> list[list[str]]:
         return []
     rows = [[cell.strip() for cell in line.split(",")] for line in answer.stdout.splitlines()]
     return [row for row in rows if len(row) == len(fields)]
+
+
+def _showing(gpus: Sequence[int]) -> Mapping[str, str]:
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +189,7 @@ class Pool:
         """Variables that show a program its GPUs alone; none where it has all of them."""
         if not lease.gpus or len(lease.gpus) == self._visible:
             return {}
-        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, lease.gpus))}
+        return _showing(lease.gpus)
 
     def _rank(self, index: int) -> tuple[int, int]:
         return self._users[index], index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,11 +16,16 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from cudalint.config import nearest
+
 _HEADER = re.compile(r"^# /// script\r?\n(?P<body>(?:#.*\n)*?)# ///\r?$", re.MULTILINE)
 _EXPECT = re.compile(r"#\s*expect:\s*(?P<list>CUD\d{3}@\d+(?:\s*,\s*CUD\d{3}@\d+)*)")
 _MISSING = re.compile(r"#\s*expect-missing:\s*(?P<code>CUD\d{3})")
 _RULE_FOLDER = re.compile(r"CUD\d{3}")
 _SHAPE = re.compile(r"(?:broken|ok)_\w+$")
+
+
+_KEYS = ("outcome", "message", "measure", "trigger", "gpus", "limit", "start-method", "also", "network")
 
 
 class HeaderError(ValueError):
@@ -96,16 +102,22 @@ def parse(text: str) -> Header | None:
         document = tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError as error:
         raise HeaderError(f"the header is not valid TOML: {error}") from None
-    table = document.get("tool", {}).get("cudalint")
+    tools = document.get("tool")
+    table = tools.get("cudalint") if isinstance(tools, dict) else None
     if not isinstance(table, dict):
         return None
     dependencies = document.get("dependencies", [])
-    return _header(table, tuple(str(dependency) for dependency in dependencies))
+    if not isinstance(dependencies, list) or not all(isinstance(one, str) for one in dependencies):
+        raise HeaderError(f"dependencies must be a list of strings, not {dependencies!r}")
+    return _header(table, tuple(dependencies))
 
 
 def load(path: Path) -> Fixture | None:
     """The fixture in a file, ``None`` where the file is none."""
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise HeaderError(f"{path}: cannot be read: {error.strerror}") from None
     text = data.decode("utf-8", "replace")
     try:
         header = parse(text)
@@ -172,28 +184,35 @@ def default_folder() -> Path:
 def _files(path: Path) -> Iterator[Path]:
     absolute = path.absolute()
     if absolute.is_dir():
-        yield from sorted(absolute.rglob("*.py"))
+        yield from sorted(path for path in absolute.rglob("*.py") if path.is_file())
     else:
         yield absolute
 
 
 def _header(table: Mapping[str, object], dependencies: tuple[str, ...]) -> Header:
+    for key in table:
+        if key not in _KEYS:
+            raise HeaderError(f"unknown key {key!r}{nearest(key, _KEYS)}")
     known = [outcome.value for outcome in Outcome]
     if table.get("outcome") not in known:
         raise HeaderError(f"outcome must be one of {', '.join(known)}, not {table.get('outcome')!r}")
+    outcome = Outcome(table["outcome"])
+    for key, shown_by in (("measure", (Outcome.WRONG_DEVICE, Outcome.COST)), ("trigger", (Outcome.LATENT,))):
+        if outcome in shown_by and not table.get(key):
+            raise HeaderError(f"outcome {outcome.value!r} is shown by {key!r}, which is missing")
     trigger = table.get("trigger", {})
     if not isinstance(trigger, dict):
         raise HeaderError("trigger must be a table of environment variables")
     return Header(
-        outcome=Outcome(table["outcome"]),
+        outcome=outcome,
         message=_pattern(table),
         measure=_text(table, "measure"),
         trigger=tuple(sorted((str(key), str(value)) for key, value in trigger.items())),
-        gpus=int(_number(table, "gpus", 1)),
-        limit=_number(table, "limit", 60),
+        gpus=_count(table, "gpus", 1),
+        limit=_seconds(table, "limit", 60),
         start_method=_text(table, "start-method"),
         dependencies=dependencies,
-        network=table.get("network") is True,
+        network=_flag(table, "network"),
         also=_also(table),
     )
 
@@ -222,8 +241,22 @@ def _pattern(table: Mapping[str, object]) -> str | None:
     return text
 
 
-def _number(table: Mapping[str, object], key: str, default: float) -> float:
+def _flag(table: Mapping[str, object], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise HeaderError(f"{key} must be true or false, not {value!r}")
+    return value
+
+
+def _count(table: Mapping[str, object], key: str, default: int) -> int:
     value = table.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        raise HeaderError(f"{key} must be a number, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise HeaderError(f"{key} must be a whole number, not {value!r}")
+    return value
+
+
+def _seconds(table: Mapping[str, object], key: str, default: float) -> float:
+    value = table.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise HeaderError(f"{key} must be a number of seconds, not {value!r}")
     return value

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+_UNPRINTABLE = re.compile(r"[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ def render(title: str, cases: Iterable[Case]) -> str:
     listed = list(cases)
     suite = ET.Element(
         "testsuite",
-        name=title,
+        name=_printable(title),
         tests=str(len(listed)),
         failures=str(sum(case.failure is not None for case in listed)),
         skipped=str(sum(case.skipped is not None for case in listed)),
@@ -39,7 +42,9 @@ def render(title: str, cases: Iterable[Case]) -> str:
 
 
 def _element(case: Case) -> ET.Element:
-    element = ET.Element("testcase", classname=case.group, name=case.name, time=f"{case.seconds:.1f}")
+    element = ET.Element(
+        "testcase", classname=_printable(case.group), name=_printable(case.name), time=f"{case.seconds:.1f}"
+    )
     for tag, text in (("failure", case.failure), ("skipped", case.skipped)):
         if text is not None:
             child = ET.SubElement(element, tag, message=_printable(text.partition("\n")[0]))
@@ -51,4 +56,4 @@ def _element(case: Case) -> ET.Element:
 
 def _printable(text: str) -> str:
     """Without what XML cannot hold."""
-    return "".join(sign if sign in "\t\n" or sign >= " " else "?" for sign in text)
+    return _UNPRINTABLE.sub("?", text)

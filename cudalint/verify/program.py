@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
+import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from cudalint import config
@@ -86,7 +88,6 @@ class Trial:
     unpredicted: tuple[Violation, ...]
     processes: int
     not_entered: tuple[str, ...]
-    interrupted: bool
 
     @property
     def is_refuted(self) -> bool:
@@ -109,16 +110,44 @@ def module(name: str, arguments: Sequence[str]) -> Program:
     """``python -m package.module ARGS``, found from the current directory as Python finds it."""
     sys.path.insert(0, os.getcwd())
     try:
-        spec = importlib.util.find_spec(name)
+        spec = _located(name)
         if spec is not None and spec.submodule_search_locations is not None:
-            spec = importlib.util.find_spec(f"{name}.__main__")
-    except (ImportError, ValueError) as error:
-        raise Target(f"no module named {name!r}: {error}") from None
+            spec = _located(f"{name}.__main__")
     finally:
         sys.path.pop(0)
     if spec is None or spec.origin is None or not spec.has_location:
         raise Target(f"no module named {name!r} that Python could run")
     return Program(("-m", name, *arguments), Path(spec.origin))
+
+
+def _located(name: str) -> ModuleSpec | None:
+    """Where a module lies. Its packages are not imported: what they do belongs to the run."""
+    first, *rest = name.split(".")
+    try:
+        spec = importlib.util.find_spec(first)
+    except (ImportError, ValueError):
+        return None
+    path = first
+    for word in rest:
+        path = f"{path}.{word}"
+        spec = _inside(path, (spec.submodule_search_locations if spec is not None else None) or ())
+    return spec
+
+
+def _inside(name: str, folders: Iterable[str]) -> ModuleSpec | None:
+    """A module from the folders of its package; those of a namespace package are put together."""
+    portions: list[str] = []
+    for folder in folders:
+        finder = pkgutil.get_importer(folder)
+        spec = None if finder is None else finder.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            return spec
+        portions += (spec.submodule_search_locations if spec is not None else None) or ()
+    if not portions:
+        return None
+    namespace = ModuleSpec(name, None, is_package=True)
+    namespace.submodule_search_locations = portions
+    return namespace
 
 
 def try_out(program: Program, runner: Runner, seconds: float | None = None) -> Trial:
@@ -144,7 +173,6 @@ def try_out(program: Program, runner: Runner, seconds: float | None = None) -> T
         unpredicted=tuple(one for one in found if one.is_wrong and not pairs[one]),
         processes=len(journal.entered),
         not_entered=tuple(_not_entered(run, journal)),
-        interrupted=run.end in ("cancelled", "lost"),
     )
 
 

@@ -13,7 +13,7 @@ from cudalint.verify import junit
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.journal import Stack
 from cudalint.verify.program import Judged, Status, Trial, own
-from cudalint.verify.report import Format, where
+from cudalint.verify.report import Format, quoted, where
 from cudalint.verify.violations import Violation
 
 # Frames that are shown of a stack, the innermost first.
@@ -26,7 +26,7 @@ def render(trial: Trial, place: Place, output_format: Format) -> str:
         case Format.JSON:
             return json.dumps(_document(trial, place), indent=1, ensure_ascii=False) + "\n"
         case Format.JUNIT:
-            return junit.render(f"cudalint --verify {trial.program.name}", _cases(trial))
+            return junit.render(f"cudalint --verify {trial.program.name}, {where(place)}", _cases(trial))
         case Format.TABLE:
             return "\n".join(_lines(trial, place)) + "\n"
         case Format.MARKDOWN:
@@ -58,7 +58,7 @@ def _marked(trial: Trial, place: Place) -> Iterator[str]:
     if trial.findings:
         yield "| finding | place | status | why |\n| --- | --- | --- | --- |"
     for judged in trial.findings:
-        why = judged.why.replace("|", "\\|")
+        why = quoted(judged.why).replace("|", "\\|")
         yield f"| {judged.finding.code} | {_where(judged)} | {_status(judged)} | {why} |"
     for violation in dict.fromkeys(judged.by for judged in trial.findings if judged.by is not None):
         shown = (f"{one.finding.code} at {_where(one)}" for one in trial.findings if one.by == violation)
@@ -66,11 +66,11 @@ def _marked(trial: Trial, place: Place) -> Iterator[str]:
     for violation in trial.unpredicted:
         yield from _section("Not predicted", violation, violation.text)
     yield ""
-    yield from (f"- {line}" for line in _ending(trial))
+    yield from (f"- {quoted(line)}" for line in _ending(trial))
 
 
 def _section(title: str, violation: Violation, text: str) -> Iterator[str]:
-    yield f"\n## {title}: {violation.kind.value}\n\n{text}\n\n```text"
+    yield f"\n## {title}: {violation.kind.value}\n\n{quoted(text)}\n\n```text"
     yield from _stacks(violation)
     yield "```"
 
@@ -78,7 +78,7 @@ def _section(title: str, violation: Violation, text: str) -> Iterator[str]:
 def _ending(trial: Trial) -> Iterator[str]:
     seen = trial.seen
     yield f"the program: {seen.summary} after {seen.seconds:.1f} s, {_count(trial.processes, 'Python process')}" + (
-        f": {seen.said}" if seen.outcome.fails else ""
+        f": {seen.said}" if seen.outcome.fails and seen.said else ""
     )
     for one in seen.footprints:
         yield f"process {one.pid}: GPU {one.gpu}" + (f", {one.mib} MiB" if one.mib is not None else "")
@@ -143,6 +143,12 @@ def _short(name: str) -> str:
 
 
 def _cases(trial: Trial) -> Iterator[junit.Case]:
+    yield junit.Case(
+        trial.program.name,
+        seconds=trial.seen.seconds,
+        failure=f"{trial.seen.summary}: {trial.seen.said}".rstrip(": ") if trial.failed_by_itself else None,
+        output=trial.seen.text if trial.failed_by_itself else "",
+    )
     for judged in trial.findings:
         name = f"{_where(judged)} {judged.finding.code}"
         failed = judged.status is Status.REFUTED and not judged.silenced
@@ -157,11 +163,12 @@ def _document(trial: Trial, place: Place) -> dict[str, Any]:
         **head(place),
         "program": list(trial.program.words),
         "end": trial.seen.summary,
+        "said": trial.seen.said if trial.seen.outcome.fails else "",
         "seconds": round(trial.seen.seconds, 1),
         "processes": trial.processes,
         "gpus": [{"process": one.pid, "gpu": one.gpu, "mib": one.mib} for one in trial.seen.footprints],
         "not entered": list(trial.not_entered),
-        "interrupted": trial.interrupted,
+        "interrupted": trial.seen.end == "cancelled",
         "findings": [_finding(judged) for judged in trial.findings],
         "unpredicted": [_violation(violation) for violation in trial.unpredicted],
     }

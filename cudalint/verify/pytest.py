@@ -90,7 +90,8 @@ class FixtureItem(pytest.Item):
     def runtest(self) -> None:
         """Run it on GPUs that nobody else needs for themselves."""
         on_paper = bool(self.config.getoption("cudalint_paper"))
-        devices = (paper.machine(_PAPER_GPUS) if on_paper else gpus.discover()).devices
+        found = paper.machine(_PAPER_GPUS) if on_paper else gpus.discover()
+        devices = found.devices
         surroundings = paper.Paper(len(devices)) if on_paper else HARDWARE
         if not devices:
             pytest.fail("no GPU was found: nothing was verified", pytrace=False)
@@ -98,7 +99,7 @@ class FixtureItem(pytest.Item):
         if reason is not None:
             pytest.skip(reason)
         with _lease(need(self.fixture, surroundings), devices, surroundings) as lease:
-            environment = Pool(devices, 1).environment(lease)
+            environment = Pool(devices, 1, found.hidden).environment(lease)
             repairs = not self.config.getoption("cudalint_no_fixed")
             verdict = Examiner(Runner(surroundings), surroundings, Limits(), repairs=repairs).examine(
                 self.fixture, environment

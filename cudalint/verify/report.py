@@ -12,7 +12,7 @@ from cudalint.verify import junit
 from cudalint.verify.evidence import Place, by_gpu, document
 from cudalint.verify.headers import Outcome
 from cudalint.verify.observe import Observation
-from cudalint.verify.verdict import Status, Verdict
+from cudalint.verify.verdict import INTERRUPTED, Status, Verdict
 
 
 class Format(Enum):
@@ -37,8 +37,9 @@ class Summary:
 
     def __str__(self) -> str:
         repaired = f" ({self.repaired} of them repaired)" if self.repaired else ""
+        fixtures = "1 fixture" if self.fixtures == 1 else f"{self.fixtures} fixtures"
         return (
-            f"{self.fixtures} fixtures: {self.broken} confirmed broken{repaired}, {self.ok} confirmed ok, "
+            f"{fixtures}: {self.broken} confirmed broken{repaired}, {self.ok} confirmed ok, "
             f"{self.refuted} refuted, {self.not_run} not run"
         )
 
@@ -133,7 +134,7 @@ def _markdown(verdicts: Sequence[Verdict], place: Place, seconds: float) -> Iter
     for title, lines in sections:
         if lines:
             yield f"\n## {title}\n"
-            yield from (f"- {text}" for text in lines)
+            yield from (f"- {quoted(text)}" for text in lines)
     rows = list(_processes(verdicts))
     if rows:
         yield "\n## Processes on GPUs\n"
@@ -183,7 +184,15 @@ def _by_folder(verdicts: Iterable[Verdict]) -> list[tuple[str, list[Verdict]]]:
 
 def _named(verdicts: Iterable[Verdict], status: Status) -> list[str]:
     chosen = [verdict for verdict in verdicts if verdict.status is status]
-    return [f"{verdict.fixture.name}: {'; '.join(verdict.reasons)}" for verdict in chosen]
+    broken_off = [verdict for verdict in chosen if verdict.reasons == (INTERRUPTED,)]
+    named = [verdict for verdict in chosen if verdict not in broken_off]
+    lines = [f"{verdict.fixture.name}: {'; '.join(verdict.reasons)}" for verdict in named]
+    return [*lines, f"{len(broken_off)} more: {INTERRUPTED}"] if broken_off else lines
+
+
+def quoted(text: str) -> str:
+    """What a program said, so that markdown shows it as it is."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def where(place: Place) -> str:

@@ -14,6 +14,8 @@ from cudalint.verify.headers import Fixture, Header, Outcome
 from cudalint.verify.observe import Observation
 from cudalint.verify.predict import UNREADABLE, Prediction
 
+# Why a fixture did not run when somebody ended it all.
+INTERRUPTED = "interrupted"
 _COMPARISON = re.compile(r"\s*(\w+)\s*(==|!=|>=|<=|>|<)\s*(.+?)\s*")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
