@@ -17,10 +17,14 @@ Around = Callable[[State, Value], list[State]]
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception on its way: the outcome behind it, and the names handlers may know it by."""
+    """An exception on its way: the outcome behind it, and the names handlers may know it by.
+
+    ``harmless``: where it is caught, all is as it was meant to be.
+    """
 
     outcome: Outcome | None
     names: tuple[str, ...]
+    harmless: bool = False
 
 
 @dataclass(slots=True)

@@ -26,7 +26,8 @@ class Closure:
     """A user function with what it sees; ``owner`` is the class it is a method of.
 
     ``alias`` is the module and qualified name that ``functools.wraps`` gave it: pickling goes by these.
-    ``compiled`` names what a framework does whenever the function is called that it made of this one.
+    ``compiled`` names what a framework does whenever the function is called that it made of this one; ``cache`` holds
+    what it gave before.
     """
 
     function: ir.Function
@@ -37,6 +38,7 @@ class Closure:
     owner: Ref | None = None
     alias: tuple[str, str] | None = None
     compiled: str = ""
+    cache: Ref | None = None
 
     @property
     def address(self) -> tuple[str, str]:
@@ -46,7 +48,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A user class."""
+    """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one."""
 
     name: str
     qualname: str
@@ -56,6 +58,8 @@ class Class:
     site: Site
     fields: tuple[tuple[str, Value | None], ...] = ()
     is_dataclass: bool = False
+    members: tuple[str, ...] = ()
+    meta: Value = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +87,16 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Mapping_:
-    """A dict: known constant keys, and what may stand under any other."""
+    """A dict: known constant keys, and what may stand under any other; ``factory`` makes what is missing.
+
+    ``view`` is the object whose attributes these are.
+    """
 
     items: dict[Hashable, Value]
     element: Value = ()
     exact: bool = True
+    factory: Value = ()
+    view: Ref | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +118,11 @@ class Generator:
     site: Site
 
 
-Object = Scope | Closure | Class | Instance | Sequence | Mapping_ | Thing | Generator
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """What a function gave in this process, by its arguments."""
+
+    results: dict[Hashable, Value]
+
+
+Object = Scope | Closure | Class | Instance | Sequence | Mapping_ | Thing | Generator | Cache

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import operators
+from cudalint.machine import enums, operators
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results
 from cudalint.machine.heap import (
+    Cache,
     Class,
     Closure,
     Generator,
@@ -22,6 +23,7 @@ from cudalint.machine.heap import (
     Thing,
 )
 from cudalint.machine.joining import merge
+from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Process, State
@@ -36,6 +38,7 @@ from cudalint.machine.values import (
     Deferred,
     Dev,
     Lib,
+    Member,
     Partial,
     Rank,
     Ref,
@@ -58,12 +61,15 @@ MOST_ASSUMED_STEPS = 3_000
 MOST_HURRIED_STEPS = 300
 MOST_DEPTH = 40
 ROUNDS = 2
+MOST_TURNS = 6
 RECURSION = 3
 MOST_RESULTS = 8
 SMALL = 40
 REEXPORTS = 10
 # The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
 BEGAN = "<snapshot>"
+# The field of a manager that names the exceptions it keeps from leaving its ``with`` statement.
+SUPPRESSED = "<suppressed>"
 
 
 class Program(Protocol):
@@ -153,6 +159,8 @@ class Machine:
         # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
         self._importing = 0
         self._active: list[tuple[str, int]] = []
+        # The classes that are being made by their metaclass.
+        self._making: list[Ref] = []
         # The calls that are running, with what is known of their arguments.
         self._given: list[tuple[Site, Hashable]] = []
         self.commands: list[Site] = []
@@ -293,6 +301,10 @@ class Machine:
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
             state.put(atom, operators.extend(found, self.elements(right, state)))
             return left
+        second = state.get(two) if isinstance(two := only(right), Ref) else None
+        if isinstance(atom, Ref) and isinstance(found := state.get(atom), Mapping_) and isinstance(second, Mapping_):
+            self.put_mapping(atom, operators.merged(found, second), state)
+            return left
         return operators.binary(node.op, left, right, ("aug", node.ordinal))
 
     def assign(self, target: ir.Expr, value: Value, state: State, frame: Frame, ordinal: int) -> list[State]:
@@ -401,8 +413,11 @@ class Machine:
         """``owner[key] = value``."""
         states = [state]
         for atom in owner:
-            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Mapping_):
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence):
                 state.put(atom, operators.with_item(found, key, value))
+                continue
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Mapping_):
+                self.put_mapping(atom, operators.with_key(found, as_key(key, state), value), state)
                 continue
             path = self._method_path(atom, "__setitem__", state)
             call = None if path is None else self._library_call(path, state, frame, site, [key, value])
@@ -597,8 +612,8 @@ class Machine:
             after = self.block(handler.body, [state], frame)
             frame.handling.pop()
             again = any(r.outcome is raised.outcome for _, r in frame.raises[before:])
-            if raised.outcome is not None and not again:
-                self.emit(replace(raised.outcome, caught=True))
+            if not again:
+                self._swallow(raised)
             return after
         frame.raises.append((state, raised))
         return []
@@ -638,6 +653,9 @@ class Machine:
 
                 result.extend(s for s, _ in self.consume(atom, found, current, frame, body))
                 continue
+            if isinstance(found, Thing) and SUPPRESSED in found.fields:
+                result.extend(self._suppressing(node, position, found, current, frame))
+                continue
             returned = len(frame.returns)
             inner = [
                 s
@@ -651,6 +669,29 @@ class Machine:
                 if left:
                     frame.returns[i] = (left[0], value)
         return merge(result)
+
+    def _suppressing(self, node: ir.With, position: int, manager: Thing, state: State, frame: Frame) -> list[State]:
+        """The body of a ``with`` statement from which some exceptions do not come out."""
+        kinds = {constant(kind) for kind in self.exact_items(manager.fields[SUPPRESSED], state) or ()}
+        outer, guarded = frame.raises, frame.guards_import
+        frame.raises = []
+        frame.guards_import = guarded or not _IMPORT_ERRORS.isdisjoint(str(kind) for kind in kinds)
+        frame.tries += 1
+        after = self._with_body(node, position, state, NONE, frame)
+        frame.tries -= 1
+        frame.guards_import = guarded
+        raised, frame.raises = frame.raises, outer
+        for current, exception in _joined_raises(raised):
+            if kinds.isdisjoint({"Exception", "BaseException", *exception.names}):
+                frame.raises.append((current, exception))
+                continue
+            self._swallow(exception)
+            after.append(current)
+        return after
+
+    def _swallow(self, raised: Raised) -> None:
+        if raised.outcome is not None and not raised.harmless:
+            self.emit(replace(raised.outcome, caught=True))
 
     def _with_body(self, node: ir.With, position: int, state: State, value: Value, frame: Frame) -> list[State]:
         """What runs between a manager's entry and its exit."""
@@ -672,6 +713,7 @@ class Machine:
             current = state if i == len(manager) - 1 else state.clone()
             if isinstance(atom, Ref) and isinstance(found := current.get(atom), Instance):
                 function = self.user_method(found, method, current)
+                function = function or self.user_method(found, method.replace("__", "__a", 1), current)
                 if function is not None:
                     args = [] if method == "__enter__" else [NONE, NONE, NONE]
                     result.extend(self.call_value((Bound(function, atom),), args, {}, current, frame, site))
@@ -758,12 +800,19 @@ class Machine:
         after = self.block(node.body, [current], inner)
         result: list[State] = []
         is_dataclass = any(self._makes_fields(d, current, frame) for d in node.decorators)
+        is_dataclass = is_dataclass or self._derives_from_record(bases, current)
         for last in after:
             fields = tuple(self._fields(node.body, scope, last)) if is_dataclass else ()
-            made = Class(node.name, node.qualname, frame.module, tuple(bases), scope, site, fields, is_dataclass)
+            meta = self._metaclass(node, last, frame)
+            made = Class(
+                node.name, node.qualname, frame.module, tuple(bases), scope, site, fields, is_dataclass, meta=meta
+            )
             ref = last.new(("classobj", frame.module, node.ordinal), made)
             self._own_methods(scope, ref, last)
-            values: Results = [(last, (ref,))]
+            told = [s for c in self._announce(node, ref, last, frame, site) for s in self._form(ref, c, frame, site)]
+            libraries = [entry for entry in self.mro(ref, last) if isinstance(entry, str)]
+            enums.give_members(ref, _assigned(node.body), libraries, self.library, last)
+            values: Results = [(s, (ref,)) for s in told]
             for decorator in reversed(node.decorators):
                 if _last_name(decorator) not in _DATACLASS:
                     values = [r for s, v in values for r in self._decorate(decorator, v, s, frame)]
@@ -781,6 +830,56 @@ class Machine:
                 if isinstance(atom, Lib):
                     return atom.path.rpartition(".")[2] in _DATACLASS
         return _last_name(callee) in _DATACLASS
+
+    def _derives_from_record(self, bases: Iterable[Value], state: State) -> bool:
+        """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel)."""
+        for atom in (a for base in bases for a in base):
+            entries = self.mro(atom, state) if isinstance(atom, Ref) else [atom.path] if isinstance(atom, Lib) else []
+            if any(isinstance(e, str) and self.library.is_a(e, "cudalint.record") for e in entries):
+                return True
+        return False
+
+    def _announce(self, node: ir.ClassDef, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
+        """A base that wants to know of its subclasses is told of a new one."""
+        told = self._class_attribute(cls, "__init_subclass__", state, after=cls)
+        if told is None:
+            return [state]
+        named = [a for a in node.bases if a.keyword is not None and a.keyword != _METACLASS]
+        result: list[State] = []
+        for current, values in self.eval_all([a.value for a in named], state, frame):
+            kwargs = {a.keyword: v for a, v in zip(named, values, strict=True) if a.keyword is not None}
+            result.extend(s for s, _ in self.call_value(told, [(cls,)], kwargs, current, frame, site))
+        return result
+
+    def _metaclass(self, node: ir.ClassDef, state: State, frame: Frame) -> Value:
+        given = next((a.value for a in node.bases if a.keyword == _METACLASS), None)
+        found = [] if given is None else self.eval(given, state, frame)
+        return found[0][1] if found else ()
+
+    def _kind_of(self, cls: Ref, state: State) -> Ref | None:
+        """The metaclass of a class, where a user wrote one."""
+        metas = [entry.meta for entry in self.mro(cls, state) if isinstance(entry, Class) and entry.meta]
+        atom = only(metas[0]) if metas else None
+        return atom if isinstance(atom, Ref) and isinstance(state.get(atom), Class) else None
+
+    def _form(self, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
+        """A new class goes through the ``__new__`` and ``__init__`` of its metaclass."""
+        meta, found = self._kind_of(cls, state), state.get(cls)
+        if meta is None or not isinstance(found, Class):
+            return [state]
+        scope = state.get(found.scope)
+        names: dict[Hashable, Value] = dict(scope.variables.items()) if isinstance(scope, Scope) else {}
+        bases: Value = (state.new(("bases", site), Sequence("tuple", found.bases)),)
+        body: Value = (state.new(("namespace", site), Mapping_(names)),)
+        states = [state]
+        self._making.append(cls)
+        for hook, first in (("__new__", meta), ("__init__", cls)):
+            function = self._class_attribute(meta, hook, state)
+            if function is not None:
+                args: list[Value] = [(first,), const(found.name), bases, body]
+                states = [s for c in states for s, _ in self.call_value(function, args, {}, c, frame, site)]
+        self._making.pop()
+        return states
 
     def _fields(self, body: tuple[ir.Stmt, ...], scope: Ref, state: State) -> Iterable[tuple[str, Value | None]]:
         found = state.get(scope)
@@ -1099,6 +1198,9 @@ class Machine:
 
     def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
         for atom in owner:
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Mapping_):
+                self.put_mapping(atom, operators.without_key(found, as_key(key, state)), state)
+                continue
             path = self._method_path(atom, "__delitem__", state)
             call = None if path is None else self._library_call(path, state, frame, site, [key])
             if call is not None:
@@ -1366,6 +1468,8 @@ class Machine:
         """Call a user function."""
         if closure.compiled:
             return self._call_compiled(ref, closure, args, kwargs, state, frame, site, is_open)
+        if closure.cache is not None:
+            return self._call_cached(ref, closure, args, kwargs, state, frame, site, is_open)
         function = closure.function
         self.entered.add(Site(closure.module, function.ordinal))
         if self._is_idle(closure, args, kwargs, state):
@@ -1383,13 +1487,38 @@ class Machine:
         scope = state.new(
             ("frame", closure.module, function.ordinal), Scope(variables, closure.scope, closure.module, "function")
         )
-        if function.is_generator and not function.is_async:
+        if function.is_generator:
             made = Generator(ref, scope, site)
             return [(state, (state.new(("generator", site), made),))]
         label = function.name if not function.is_lambda else "a lambda"
         self._given.append(again)
         results = self._run_body(closure, scope, args, state, frame, site, f"calls {label}()")
         self._given.pop()
+        return results
+
+    def _call_cached(
+        self,
+        ref: Ref,
+        closure: Closure,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        """Call a function that remembers: what it gave for the same arguments in this process, it gives again."""
+        memory = closure.cache
+        held = state.get(memory) if memory is not None else None
+        key = (tuple(args), tuple(sorted(kwargs.items(), key=lambda kv: kv[0])))
+        if isinstance(held, Cache) and key in held.results:
+            return [(state, held.results[key])]
+        plain = replace(closure, cache=None)
+        results = self.call_closure(ref, plain, args, kwargs, state, frame, site, is_open)
+        for after, value in results:
+            now = after.get(memory) if memory is not None else None
+            if memory is not None and isinstance(now, Cache):
+                after.put(memory, Cache({**now.results, key: value}))
         return results
 
     def _call_compiled(
@@ -1531,9 +1660,32 @@ class Machine:
         site: Site,
         is_open: bool = False,
     ) -> Results:
-        """Make an instance of a user class and run its ``__init__``."""
+        """Call a user class, which its metaclass may have a say in."""
+        if cls.members:
+            return [(state, enums.by_value(cls, args[0] if args else (), state) or unknown("member", site))]
+        meta = self._kind_of(ref, state)
+        caller = None if meta is None else self._class_attribute(meta, "__call__", state)
+        if caller is not None:
+            return self.call_value(caller, [(ref,), *args], kwargs, state, frame, site, is_open)
+        return self.construct(ref, cls, args, kwargs, state, frame, site, is_open)
+
+    def construct(
+        self,
+        ref: Ref,
+        cls: Class,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+    ) -> Results:
+        """``type.__call__``: a new instance, and its ``__init__``."""
+        maker = self._class_attribute(ref, "__new__", state)
+        if maker is not None and len(self._active) < MOST_DEPTH:
+            return self._make_and_init(ref, maker, args, kwargs, state, frame, site, is_open)
         attributes: dict[str, Value] = {}
-        fields = self._record_fields(ref, state)
+        fields = self.record_fields(ref, state)
         if fields:
             attributes = _record_attributes(fields, args, kwargs, site)
         origin = self.chain(state, site, f"makes a {cls.name}")
@@ -1558,6 +1710,40 @@ class Machine:
         call.receiver = instance
         return [(s, (instance,)) for s, _ in self.library_call(call)]
 
+    def _make_and_init(
+        self,
+        ref: Ref,
+        maker: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        """A class with a ``__new__`` of its own: what that gives is the instance, a new one or one that was there."""
+        results: Results = []
+        for after, made in self.call_value(maker, [(ref,), *args], dict(kwargs), state, frame, site, is_open):
+            atom = only(made)
+            found = after.get(atom) if isinstance(atom, Ref) else None
+            init = self.user_method(found, "__init__", after) if isinstance(found, Instance) else None
+            if atom is None or init is None or not isinstance(found, Instance) or found.cls != ref:
+                results.append((after, made))
+                continue
+            called = self._call_atom(init, [made, *args], dict(kwargs), after, frame, site, is_open, False)
+            results.extend((s, made) for s, _ in called)
+        return results
+
+    def blank(self, cls: Ref, state: State, site: Site) -> Value:
+        """``object.__new__(cls)``; of a metaclass, the class that is being made."""
+        if self._making and cls == self._kind_of(self._making[-1], state):
+            return (self._making[-1],)
+        found = state.get(cls)
+        if not isinstance(found, Class):
+            return unknown("new", site)
+        origin = self.chain(state, site, f"makes a {found.name}")
+        return (state.new(("new", site, found.qualname), Instance(cls, {}, site, origin)),)
+
     def _run_factories(self, instance: Ref, state: State, frame: Frame, site: Site) -> State:
         """``field(default_factory=f)``: f runs for each instance."""
         found = state.get(instance)
@@ -1570,7 +1756,7 @@ class Machine:
                 self._set_on_object(instance, name, made, state, weak=False)
         return state
 
-    def _record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
+    def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
         """The fields that the ``__init__`` of a dataclass takes, those of its bases first; empty where it has none."""
         fields: dict[str, Value | None] = {}
         for entry in reversed(self.mro(cls, state)):
@@ -1581,19 +1767,21 @@ class Machine:
     # -- objects ---------------------------------------------------------------------------------
 
     def mro(self, cls: Ref, state: State) -> list[Class | str]:
-        """A class and its bases, depth first; library bases by their dotted name."""
-        result: list[Class | str] = []
-        stack: list[Atom] = [cls]
-        while stack and len(result) < 30:
-            atom = stack.pop(0)
-            if isinstance(atom, Lib):
-                result.append(atom.path)
-            elif isinstance(atom, Bound) and isinstance(atom.function, Lib):
-                result.append(self.library.canonical(atom.function.path))
-            elif isinstance(atom, Ref) and isinstance(found := state.get(atom), Class):
-                result.append(found)
-                stack = [a for base in found.bases for a in base] + stack
-        return result
+        """A class and its bases, in the order in which Python looks at them; library bases by their dotted name."""
+        return self._order(cls, state, 0)[:30]
+
+    def _order(self, atom: Atom, state: State, depth: int) -> list[Class | str]:
+        if isinstance(atom, Lib):
+            return [atom.path]
+        if isinstance(atom, Bound) and isinstance(atom.function, Lib):
+            return [self.library.canonical(atom.function.path)]
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Class) or depth > 12:
+            return []
+        rows = [self._order(base, state, depth + 1) for bases in found.bases for base in bases]
+        if len(rows) < 2:
+            return [found, *(entry for row in rows for entry in row)]
+        return [found, *_linear([*rows, [row[0] for row in rows if row]])]
 
     def library_base(self, cls: Ref, state: State) -> str | None:
         """The first library class that a user class derives from."""
@@ -1647,6 +1835,8 @@ class Machine:
                 return self.behaviours.tensor_attribute(self, atom, name, state, frame, site)
             case Super(cls=cls, receiver=receiver):
                 return [(state, self._super_attribute(cls, receiver, name, state))]
+            case Const(value=Member() as member):
+                return self._member_attribute(atom, member, name, state, frame, site)
             case Const() if name == "value":  # of an enum's member, which is its constant here
                 return [(state, (atom,))]
             case Const(value=str()):
@@ -1669,6 +1859,13 @@ class Machine:
 
     def _super_attribute(self, cls: Ref, receiver: Atom, name: str, state: State) -> Value:
         found = state.get(receiver) if isinstance(receiver, Ref) else None
+        if name == "__new__":
+            return (Lib("builtins.object.__new__"),)
+        if isinstance(found, Class) and isinstance(receiver, Ref):
+            given = self._class_attribute(self._kind_of(receiver, state) or cls, name, state, after=cls)
+            made = Lib("builtins.type.__call__") if name == "__call__" else None
+            atom = made if given is None else only(given)
+            return unknown("super", name) if atom is None else (Bound(atom, receiver),)
         if isinstance(found, Instance):
             method = self.user_method(found, name, state, after=cls)
             if method is not None:
@@ -1696,6 +1893,10 @@ class Machine:
                 value = self._class_attribute(ref, name, state)
                 if value is not None:
                     return [(state, self._bind_class_method(value, ref, state))]
+                meta = self._kind_of(ref, state)
+                kept = None if meta is None else self._class_attribute(meta, name, state)
+                if kept is not None:
+                    return self._bind_method(kept, name, ref, ref, state, frame, site)
                 base = self.library_base(ref, state)
                 if name == "__name__":
                     return [(state, const(found.name))]
@@ -1735,22 +1936,11 @@ class Machine:
             return [(state, instance.attributes[name])]
         value = self._class_attribute(instance.cls, name, state)
         if value is not None:
-            atom = only(value)
-            found = state.get(atom) if isinstance(atom, Ref) else None
-            if isinstance(atom, Ref) and isinstance(found, Closure):
-                if found.kind in ("property", "cached"):
-                    results = self._call_atom(atom, [(ref,)], {}, state, frame, site, False, False)
-                    for after, got in results if found.kind == "cached" else ():
-                        self._set_on_object(ref, name, got, after, weak=False)
-                    return results
-                if found.kind == "staticmethod":
-                    return [(state, value)]
-                if found.kind == "classmethod":
-                    return [(state, (Bound(atom, instance.cls),))]
-                return [(state, (Bound(atom, ref),))]
-            return [(state, value)]
+            return self._bind_method(value, name, ref, instance.cls, state, frame, site)
         if name == "__class__":
             return [(state, (instance.cls,))]
+        if name == "__dict__":
+            return [(state, self.attributes_of(ref, state, site))]
         for entry in self.mro(instance.cls, state):
             if isinstance(entry, str):
                 path = f"{entry}.{name}"
@@ -1764,6 +1954,54 @@ class Machine:
         if getter is not None:
             return self._call_atom(getter, [(ref,), const(name)], {}, state, frame, site, False, False)
         return [(state, unknown("attribute", ref.address, name))]
+
+    def _bind_method(
+        self, value: Value, name: str, receiver: Atom, cls: Ref, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """What an attribute of a class is for one of its instances."""
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(atom, Ref) or not isinstance(found, Closure) or found.kind == "staticmethod":
+            return [(state, value)]
+        if found.kind == "classmethod":
+            return [(state, (Bound(atom, cls),))]
+        if found.kind not in ("property", "cached"):
+            return [(state, (Bound(atom, receiver),))]
+        results = self._call_atom(atom, [(receiver,)], {}, state, frame, site, False, False)
+        if found.kind == "cached" and isinstance(receiver, Ref):
+            for after, got in results:
+                self._set_on_object(receiver, name, got, after, weak=False)
+        return results
+
+    def _member_attribute(
+        self, atom: Const, member: Member, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """``Enum.MEMBER.name``, and what the class defines for its members."""
+        if name in ("name", "_name_"):
+            return [(state, const(member.name))]
+        if name in ("value", "_value_"):
+            return [(state, member.value)]
+        value = self._class_attribute(member.cls, name, state)
+        if value is None:
+            return [(state, unknown("attribute", atom, name))]
+        return self._bind_method(value, name, atom, member.cls, state, frame, site)
+
+    def attributes_of(self, ref: Ref, state: State, site: Site) -> Value:
+        """``x.__dict__``: what is written there is written to the object."""
+        found = state.get(ref)
+        given = found.attributes if isinstance(found, Instance) else found.fields if isinstance(found, Thing) else {}
+        items: dict[Hashable, Value] = {name: value for name, value in given.items() if not name.startswith("<")}
+        return (state.new(("attributes", site), Mapping_(items, view=ref)),)
+
+    def put_mapping(self, ref: Ref, made: Mapping_, state: State) -> None:
+        """A dict after a change; that of an object's attributes changes the object."""
+        state.put(ref, made)
+        owner = state.get(made.view) if made.view is not None else None
+        if made.view is None or not isinstance(owner, Instance):
+            return
+        kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
+        named = {k: v for k, v in made.items.items() if isinstance(k, str)}
+        state.put(made.view, replace(owner, attributes={**kept, **named}))
 
     def _thing_attribute(self, ref: Ref, thing: Thing, name: str, state: State, frame: Frame, site: Site) -> Results:
         if name in thing.fields:
@@ -1808,8 +2046,16 @@ class Machine:
                 method = self.user_method(found, "__getitem__", state)
                 if method is not None:
                     return self._call_atom(method, [(atom,), key], {}, state, frame, site, False, False)
+                row = self._row_of(found, state)
+                if row is not None:
+                    return [(state, operators.item(Sequence("tuple", row), key) or unknown("item", site, atom.address))]
+            key = as_key(key, state) if isinstance(found, Mapping_) else key
+            if isinstance(found, Mapping_) and found.factory:
+                return self._item_or_new(atom, found, key, state, frame, site)
             if isinstance(found, Sequence | Mapping_):
                 return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
+            if isinstance(found, Class) and found.members:
+                return [(state, enums.by_name(found, key, state) or unknown("member", site))]
             if isinstance(found, Class | Closure):
                 return [(state, (atom,))]
         path = self._method_path(atom, "__getitem__", state)
@@ -1823,13 +2069,37 @@ class Machine:
             return [(state, unknown(atom.sym, "[]", key))]
         return [(state, unknown("item", site, atom))]
 
+    def _item_or_new(self, ref: Ref, found: Mapping_, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        """An item of a ``defaultdict``, which is made where it is missing."""
+        there = operators.item(found, key)
+        if there:
+            return [(state, there)]
+        results: Results = []
+        for after, made in self.call_value(found.factory, [], {}, state, frame, site):
+            current = after.get(ref)
+            if isinstance(current, Mapping_):
+                after.put(ref, operators.with_key(current, key, made))
+            results.append((after, made))
+        return results
+
+    def _row_of(self, instance: Instance, state: State) -> tuple[Value, ...] | None:
+        """The fields of a record that is a tuple as well."""
+        bases = [entry for entry in self.mro(instance.cls, state) if isinstance(entry, str)]
+        if not any(self.library.is_a(base, "builtins.tuple") for base in bases):
+            return None
+        names = [name for name, _ in self.record_fields(instance.cls, state)]
+        return tuple(instance.attributes.get(name, unknown("field", name)) for name in names)
+
     def exact_items(self, value: Value, state: State) -> list[Value] | None:
         """The items of a sequence whose content is known exactly."""
         atom = only(value)
         found = state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(found, Sequence) and found.items is not None and not found.open:
             return list(found.items)
-        return None
+        if isinstance(found, Class) and found.members:
+            return enums.members(found, state)
+        row = self._row_of(found, state) if isinstance(found, Instance) else None
+        return None if row is None else list(row)
 
     def elements(self, value: Value, state: State) -> list[Value]:
         """What iterating a value may give; empty where nothing is known."""
@@ -1839,7 +2109,7 @@ class Machine:
             if isinstance(found, Sequence):
                 result.extend(found.items if found.items is not None else [found.element] if found.element else [])
             elif isinstance(found, Mapping_):
-                result.extend(const(k) for k in found.items)
+                result.extend(of_key(k) for k in found.items)
         return result
 
     def element_of(self, atom: Atom, state: State, sym: Hashable) -> Value:
@@ -1874,12 +2144,14 @@ class Machine:
                 element = found.element or unknown("each", site)
                 return [(state, [element, element])]
             if isinstance(found, Mapping_):
-                keys: list[Value] = [const(k) for k in found.items]
+                keys: list[Value] = [of_key(k) for k in found.items]
                 return [(state, _two_rounds(keys) if found.exact else [*keys[:1], unknown("key", site)])]
             if isinstance(found, Generator):
                 return [(s, [v or unknown("each", site)] * 2) for s, v in self.consume(atom, found, state, frame)]
             if isinstance(found, Instance):
                 return self._iterate_instance(atom, found, state, frame, site)
+            if isinstance(found, Class) and found.members:
+                return [(state, _two_rounds(enums.members(found, state)))]
         path = self._method_path(atom, "__iter__", state)
         call = None if path is None else self._library_call(path, state, frame, site, [])
         if call is not None:
@@ -1911,6 +2183,9 @@ class Machine:
                 else:
                     result.extend(self.iterate(value, after, frame, site))
             return result
+        row = self._row_of(instance, state)
+        if row is not None:
+            return [(state, _two_rounds(list(row)))]
         getter = self.user_method(instance, "__getitem__", state)
         if getter is not None:
             results = self._call_atom(getter, [(ref,), EACH], {}, state, frame, site, False, False)
@@ -1997,7 +2272,8 @@ class Machine:
                         results.append((last, operators.negate(value) if node.op == "not in" else value))
                     continue
                 found = after.get(atom) if isinstance(atom, Ref) else None
-                known = operators.contains(found, left)
+                wanted = as_key(left, after) if isinstance(found, Mapping_) else left
+                known = operators.contains(found, wanted)
                 if known is not None:
                     results.append((after, const(known if node.op == "in" else not known)))
                     continue
@@ -2035,6 +2311,9 @@ class Machine:
         if isinstance(first, Sequence) and op == "*":
             made = operators.repeat(first, right)
             return (state.new(("repeat", frame.module, ordinal), made),)
+        if isinstance(first, Mapping_) and op == "|" and isinstance(second, Mapping_):
+            made_map = replace(operators.merged(first, second), view=None)
+            return (state.new(("merged", frame.module, ordinal), made_map),)
         return operators.binary(op, left, right, ("bin", frame.module, ordinal))
 
     def _unary(self, node: ir.Unary, state: State, frame: Frame) -> Results:
@@ -2091,7 +2370,7 @@ class Machine:
                     else:
                         made = replace(made, exact=False)
                     continue
-                made = operators.with_key(made, queue.pop(0), queue.pop(0))
+                made = operators.with_key(made, as_key(queue.pop(0), after), queue.pop(0))
             results.append((after, (after.new(("dict", frame.module, node.ordinal), made),)))
         return results
 
@@ -2111,7 +2390,7 @@ class Machine:
                 items: dict[Hashable, Value] = {}
                 known = exact
                 for key, value in zip(keys, produced, strict=False):
-                    found = constant(key)
+                    found = constant(as_key(key, after))
                     if found is ...:
                         known = False
                     else:
@@ -2150,7 +2429,7 @@ class Machine:
             known = self.exact_items(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
             for after, rounds in self.iterate(iterable, current, frame, site):
-                exact = exact and known is not None and len(known) <= ROUNDS
+                exact = exact and known is not None and len(known) == len(rounds)
                 done.extend(self._clause_rounds(node, depth, rounds, after, frame, produced, keys))
         return merge(done), exact and len(node.generators) == 1
 
@@ -2294,6 +2573,8 @@ _METHOD_KINDS = {
     "functools.cached_property": "cached",
 }
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
+_METACLASS = "metaclass"
+_IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
 
@@ -2305,6 +2586,31 @@ def _record_attributes(
         given = args[i] if i < len(args) else kwargs.get(name)
         result[name] = given or default or unknown("field", site, name)
     return result
+
+
+def _assigned(body: tuple[ir.Stmt, ...]) -> list[str]:
+    """The names that a class body assigns one by one."""
+    targets = [t for s in body if isinstance(s, ir.Assign) for t in s.targets]
+    return [t.id for t in targets if isinstance(t, ir.Name)]
+
+
+def _linear(rows: list[list[Class | str]]) -> list[Class | str]:
+    """Rows of bases as one: each before its own, and in the order in which they are named (C3)."""
+    result: list[Class | str] = []
+    while rows := [row for row in rows if row]:
+        heads = [row[0] for row in rows]
+        head = next((h for h in heads if not any(_is_in(h, row[1:]) for row in rows)), heads[0])
+        result.append(head)
+        rows = [[entry for entry in row if not _is_same(entry, head)] for row in rows]
+    return result
+
+
+def _is_in(entry: Class | str, row: list[Class | str]) -> bool:
+    return any(_is_same(entry, other) for other in row)
+
+
+def _is_same(one: Class | str, two: Class | str) -> bool:
+    return one == two if isinstance(one, str) or isinstance(two, str) else one is two
 
 
 def _deferred(value: Value) -> bool:
@@ -2325,7 +2631,7 @@ def _last_name(node: ir.Expr) -> str:
 def _catches_import(node: ir.Expr | None) -> bool:
     """Whether a handler is written for imports that fail."""
     kinds = node.items if isinstance(node, ir.Display) else (node,)
-    return any(k is not None and _last_name(k) in ("ImportError", "ModuleNotFoundError") for k in kinds)
+    return any(k is not None and _last_name(k) in _IMPORT_ERRORS for k in kinds)
 
 
 def _raised_name(node: ir.Expr) -> str:
@@ -2333,10 +2639,15 @@ def _raised_name(node: ir.Expr) -> str:
 
 
 def _two_rounds(items: list[Value]) -> list[Value]:
-    """The first item, then all the others at once."""
-    if len(items) <= ROUNDS:
+    """The first item, then all the others at once; steps of a program come one after the other."""
+    if len(items) <= ROUNDS or (len(items) <= MOST_TURNS and all(_is_step(item) for item in items)):
         return items
     return [items[0], union(items[1:])]
+
+
+def _is_step(value: Value) -> bool:
+    """Whether an item of a loop does something of its own: a function, a method, an object."""
+    return isinstance(only(value), Ref | Bound | Partial | Task)
 
 
 def _known_of(arguments: dict[str, Value]) -> Hashable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Object, Scope, Sequence, Thing
+from cudalint.machine.heap import Cache, Class, Closure, Instance, Mapping_, Object, Scope, Sequence, Thing
 from cudalint.machine.state import Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -93,9 +93,12 @@ def _join_objects(a: Object, b: Object) -> Object:
             return replace(a, fields=_join_names(a.fields, b.fields))
         case Sequence(), Sequence():
             return _join_sequences(a, b)
+        case Cache(), Cache():
+            known = a.results.keys() & b.results.keys()
+            return Cache({k: union([a.results[k], b.results[k]]) for k in a.results if k in known})
         case Mapping_(), Mapping_():
             items = {k: union([v for v in (a.items.get(k), b.items.get(k)) if v]) for k in {**a.items, **b.items}}
-            return Mapping_(items, union([a.element, b.element]), a.exact and b.exact)
+            return replace(a, items=items, element=union([a.element, b.element]), exact=a.exact and b.exact)
     return a
 
 

@@ -14,6 +14,7 @@ from cudalint.machine.values import (
     Dev,
     Index,
     Lib,
+    Other,
     Rank,
     Ref,
     Tensor,
@@ -26,7 +27,7 @@ from cudalint.machine.values import (
     unknown,
 )
 
-_LONGEST = 200
+LONGEST = 200
 
 
 def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
@@ -34,6 +35,11 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     one, two = only(left), only(right)
     if isinstance(one, Dev) and isinstance(two, Const):
         one = Const(device_text(one))
+    if isinstance(one, Rank) and isinstance(two, Rank) and one.process and two.process and op in ("==", "is"):
+        return const(one.process == two.process)
+    for atom, other in ((one, two), (two, one)):
+        if op == "==" and isinstance(atom, Other) and isinstance(other, Const) and other.value == atom.than:
+            return FALSE
     if isinstance(one, Const) and isinstance(two, Const):
         verdict = _compare_constants(op, one, two)
         if verdict is not None:
@@ -120,6 +126,8 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
             return const(result)
     if op == "+" and isinstance(one, Const) and isinstance(one.value, str):
         return joined([left, right], sym)
+    if op == "%" and isinstance(one, Const) and isinstance(one.value, str) and one.value.endswith(("%d", "%s", "%i")):
+        return joined([const(one.value[:-2]), right], sym)
     array = next((a for a in (one, two) if isinstance(a, Tensor)), None)
     if array is not None:
         # The numbers do not matter: what is computed with an array is one, on its device.
@@ -132,6 +140,7 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
 
 def _rank_arithmetic(op: str, rank: Rank, other: Atom | None) -> Rank:
     """A local rank plus an offset is a global one; a rank modulo the number of GPUs is a local one."""
+    rank = Rank(rank.kind)
     if op == "%" and rank.kind == "global":
         return Rank("local")
     if op == "+" and rank.kind == "local" and not isinstance(other, Const):
@@ -140,7 +149,7 @@ def _rank_arithmetic(op: str, rank: Rank, other: Atom | None) -> Rank:
 
 
 def _binary_constants(op: str, left: Hashable, right: Hashable) -> Hashable | None:
-    if isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) + len(right) < _LONGEST:
+    if isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) + len(right) < LONGEST:
         return left + right
     if isinstance(left, bool) or isinstance(right, bool):
         return None
@@ -184,7 +193,7 @@ def joined(parts: list[Value], sym: Hashable) -> Value:
             return part
         return unknown(sym, tuple(parts))
     text = "".join(texts)
-    return const(text) if len(text) < _LONGEST else unknown(sym)
+    return const(text) if len(text) < LONGEST else unknown(sym)
 
 
 def _may_vary(part: Value) -> bool:
@@ -255,10 +264,8 @@ def item(found: Sequence | Mapping_, key: Value) -> Value:
     return found.element
 
 
-def with_item(found: Sequence | Mapping_, key: Value, value: Value) -> Sequence | Mapping_:
-    """The container after ``container[key] = value``."""
-    if isinstance(found, Mapping_):
-        return with_key(found, key, value)
+def with_item(found: Sequence, key: Value, value: Value) -> Sequence:
+    """The list after ``row[key] = value``."""
     wanted = constant(key)
     if found.items is not None and isinstance(wanted, int) and 0 <= wanted < len(found.items):
         items = (*found.items[:wanted], value, *found.items[wanted + 1 :])
@@ -270,8 +277,20 @@ def with_key(found: Mapping_, key: Value, value: Value) -> Mapping_:
     """The dict after ``d[key] = value``."""
     wanted = constant(key)
     if wanted is ...:
-        return Mapping_(found.items, union([found.element, value]), False)
-    return Mapping_({**found.items, wanted: value}, found.element, found.exact)
+        return replace(found, element=union([found.element, value]), exact=False)
+    return replace(found, items={**found.items, wanted: value})
+
+
+def without_key(found: Mapping_, key: Value) -> Mapping_:
+    """The dict after ``del d[key]``."""
+    wanted = constant(key)
+    return replace(found, items={k: v for k, v in found.items.items() if k != wanted})
+
+
+def merged(one: Mapping_, two: Mapping_) -> Mapping_:
+    """``one | two``."""
+    exact = one.exact and two.exact
+    return replace(one, items={**one.items, **two.items}, element=union([one.element, two.element]), exact=exact)
 
 
 def append(found: Sequence, value: Value) -> Sequence:

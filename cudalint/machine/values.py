@@ -33,6 +33,27 @@ class Const:
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """A constant that the code does not show, and that is not this one."""
+
+    than: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of an Enum: a constant, the same one in every process; ``cls`` is where its methods stand."""
+
+    module: str
+    qualname: str
+    name: str
+    value: Value = field(compare=False)
+    cls: Ref = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.qualname.rpartition('.')[2]}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Lib:
     """A module, class or function of a library, by canonical dotted name."""
 
@@ -43,10 +64,12 @@ class Lib:
 class Rank:
     """A number that differs from process to process or task to task.
 
-    ``kind``: ``global`` and ``local`` ranks, or ``each`` (another one for each task or round).
+    ``kind``: ``global`` and ``local`` ranks, or ``each`` (another one for each task or round). ``process`` is the one
+    that has this number, and no other.
     """
 
     kind: str
+    process: tuple[str, ...] | None = None
 
 
 Index = int | Rank | None
@@ -133,7 +156,7 @@ class Snapshot:
     state: object
 
 
-Atom = Deferred | Snapshot | Unknown | Const | Lib | Rank | Dev | Tensor | Ref | Bound | Partial | Super | Task
+Atom = Deferred | Snapshot | Unknown | Const | Other | Lib | Rank | Dev | Tensor | Ref | Bound | Partial | Super | Task
 Value = tuple[Atom, ...]
 
 NONE: Value = (Const(None),)

@@ -65,7 +65,7 @@ def put(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     if process.launch is not None:
         chain = machine.chain(state, call.site, f"{gpu.label(call)} shares GPU memory of this process")
-        state.process = replace(process, pending=(*process.pending, (call.site, chain, "put")))
+        state.process = replace(process, pending=(*process.pending, (call.site, chain, gpu.label(call))))
         return [(state, NONE)]
     _put_in_parent(machine, call, state, ref, thing, found[0].origin)
     return [(state, NONE)]
@@ -157,7 +157,7 @@ def wait(machine: Machine, call: Call) -> Results:
     pending = state.process.pending
     if pending:
         launch = state.process.launch
-        for site, chain, _ in pending:
+        for site, chain, channel in pending:
             machine.emit(
                 outcome_of(
                     machine,
@@ -165,6 +165,7 @@ def wait(machine: Machine, call: Call) -> Results:
                     site,
                     "cost",
                     effect=chain,
+                    launcher=channel,
                     subject="CUDA tensor",
                     launch=launch,
                 )

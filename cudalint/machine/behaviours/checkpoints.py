@@ -7,6 +7,7 @@ from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.crossing import Pickler, carried
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpret import Machine
+from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Const, Dev, Unknown, Value, only, unknown
 
@@ -15,10 +16,14 @@ def save(machine: Machine, call: Call) -> Results:
     """``torch.save(obj, file)``: reads the data, and notes whether some of it lies on the GPU."""
     place = only(call.get("f") or ())
     value = call.get("obj") or NONE
+    found = list(carried(value, call.state, Pickler.NAMES))
     if isinstance(place, Const | Unknown):
-        on_gpu = any(found.certain for found in carried(value, call.state, Pickler.NAMES))
-        machine.saved[place] = machine.saved.get(place, True) and on_gpu
-    return gpu.like(machine, call)
+        machine.saved[place] = machine.saved.get(place, True) and any(one.certain for one in found)
+    state: State | None = call.state
+    for one in found:
+        if state is not None and one.what not in ("lock", "unpicklable"):
+            state = gpu.read(machine, one.atom, state, call.frame, call.site, gpu.label(call))
+    return [] if state is None else [(state, NONE)]
 
 
 def load(machine: Machine, call: Call) -> Results:

@@ -56,5 +56,6 @@ def _copy_of(atom: Atom, state: State, site: Site, made: dict[Ref, Ref], depth: 
             parts = None if items is None else tuple(of(value) for value in items)
             state.put(own, replace(found, items=parts, element=of(element)))
         case Mapping_(items=entries, element=element):
-            state.put(own, replace(found, items={k: of(value) for k, value in entries.items()}, element=of(element)))
+            items_ = {k: of(value) for k, value in entries.items()}
+            state.put(own, replace(found, items=items_, element=of(element), view=None))
     return own

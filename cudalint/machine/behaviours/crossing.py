@@ -17,6 +17,7 @@ from cudalint.machine.values import (
     Atom,
     Bound,
     Const,
+    Member,
     Partial,
     Ref,
     Super,
@@ -200,6 +201,9 @@ class Transfer:
                 return atom
             case Ref():
                 return self._object(atom)
+            case Const(value=Member() as member):
+                cls = self.atom(member.cls)
+                return Const(replace(member, cls=cls)) if isinstance(cls, Ref) else atom
             case Bound(function=function, receiver=receiver):
                 return Bound(self.atom(function), self.atom(receiver))
             case Partial(function=function, args=args, kwargs=kwargs):
@@ -209,6 +213,9 @@ class Transfer:
             case Super():
                 return unknown("super")[0]
         return atom
+
+    def _key(self, key: Hashable) -> Hashable:
+        return self.atom(key) if isinstance(key, Ref) else key
 
     def _values(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         return tuple(self.value(v) for v in values)
@@ -226,12 +233,7 @@ class Transfer:
             case Class():
                 return self._class(ref, found)
             case Instance():
-                made = self._reserve(ref)
-                cls = self._class(found.cls, self.source.get(found.cls))
-                attributes = self._attributes(found)
-                kept = cls if isinstance(cls, Ref) else found.cls
-                self.target.put(made, replace(found, cls=kept, attributes=attributes))
-                return made
+                return self._instance(ref, found)
             case Thing():
                 made = self._reserve(ref)
                 fields = {k: v if k == "<snapshot>" else self.value(v) for k, v in found.fields.items()}
@@ -244,14 +246,66 @@ class Transfer:
                 return made
             case Mapping_():
                 made = self._reserve(ref)
-                entries = {k: self.value(v) for k, v in found.items.items()}
-                self.target.put(made, replace(found, items=entries, element=self.value(found.element)))
+                entries = {self._key(k): self.value(v) for k, v in found.items.items()}
+                element, factory = self.value(found.element), self.value(found.factory)
+                self.target.put(made, replace(found, items=entries, element=element, factory=factory, view=None))
                 return made
             case Scope(kind="module"):
                 return ref
             case Generator() | Scope() | None:
                 return unknown("lost", ref.address)[0]
         return ref
+
+    def _instance(self, ref: Ref, found: Instance) -> Ref:
+        made = self._reserve(ref)
+        cls = self._class(found.cls, self.source.get(found.cls))
+        kept = cls if isinstance(cls, Ref) else found.cls
+        given = self._state_of(ref, found)
+        attributes = self._attributes(found) if given is None else self._as_attributes(given)
+        taken = None if not isinstance(cls, Ref) else self._taken(made, replace(found, cls=cls), given, attributes)
+        if taken is None:
+            self.target.put(made, replace(found, cls=kept, attributes=attributes))
+        return made
+
+    def _state_of(self, ref: Ref, instance: Instance) -> Value | None:
+        """What ``__getstate__`` gives, in the target; None where the class has none that is seen to give something."""
+        hook = self.machine.user_method(instance, "__getstate__", self.source)
+        if not isinstance(hook, Ref):
+            return None
+        site, source = self._site(instance.site.module), self.source
+        results = self.machine.call_value((Bound(hook, ref),), [], {}, source.clone(), self._frame(site), site)
+        if len(results) != 1:
+            return None
+        self.source, given = results[0]
+        made = self.value(given)
+        self.source = source
+        return made
+
+    def _as_attributes(self, given: Value) -> dict[str, Value]:
+        atom = only(given)
+        found = self.target.get(atom) if isinstance(atom, Ref) else None
+        return {str(k): v for k, v in found.items.items()} if isinstance(found, Mapping_) else {}
+
+    def _taken(self, made: Ref, instance: Instance, given: Value | None, attributes: dict[str, Value]) -> Ref | None:
+        """What ``__setstate__`` makes of it in the target; None where the class has none."""
+        hook = self.machine.user_method(instance, "__setstate__", self.target)
+        if not isinstance(hook, Ref):
+            return None
+        self.target.put(made, replace(instance, attributes={}))
+        items: dict[Hashable, Value] = dict(attributes.items())
+        state = given or (self.target.new(("state", made.address), Mapping_(items)),)
+        site = self._site(instance.site.module)
+        results = self.machine.call_value((Bound(hook, made),), [state], {}, self.target, self._frame(site), site)
+        if results:
+            self.target.become(results[0][0])
+        return made
+
+    def _site(self, module: str) -> Site:
+        launch = self.target.process.launch
+        return Site(module, 0) if launch is None else launch.anchor
+
+    def _frame(self, site: Site) -> Frame:
+        return Frame(Ref(("module", site.module)), site.module)
 
     def _attributes(self, instance: Instance) -> dict[str, Value]:
         """An object's attributes; a class that says itself how it pickles knows how to send a local function."""
@@ -354,9 +408,8 @@ class Transfer:
         """Unpickling something by name imports its module, where the process has not done so before."""
         if self.target.get(Ref(("module", module))) is not None or self.machine.program.module(module) is None:
             return
-        launch = self.target.process.launch
-        site = Site(module, 0) if launch is None else launch.anchor
-        frame = Frame(Ref(("module", site.module)), site.module)
+        site = self._site(module)
+        frame = self._frame(site)
         states = self.machine.load(module, self.target, frame, site)
         for _, raised in frame.raises:
             if raised.outcome is not None:

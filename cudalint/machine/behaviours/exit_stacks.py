@@ -6,11 +6,20 @@ from dataclasses import replace
 
 from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.interpret import Machine
+from cudalint.machine.heap import Sequence, Thing
+from cudalint.machine.interpret import SUPPRESSED, Machine
 from cudalint.machine.joining import merge
-from cudalint.machine.values import NONE, Ref
+from cudalint.machine.values import NONE, Lib, Ref, Value, const
 
 _ENTERED = "<entered at "
+
+
+def suppress(machine: Machine, call: Call) -> Results:
+    """``suppress(RuntimeError)``: what its ``with`` statement catches."""
+    names = [atom.path.rpartition(".")[2] for value in call.args for atom in value if isinstance(atom, Lib)]
+    kinds = Sequence("tuple", tuple(const(name) for name in names))
+    fields: dict[str, Value] = {SUPPRESSED: (call.state.new(("kinds", call.site), kinds),)}
+    return [(call.state, (call.state.new(("suppress", call.site), Thing(call.path, fields, call.site)),))]
 
 
 def enter_context(machine: Machine, call: Call) -> Results:

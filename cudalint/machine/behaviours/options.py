@@ -11,16 +11,55 @@ from cudalint.machine.values import (
     NONE,
     Rank,
     Ref,
+    Unknown,
     Value,
     constant,
+    only,
     strings,
+    union,
     unknown,
 )
 
+NAMESPACE = "argparse.Namespace"
+
 
 def parser(machine: Machine, call: Call) -> Results:
-    """``ArgumentParser()``: gathers the defaults of its arguments."""
-    return [(call.state, (call.state.new(("parser", call.site), Thing("argparse.ArgumentParser", {}, call.site)),))]
+    """``ArgumentParser()``: gathers the defaults of its arguments, those of its parents first."""
+    fields = _inherited(machine, call)
+    return [(call.state, (call.state.new(("parser", call.site), Thing("argparse.ArgumentParser", fields, call.site)),))]
+
+
+def command(machine: Machine, call: Call) -> Results:
+    """``subparsers.add_parser("name")``: what any command sets is in the one namespace."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Thing):
+        return [(call.state, unknown("parser", call.site))]
+    call.state.put(ref, replace(found, fields={**found.fields, **_inherited(machine, call)}))
+    return [(call.state, (ref,))]
+
+
+def _inherited(machine: Machine, call: Call) -> dict[str, Value]:
+    fields: dict[str, Value] = {}
+    for value in machine.exact_items(call.kwargs.get("parents") or (), call.state) or ():
+        parent = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
+        fields.update(parent.fields if isinstance(parent, Thing) else {})
+    return fields
+
+
+def set_defaults(machine: Machine, call: Call) -> Results:
+    """``set_defaults(func=run)``: of several commands, each sets its own."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Thing):
+        return [(call.state, NONE)]
+    fields = dict(found.fields)
+    for name, value in call.kwargs.items():
+        before = fields.get(f"--{name}", ())
+        several = isinstance(only(value), Ref) and not any(isinstance(a, Unknown) for a in before)
+        fields[f"--{name}"] = union([before, value]) if several else _option(value, unknown("option", call.site, name))
+    call.state.put(ref, replace(found, fields=fields))
+    return [(call.state, NONE)]
 
 
 def add_argument(machine: Machine, call: Call) -> Results:
@@ -62,7 +101,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     if isinstance(found, Thing):
         fields = {k[2:]: v for k, v in found.fields.items() if k.startswith("--")}
-    made = call.state.new(("namespace", call.site), Thing("argparse.Namespace", fields, call.site))
+    made = call.state.new(("namespace", call.site), Thing(NAMESPACE, fields, call.site))
     if call.path.endswith("parse_known_args"):
         pair = Sequence("tuple", ((made,), unknown("rest", call.site)))
         return [(call.state, (call.state.new(("known", call.site), pair),))]

@@ -11,10 +11,10 @@ from cudalint.machine.behaviours import gpu
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Closure, Generator, Instance, Mapping_, Sequence, Thing
 from cudalint.machine.interpret import Machine
+from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
-    EACH,
     NONE,
     Atom,
     Bound,
@@ -24,7 +24,6 @@ from cudalint.machine.values import (
     Partial,
     Rank,
     Ref,
-    Task,
     Tensor,
     Unknown,
     Value,
@@ -209,6 +208,18 @@ def mapping(machine: Machine, call: Call) -> Results:
     return [(call.state, (call.state.new(("mapping", call.site), Mapping_(items, (), exact)),))]
 
 
+def default_mapping(machine: Machine, call: Call) -> Results:
+    """``defaultdict(factory)``."""
+    factory, *rest = call.args or [NONE]
+    call.args = rest
+    state, made = mapping(machine, call)[0]
+    atom = only(made)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, Mapping_) and factory != NONE:
+        state.put(atom, replace(found, factory=factory))
+    return [(state, made)]
+
+
 def range_(machine: Machine, call: Call) -> Results:
     """``range``: its first two numbers, exact where it is that short."""
     numbers = [integer(v) for v in call.args]
@@ -275,10 +286,87 @@ def map_(machine: Machine, call: Call) -> Results:
                     produced.append(made)
                     following.append(after)
             states = following or states
+        exact = len(states) == 1 and len(machine.exact_items(call.args[1], states[0]) or ()) == len(produced)
         for after in states:
-            made_list = Sequence("list", tuple(produced[:2]), (), True)
+            made_list = Sequence("list", tuple(produced if exact else produced[:2]), (), not exact)
             results.append((after, (after.new(("map", call.site), made_list),)))
     return results
+
+
+def starmap(machine: Machine, call: Call) -> Results:
+    """``itertools.starmap(f, rows)``: f runs in this process, with the items of each row."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("starmap", call.site))]
+    function, rows = call.args[:2]
+    results: Results = []
+    for state, rounds in machine.iterate(rows, call.state, call.frame, call.site):
+        made: Results = [(state, ())]
+        for row in rounds:
+            items = machine.exact_items(row, state) or []
+            made = [
+                (after, union([before, value]))
+                for current, before in made
+                for after, value in machine.call_value(function, items, {}, current, call.frame, call.site)
+            ]
+        results.extend((s, (s.new(("starmap", call.site), Sequence("list", None, value)),)) for s, value in made)
+    return results
+
+
+def filter_(machine: Machine, call: Call) -> Results:
+    """``filter(f, xs)``: f runs in this process; what is left are some of the elements."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("filter", call.site))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site):
+        states = [state]
+        for value in rounds if call.args[0] != NONE else ():
+            states = [
+                after
+                for current in states
+                for after, _ in machine.call_value(call.args[0], [value], {}, current, call.frame, call.site)
+            ]
+        kept = Sequence("list", tuple(rounds), (), True)
+        results.extend((after, (after.new(("filter", call.site), kept),)) for after in states)
+    return results
+
+
+def reduce(machine: Machine, call: Call) -> Results:
+    """``functools.reduce(f, xs, first)``: f runs in this process."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("reduce", call.site))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site):
+        items = [*call.args[2:3], *rounds]
+        made: Results = [(state, items[0] if items else unknown("reduce", call.site))]
+        for item in items[1:]:
+            made = [
+                r
+                for current, before in made
+                for r in machine.call_value(call.args[0], [before, item], {}, current, call.frame, call.site)
+            ]
+        results.extend(made)
+    return results
+
+
+def consume(machine: Machine, call: Call) -> Results:
+    """``sum``, ``max``, ``any`` and their like: what is iterated runs, and arrays in it are read."""
+    if not call.args:
+        return [(call.state, unknown("consume", call.site))]
+    if len(call.args) > 1 and call.path in _CHOICES:
+        numbers = [integer(value) for value in call.args]
+        known = [number for number in numbers if number is not None]
+        return [(call.state, const(_CHOICES[call.path](known)))] if None not in numbers else gpu.like(machine, call)
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        inner = replace(call, state=state, args=[*rounds, *call.args[1:]], kwargs={})
+        key = call.kwargs.get("key", NONE)
+        after = [s for s, _ in machine.call_value(key, rounds[:1], {}, state, call.frame, call.site)] if rounds else []
+        inner.state = after[0] if key != NONE and after else state
+        results.extend(gpu.like(machine, inner))
+    return results
+
+
+_CHOICES: dict[str, Callable[[list[int]], int]] = {"builtins.max": max, "builtins.min": min}
 
 
 def next_(machine: Machine, call: Call) -> Results:
@@ -408,25 +496,27 @@ def dict_method(machine: Machine, call: Call) -> Results:
     state = call.state
     match name:
         case "get" | "setdefault" | "pop":
-            key = call.args[0] if call.args else NONE
+            key = as_key(call.args[0], state) if call.args else NONE
+            if name == "pop":
+                machine.put_mapping(ref, operators.without_key(found, key), state)
             default = call.args[1] if len(call.args) > 1 else NONE
             value = operators.item(found, key)
             if not value or (not found.exact and constant(key) not in found.items):
                 value = union([v for v in (value, default) if v])
             if name == "setdefault" and constant(key) not in found.items:
-                state.put(ref, operators.with_key(found, key, default))
+                machine.put_mapping(ref, operators.with_key(found, key, default), state)
             return [(state, value)]
         case "values":
             values = tuple(found.items.values())
             made = Sequence("list", values if found.exact else None, union([*values, found.element]))
             return [(state, (state.new(("values", call.site), made),))]
         case "keys":
-            keys = tuple(const(k) for k in found.items)
+            keys = tuple(of_key(k) for k in found.items)
             return [(state, (state.new(("keys", call.site), Sequence("list", keys, (), not found.exact)),))]
         case "items":
             pairs: list[Value] = []
             for i, (key_, value_) in enumerate(found.items.items()):
-                pairs.append((state.new(("item", call.site, i), Sequence("tuple", (const(key_), value_))),))
+                pairs.append((state.new(("item", call.site, i), Sequence("tuple", (of_key(key_), value_))),))
             if found.element:
                 pair = Sequence("tuple", (unknown("key", call.site), found.element))
                 pairs.append((state.new(("item", call.site, "rest"), pair),))
@@ -442,10 +532,13 @@ def dict_method(machine: Machine, call: Call) -> Results:
                     exact = exact and other.exact
                 else:
                     exact = False
-            state.put(ref, Mapping_(items, found.element, exact))
+            machine.put_mapping(ref, replace(found, items=items, exact=exact), state)
             return [(state, NONE)]
         case "copy":
-            return [(state, (state.new(("copy", call.site), found),))]
+            return [(state, (state.new(("copy", call.site), replace(found, view=None)),))]
+        case "clear":
+            machine.put_mapping(ref, replace(found, items={}, element=(), exact=True), state)
+            return [(state, NONE)]
     return [(state, unknown("dict", name, call.site))]
 
 
@@ -470,6 +563,8 @@ def str_method(machine: Machine, call: Call) -> Results:
         found = getattr(text, name)(*known, **named)
     except (TypeError, ValueError):
         return [(state, unknown("str", name, call.receiver, call.site))]
+    if isinstance(found, str) and len(found) > operators.LONGEST:
+        return [(state, unknown("str", name, call.receiver, call.site))]
     if isinstance(found, list | tuple):
         made = Sequence("list" if isinstance(found, list) else "tuple", tuple(const(part) for part in found))
         return [(state, (state.new(("str", call.site), made),))]
@@ -478,7 +573,7 @@ def str_method(machine: Machine, call: Call) -> Results:
 
 _TEXT_METHODS = frozenset(
     {"startswith", "endswith", "lower", "upper", "strip", "lstrip", "rstrip", "split", "rsplit", "partition"}
-    | {"rpartition", "replace", "removeprefix", "removesuffix", "isdigit"}
+    | {"rpartition", "replace", "removeprefix", "removesuffix", "isdigit", "title", "capitalize", "format"}
 )
 
 
@@ -535,33 +630,3 @@ def _object_of(path: str, atom: Atom) -> Atom:
 def identity(machine: Machine, call: Call) -> Results:
     """``f(x)`` that is ``x``."""
     return [(call.state, call.args[0] if call.args else NONE)]
-
-
-def each(machine: Machine, call: Call) -> Results:
-    """Something that differs from process to process (a pid, a worker's number)."""
-    return [(call.state, EACH)]
-
-
-def dataclass_field(machine: Machine, call: Call) -> Results:
-    """``field(default=, default_factory=)`` of a dataclass: a default, or a call for each instance."""
-    if "default" in call.kwargs:
-        return [(call.state, call.kwargs["default"])]
-    if "default_factory" in call.kwargs:
-        return [(call.state, (Task(call.kwargs["default_factory"], (), ()),))]
-    return [(call.state, unknown("field", call.site))]
-
-
-def dataclass_replace(machine: Machine, call: Call) -> Results:
-    """``replace(record, field=value)``: another record with some fields changed."""
-    atom = only(call.args[0]) if call.args else None
-    found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(found, Instance):
-        return [(call.state, unknown("replace", call.site))]
-    made = replace(found, attributes={**found.attributes, **call.kwargs})
-    return [(call.state, (call.state.new(("replace", call.site), made),))]
-
-
-def namespace(machine: Machine, call: Call) -> Results:
-    """``SimpleNamespace(name=value)``."""
-    made = Thing("argparse.Namespace", dict(call.kwargs), call.site)
-    return [(call.state, (call.state.new(("namespace", call.site), made),))]

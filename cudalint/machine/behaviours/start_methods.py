@@ -32,6 +32,8 @@ def set_start_method(machine: Machine, call: Call) -> Results:
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     if method.fixed is not None and force is not True:
         outcome = _method_outcome(machine, call, state, method.fixed, Kind.METHOD_ALREADY_SET)
+        if method.names is not None and tuple(strings(value)) == method.names:
+            return machine.fail(state, call.frame, Raised(outcome, ("RuntimeError",), harmless=True))
         late = machine.chain(state, call.site, "sets the start method too late")
         if set(strings(value)) & launching.FRESH:
             state.process = state.process.with_method(library, replace(method, late=late))

@@ -8,7 +8,21 @@ from cudalint.machine.heap import Generator, Instance, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import EACH, Const, Dev, Rank, Ref, Task, Tensor, Unknown, Value, only, union, unknown
+from cudalint.machine.values import (
+    EACH,
+    Atom,
+    Const,
+    Dev,
+    Rank,
+    Ref,
+    Task,
+    Tensor,
+    Unknown,
+    Value,
+    only,
+    union,
+    unknown,
+)
 
 
 def items_of(machine: Machine, call: Call, value: Value) -> list[Value]:
@@ -44,12 +58,31 @@ def vary(machine: Machine, state: State, values: list[Value], site: Site, depth:
     devices = [operators.device_of(v) for v in distinct]
     if all(len(d) == 1 and d[0].is_gpu for d in devices) and all(isinstance(a, Const | Dev) for a in atoms):
         return (Dev("cuda", Rank("each")),)
+    record = _varying_record(machine, state, atoms, site, depth) if depth < 3 else ()
+    if record:
+        return record
     rows = [machine.exact_items(v, state) for v in distinct]
     if depth < 3 and all(r is not None and len(r) == len(rows[0] or []) for r in rows):
         columns = zip(*[r for r in rows if r is not None], strict=True)
         items = tuple(vary(machine, state, list(c), site, depth + 1) for c in columns)
         return (state.new(("varying", site, depth), Sequence("tuple", items)),)
     return union(distinct)
+
+
+def _varying_record(machine: Machine, state: State, atoms: list[Atom | None], site: Site, depth: int) -> Value:
+    """One record that stands for several of its class; empty where they are none."""
+    found = [state.get(atom) if isinstance(atom, Ref) else None for atom in atoms]
+    records = [record for record in found if isinstance(record, Instance)]
+    first = records[0] if records else None
+    if first is None or len(records) < len(found) or any(record.cls != first.cls for record in records):
+        return ()
+    names = [name for name, _ in machine.record_fields(first.cls, state)]
+    if not names or any(name not in record.attributes for record in records for name in names):
+        return ()
+    columns = {name: [record.attributes[name] for record in records] for name in names}
+    varied = {name: vary(machine, state, column, site, depth + 1) for name, column in columns.items()}
+    made = Instance(first.cls, {**first.attributes, **varied}, first.site, first.origin)
+    return (state.new(("varying", site, depth), made),)
 
 
 def one_task(machine: Machine, state: State, tasks: list[Task], site: Site) -> Task:

@@ -158,13 +158,13 @@ def _producer_ends(machine: Machine, child: State, start: Start) -> None:
     """GPU tensors that a worker put on a queue with nothing after that keeps it alive."""
     ends = start.family in ("process", "spawn", "fork")
     launch = child.process.launch
-    for site, chain, how in child.process.pending:
+    for site, chain, _ in child.process.pending:
         machine.emit(
             outcome_of(
                 machine,
                 Kind.PRODUCER_ENDS if ends else Kind.CUDA_ACROSS,
                 site,
-                "crash" if ends and how == "put" else "cost",
+                "crash" if ends else "cost",
                 effect=chain,
                 launcher=start.launcher,
                 subject="CUDA tensor",

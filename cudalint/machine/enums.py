@@ -1,0 +1,74 @@
+"""Classes of enum: what their members are, and which of them a value or a name means."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+from cudalint.machine.heap import Class, Closure, Scope
+from cudalint.machine.state import State
+from cudalint.machine.values import Const, Member, Ref, Unknown, Value, const, constant, only, union
+from cudalint.models.library import Library
+
+_ENUM = "cudalint.enum"
+_TEXT, _NUMBER = "builtins.str", "builtins.int"
+
+
+def give_members(cls: Ref, names: Iterable[str], bases: Iterable[str], library: Library, state: State) -> None:
+    """Make what the body of a class assigns its members, where it is an Enum.
+
+    Members of strings and of numbers are these: they are used as such.
+    """
+    kinds = list(bases)
+    found = state.get(cls)
+    if not isinstance(found, Class) or not any(library.is_a(kind, _ENUM) for kind in kinds):
+        return
+    scope = state.get(found.scope)
+    variables = dict(scope.variables) if isinstance(scope, Scope) else {}
+    known = [n for n in dict.fromkeys(names) if _is_member(n, variables.get(n), state)]
+    text = any(library.is_a(kind, _TEXT) for kind in kinds)
+    number = any(library.is_a(kind, _NUMBER) for kind in kinds)
+    for place, name in enumerate(known, 1):
+        given = variables[name]
+        if isinstance(only(given), Unknown):
+            given = const(name.lower()) if text else const(place)
+        member = Member(found.module, found.qualname, name, given, cls)
+        variables[name] = given if text or number else (Const(member),)
+    if isinstance(scope, Scope):
+        state.put(found.scope, replace(scope, variables=variables))
+    state.put(cls, replace(found, members=tuple(known)))
+
+
+def _is_member(name: str, value: Value | None, state: State) -> bool:
+    atom = only(value) if value else None
+    is_method = isinstance(atom, Ref) and isinstance(state.get(atom), Closure)
+    return value is not None and not name.startswith("_") and not is_method
+
+
+def members(cls: Class, state: State) -> list[Value]:
+    """The members in the order of their definition; none of a class that is no Enum."""
+    scope = state.get(cls.scope)
+    return [scope.variables[name] for name in cls.members] if isinstance(scope, Scope) else []
+
+
+def by_value(cls: Class, value: Value, state: State) -> Value:
+    """``Enum(value)``: one member, or any of them where the value is not known; empty where there is none."""
+    wanted = constant(value)
+    known = members(cls, state)
+    if wanted is ...:
+        return union(known)
+    return next((m for m in known if wanted in (constant(m), _value(m))), ())
+
+
+def by_name(cls: Class, name: Value, state: State) -> Value:
+    """``Enum[name]``."""
+    wanted = constant(name)
+    known = dict(zip(cls.members, members(cls, state), strict=False))
+    if wanted is ...:
+        return union(known.values())
+    return known.get(str(wanted), ())
+
+
+def _value(member: Value) -> Hashable:
+    found = constant(member)
+    return constant(found.value) if isinstance(found, Member) else found

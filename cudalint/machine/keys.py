@@ -1,0 +1,35 @@
+"""Keys of dicts: constants, rows of them, and classes, functions and names of libraries, which are what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.machine.heap import Class, Closure, Sequence
+from cudalint.machine.state import State
+from cudalint.machine.values import Const, Dev, Lib, Ref, Value, const, constant, only, unknown
+
+
+def as_key(value: Value, state: State) -> Value:
+    """A value as the constant under which a dict keeps it; the value itself where it is none."""
+    atom = only(value)
+    match atom:
+        case Lib() | Dev():
+            return (Const(atom),)
+        case Ref():
+            found = state.get(atom)
+            if isinstance(found, Class | Closure):
+                return (Const(atom),)
+            if isinstance(found, Sequence) and found.kind == "tuple" and found.items is not None and not found.open:
+                parts = tuple(constant(as_key(item, state)) for item in found.items)
+                return value if ... in parts else (Const(parts),)
+    return value
+
+
+def of_key(key: Hashable) -> Value:
+    """The value that a dict keeps under a key."""
+    match key:
+        case Ref() | Lib() | Dev():
+            return (key,)
+        case tuple():
+            return unknown("key", key)
+    return const(key)
