@@ -467,6 +467,26 @@ def test_what_comes_in_here_comes_in_there(run: Command, tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (0, "lines ['a', 'b']\n")
 
 
+def test_who_does_not_read_what_a_program_prints_keeps_nobody_from_ending_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("while True:\n    print('x' * 1000)\n")
+    command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "--limit", "1", "train.py"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"the program: hang (time limit) after 1.")
+
+
+def test_a_report_that_nobody_reads_is_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "train.py"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(command, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (2, b"")
+
+
 def test_a_program_that_does_not_end_is_ended_and_it_is_said(run: Command, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import time\nprint('waits')\ntime.sleep(60)\n")
     done = run("--verify", "--paper", "train.py", "--limit", "1")

@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has gone, which is its right; keep the interpreter from flushing into nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
+    except SystemExit:  # what click makes of the same
+        return Exit.FAILED
     except Exception as error:
         if "--verbose" in given or "-v" in given:
             import traceback

@@ -62,6 +62,7 @@ class Program:
         self.captures: dict[int, Capture] = {}
         self.told = told  # the signals that asked to give up
         self.echo = False
+        self.until = float("inf")  # when its time is over
         self.seen: dict[int, str] = {}
         self.poll = select.poll()
         ends = [os.pipe(), os.pipe()]
@@ -91,11 +92,20 @@ class Program:
             if data:
                 self.captures[descriptor].take(data)
                 if self.echo:
-                    write_all(2, data)
+                    self.pass_on(data)
             else:
                 self.poll.unregister(descriptor)
                 os.close(descriptor)
                 del self.captures[descriptor]
+
+    def pass_on(self, data: bytes) -> None:
+        """To standard error, as slowly as its reader takes it; who does not read keeps nobody from ending it."""
+        ready = select.poll()
+        ready.register(2, select.POLLOUT)
+        with contextlib.suppress(OSError):
+            while data and not self.told and time.monotonic() < self.until:
+                if ready.poll(100):
+                    data = data[os.write(2, data[: select.PIPE_BUF]) :]
 
     def reap(self) -> bool:
         """Collect the dead; False when nobody is left."""
@@ -117,8 +127,8 @@ class Program:
 
     def run(self, seconds: "float | None", memory: "int | None", census: bool = False) -> str:
         """Let it run to its end or a limit, and say which: ended, time, memory or cancelled."""
-        until, look = self.began + (seconds or float("inf")), self.began + 1.0
-        count = self.began
+        self.until = self.began + (seconds or float("inf"))
+        look, count = self.began + 1.0, self.began
         while True:
             self.read(0.01)
             self.reap()
@@ -130,7 +140,7 @@ class Program:
                 return "ended"
             if self.told:
                 return "cancelled"
-            if now > until:
+            if now > self.until:
                 return "time"
             if memory is not None and now > look:
                 look = now + 1.0
@@ -227,13 +237,6 @@ def command_line(pid: int) -> str:
             return command.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
     except OSError:
         return ""
-
-
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write, unless the reader has gone."""
-    with contextlib.suppress(OSError):
-        while data:
-            data = data[os.write(descriptor, data) :]
 
 
 def send(pid: int, number: int) -> bool:
