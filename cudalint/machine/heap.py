@@ -27,7 +27,7 @@ class Closure:
 
     ``alias`` is the module and qualified name that ``functools.wraps`` gave it: pickling goes by these.
     ``compiled`` names what a framework does whenever the function is called that it made of this one; ``cache`` holds
-    what it gave before.
+    what it gave before; ``setter`` is what assigning to a property calls.
     """
 
     function: ir.Function
@@ -39,6 +39,7 @@ class Closure:
     alias: tuple[str, str] | None = None
     compiled: str = ""
     cache: Ref | None = None
+    setter: Ref | None = None
 
     @property
     def address(self) -> tuple[str, str]:

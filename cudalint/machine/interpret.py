@@ -387,6 +387,9 @@ class Machine:
     ) -> list[State]:
         """``owner.attr = value``."""
         for atom in owner:
+            setter = self._setter_of(atom, attr, state)
+            if setter is not None and len(owner) == 1:
+                return [s for s, _ in self.call_value(setter, [owner, value], {}, state, frame, site)]
             if isinstance(atom, Ref):
                 self._set_on_object(atom, attr, value, state, weak=len(owner) > 1)
             elif isinstance(atom, Lib):
@@ -394,6 +397,12 @@ class Machine:
                 if call is not None:
                     return [s for s, _ in self.library_call(call)]
         return [state]
+
+    def _setter_of(self, atom: Atom, attr: str, state: State) -> Value | None:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        given = self._class_attribute(found.cls, attr, state) if isinstance(found, Instance) else None
+        prop = state.get(ref) if given and isinstance(ref := only(given), Ref) else None
+        return (prop.setter,) if isinstance(prop, Closure) and prop.setter is not None else None
 
     def _set_on_object(self, ref: Ref, attr: str, value: Value, state: State, weak: bool) -> None:
         found = state.get(ref)
@@ -551,11 +560,15 @@ class Machine:
         finished: list[State] = []
         was_second = state.second_round
         states = [state]
-        for i in range(ROUNDS):
+        decided = not isinstance(node.test, ir.Const)
+        for i in range(MOST_TURNS):
+            if i >= ROUNDS and not decided:
+                break
             entering: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
                 yes, no = self.branch(node.test, current, frame)
+                decided = decided and not (yes and no)
                 entering.extend(yes)
                 if i > 0 or not yes:
                     finished.extend(no)
@@ -757,6 +770,10 @@ class Machine:
         return isinstance(found, Scope) and found.kind == "class"
 
     def _decorate(self, decorator: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
+        if isinstance(decorator, ir.Attr) and decorator.attr in _ACCESSORS:
+            changed = self._accessor(decorator, value, state, frame)
+            if changed is not None:
+                return [(state, changed)]
         result: Results = []
         for current, function in self.eval(decorator, state, frame):
             atom = only(function)
@@ -775,6 +792,18 @@ class Machine:
             else:
                 result.append((current, value))
         return result
+
+    def _accessor(self, decorator: ir.Attr, value: Value, state: State, frame: Frame) -> Value | None:
+        """``@name.setter``: the property that also sets; None where the name is no property."""
+        found = self.eval(decorator.value, state, frame)
+        base, function = only(found[0][1]) if len(found) == 1 else None, only(value)
+        prop = state.get(base) if isinstance(base, Ref) else None
+        if not isinstance(prop, Closure) or prop.kind != "property" or not isinstance(function, Ref):
+            return None
+        if decorator.attr != "setter":
+            return (base,) if base is not None else None
+        site = ("setter", frame.module, decorator.ordinal)
+        return (state.new(site, replace(prop, setter=function)),)
 
     def _decorates(self, atom: Atom | None) -> bool:
         """Whether a library function means something as a decorator."""
@@ -899,6 +928,9 @@ class Machine:
             for atom in value:
                 if isinstance(atom, Ref) and isinstance(method := state.get(atom), Closure):
                     state.put(atom, replace(method, owner=owner))
+                    setter = None if method.setter is None else state.get(method.setter)
+                    if method.setter is not None and isinstance(setter, Closure):
+                        state.put(method.setter, replace(setter, owner=owner))
 
     def _import(self, node: ir.Import, state: State, frame: Frame) -> list[State]:
         states = [state]
@@ -2424,13 +2456,15 @@ class Machine:
             return states, len(states) == 1
         clause = node.generators[depth]
         done: list[State] = []
-        exact = not clause.tests
+        exact = True
         for current, iterable in self.eval(clause.iter, state, frame):
             known = self.exact_items(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
             for after, rounds in self.iterate(iterable, current, frame, site):
                 exact = exact and known is not None and len(known) == len(rounds)
-                done.extend(self._clause_rounds(node, depth, rounds, after, frame, produced, keys))
+                ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys)
+                exact = exact and sure
+                done.extend(ended)
         return merge(done), exact and len(node.generators) == 1
 
     def _clause_rounds(
@@ -2442,23 +2476,29 @@ class Machine:
         frame: Frame,
         produced: list[Value],
         keys: list[Value],
-    ) -> list[State]:
+    ) -> tuple[list[State], bool]:
+        """The rounds of one ``for``, and whether it is known which elements its tests let through."""
         clause = node.generators[depth]
-        states = [state]
+        states, sure = [state], True
         was_second = state.second_round
         for i, value in enumerate(rounds):
             following: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
                 ready = self.assign(clause.target, value, current, frame, node.ordinal)
+                kept: list[State] = []
                 for test in clause.tests:
-                    ready = [s for r in ready for s in self.branch(test, r, frame)[0]]
+                    sides = [self.branch(test, r, frame) for r in ready]
+                    sure = sure and not any(yes and no for yes, no in sides)
+                    ready = [s for yes, _ in sides for s in yes]
+                    kept.extend(s for _, no in sides for s in no)
+                following.extend(kept if sure else ())
                 for one in ready:
                     following.extend(self._clauses(node, depth + 1, one, frame, produced, keys)[0])
             states = merge(following) or states
         for current in states:
             current.second_round = was_second
-        return states
+        return states, sure
 
     def _await(self, node: ir.Await, state: State, frame: Frame) -> Results:
         return self.eval(node.value, state, frame)
@@ -2574,6 +2614,7 @@ _METHOD_KINDS = {
 }
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
 _METACLASS = "metaclass"
+_ACCESSORS = frozenset({"setter", "deleter", "getter"})
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
@@ -2657,8 +2698,10 @@ def _known_of(arguments: dict[str, Value]) -> Hashable:
     return tuple((n, tuple(None if isinstance(a, Unknown) else a for a in v)) for n, v in arguments.items())
 
 
-def _interesting(atom: Atom, state: State) -> bool:
+def _interesting(atom: Atom, state: State, depth: int = 0) -> bool:
     match atom:
+        case Const(value=str() as text):
+            return operators.parse_device(text) is not None
         case Tensor() | Dev() | Bound() | Partial() | Task():
             return True
         case Lib(path=path):
@@ -2668,6 +2711,9 @@ def _interesting(atom: Atom, state: State) -> bool:
             if isinstance(found, Sequence):
                 inner = found.items if found.items is not None else (found.element,)
                 return any(_interesting(a, state) for value in inner[:8] for a in value if not isinstance(a, Ref))
+            if isinstance(found, Mapping_):
+                values = [*found.items.values(), found.element][:8] if depth < 2 else []
+                return any(_interesting(a, state, depth + 1) for value in values for a in value)
             return isinstance(found, Closure | Class | Instance | Thing)
     return False
 

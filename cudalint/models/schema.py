@@ -79,14 +79,14 @@ DOES = frozenset(
         "module.data", "module.init", "module.tensor", "move", "namedtuple", "namespace", "next", "nothing",
         "object.new", "parallel", "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter",
         "parallel.exit", "parallel.imported", "partial", "pid", "pipe", "placed", "pool", "pool.apply", "pool.map",
-        "pool.once", "process", "process.current", "process.join", "process.parent", "process.start", "put", "range",
-        "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline", "search.pipeline.fit",
-        "search.validate", "server.import", "server.register", "server.request", "set-device", "setattr", "show",
-        "spawn", "stack.enter", "stack.leave", "starmap", "stop", "str.method", "stream", "suppress", "tensor",
-        "text-pipe", "text-pipe.add", "text-pipe.worker", "thread", "thread.call", "thread.start", "through",
-        "trainer", "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train",
-        "transformers.trainer", "type", "type.call", "unknown-map", "vars", "visible", "wait", "wrapped", "wraps",
-        "zip",
+        "pool.once", "pool.subclass", "process", "process.current", "process.join", "process.parent", "process.start",
+        "put", "range", "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline",
+        "search.pipeline.fit", "search.validate", "server.import", "server.register", "server.request", "set-device",
+        "setattr", "show", "spawn", "stack.enter", "stack.leave", "starmap", "stop", "str.method", "stream",
+        "suppress", "tensor", "text-pipe", "text-pipe.add", "text-pipe.worker", "thread", "thread.call",
+        "thread.start", "through", "trainer", "trainer.fit", "trainer.strategy", "transformers.arguments",
+        "transformers.train", "transformers.trainer", "type", "type.call", "unknown-map", "vars", "visible", "wait",
+        "wrapped", "wraps", "zip",
     }
 )  # fmt: skip
 _PICKLERS = frozenset({"names", "locals", "globals"})

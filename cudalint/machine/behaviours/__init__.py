@@ -40,6 +40,7 @@ from cudalint.machine.behaviours import (
     threads,
     whoami,
 )
+from cudalint.machine.behaviours.callees import library_self
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.interpret import Machine
@@ -158,6 +159,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "method.get": start_methods.get_start_method,
     "method.preload": start_methods.forkserver_preload,
     "pool": pools.pool,
+    "pool.subclass": pools.subclassed,
     "pool.map": pools.pool_map,
     "pool.once": pools.pool_once,
     "suppress": exit_stacks.suppress,
@@ -256,6 +258,8 @@ class LibraryBehaviours:
         behaviour = BEHAVIOURS.get(call.text("does"))
         if behaviour is None:
             return [(call.state, unknown("undone", call.site))]
+        if not call.path.endswith(".__init__"):
+            call.receiver = library_self(call)
         return behaviour(machine, call)
 
     def unmodelled(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.behaviours.kinds import is_of
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Cache, Class, Closure, Instance, Mapping_, Sequence, Thing
+from cudalint.machine.heap import Cache, Closure, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Const, Lib, Partial, Ref, Tensor, Value, constant, only, unknown
+from cudalint.machine.values import Atom, Lib, Partial, Ref, Value, constant, only, unknown
 
 _REGISTERED = "<implementation>"
 
@@ -114,33 +115,9 @@ def _chosen(machine: Machine, atom: Atom, found: Thing, state: State) -> Value:
         pair = machine.exact_items(found.fields[name], state) if name.startswith(_REGISTERED) else None
         if pair is None:
             continue
-        verdict = _is_of(machine, atom, only(pair[0]) if pair[0] else None, state)
+        verdict = is_of(machine, atom, only(pair[0]) if pair[0] else None, state)
         if verdict is True:
             return (*possible, *pair[1])
         if verdict is None:
             possible.extend(pair[1])
     return (*possible, *found.fields["<default>"])
-
-
-def _is_of(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
-    """Whether a value is of a type; None where one of the two is not known."""
-    held = state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(kind, Ref):
-        wanted = state.get(kind)
-        return any(e is wanted for e in machine.mro(held.cls, state)) if isinstance(held, Instance) else None
-    if not isinstance(kind, Lib):
-        return None
-    match atom, held:
-        case Tensor(type=own), _:
-            return machine.library.is_a(own, kind.path)
-        case Const(value=value), _:
-            return kind.path in {f"builtins.{c.__name__}" for c in type(value).__mro__}
-        case _, Sequence(kind=own):
-            return kind.path in (f"builtins.{own}", "collections.abc.Sequence", "collections.abc.Iterable")
-        case _, Mapping_():
-            return kind.path in ("builtins.dict", "collections.abc.Mapping", "collections.OrderedDict")
-        case _, Instance(cls=cls):
-            return any(isinstance(e, str) and machine.library.is_a(e, kind.path) for e in machine.mro(cls, state))
-        case _, Closure() | Class():
-            return False
-    return None

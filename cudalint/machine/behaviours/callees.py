@@ -10,7 +10,7 @@ from cudalint.machine.heap import Instance, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Ref, Value, strings
+from cudalint.machine.values import Atom, Bound, Ref, Value, only, strings
 
 _LIBRARIES = frozenset({"multiprocess", "billiard"})
 
@@ -34,6 +34,24 @@ def thing_of(call: Call) -> Thing | None:
     """The library object that a method is called on."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     return found if isinstance(found, Thing) else None
+
+
+# The attribute by which an instance of a user's subclass keeps the library object that it is as well.
+_SELF = "<self>"
+
+
+def keep_self(call: Call, made: Value) -> None:
+    """Remember the library object that a user's subclass made in its ``__init__``."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, Instance):
+        call.state.put(call.receiver, replace(found, attributes={**found.attributes, _SELF: made}))
+
+
+def library_self(call: Call) -> Atom | None:
+    """What a method of a library is called on, also of a user's subclass."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    kept = found.attributes.get(_SELF) if isinstance(found, Instance) else None
+    return call.receiver if kept is None else only(kept)
 
 
 CONTEXTS = ("mp_context", "context", "multiprocessing_context", "start_method")

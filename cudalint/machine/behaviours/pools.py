@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours import launching, workers
-from cudalint.machine.behaviours.callees import CONTEXTS, context_of, library_of, pickler_of, thing_of
+from cudalint.machine.behaviours.callees import CONTEXTS, context_of, keep_self, library_of, pickler_of, thing_of
 from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.behaviours.launch_arguments import arguments, count_of, failures, named_arguments, number_of, task
 from cudalint.machine.behaviours.launching import Ended, Start
@@ -256,6 +256,19 @@ def _context_of_limited(call: Call) -> Value | None:
     """An executor whose workers are replaced after some tasks spawns them, where nobody names a context."""
     limit = call.get("max_tasks_per_child")
     return None if limit is None or limit == NONE else const("spawn")
+
+
+def subclassed(machine: Machine, call: Call) -> Results:
+    """``super().__init__(...)`` of a user's own pool or executor."""
+    base = call.path.removesuffix(".__init__")
+    spec = machine.library.function(base)
+    if spec is None:
+        return [(call.state, NONE)]
+    results: Results = []
+    for state, made in machine.library_call(replace(call, path=base, spec=spec, receiver=None)):
+        keep_self(replace(call, state=state), made)
+        results.append((state, NONE))
+    return results
 
 
 def executor(machine: Machine, call: Call) -> Results:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.behaviours import gpu
+from cudalint.machine.behaviours.kinds import is_of_any
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Closure, Generator, Instance, Mapping_, Sequence, Thing
 from cudalint.machine.interpret import Machine
@@ -415,16 +416,10 @@ def isinstance_(machine: Machine, call: Call) -> Results:
     """``isinstance`` where the class of the value is known."""
     if len(call.args) != 2:
         return [(call.state, unknown("isinstance", call.site))]
-    atom, kind = only(call.args[0]), only(call.args[1])
-    if isinstance(atom, Tensor) and isinstance(kind, Lib):
-        return [(call.state, const(machine.library.is_a(atom.type, kind.path)))]
-    if isinstance(atom, Const) and isinstance(kind, Lib) and kind.path.startswith("builtins."):
-        names = {c.__name__ for c in type(atom.value).__mro__}
-        return [(call.state, const(kind.path.rpartition(".")[2] in names))]
-    if isinstance(atom, Ref) and isinstance(found := call.state.get(atom), Instance) and isinstance(kind, Ref):
-        wanted = call.state.get(kind)
-        order = machine.mro(found.cls, call.state)
-        return [(call.state, const(any(e is wanted for e in order)))]
+    verdicts = {is_of_any(machine, atom, call.args[1], call.state) for atom in call.args[0]}
+    verdict = verdicts.pop() if len(verdicts) == 1 else None
+    if verdict is not None:
+        return [(call.state, const(verdict))]
     return [(call.state, unknown("isinstance", call.args[0], call.args[1]))]
 
 
