@@ -14,6 +14,7 @@ import libcst as cst
 from cudalint.ir import nodes as ir
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_SPACE = re.compile(r"\s")
 
 _COMPARE = {
     cst.Equal: "==",
@@ -433,8 +434,8 @@ class Lowering:
             value = node.evaluated_value
         except (ValueError, SyntaxError):
             return ir.Opaque(ordinal, ())
-        if isinstance(value, str) and len(value) <= 200:
-            self._units[-1].words.update(_WORD.findall(value))
+        if isinstance(value, str):
+            self._units[-1].words.update(_named(value))
         return ir.Const(ordinal, value)
 
     def _concatenated(self, node: cst.ConcatenatedString) -> ir.Expr:
@@ -454,7 +455,7 @@ class Lowering:
         parts: list[ir.Expr] = []
         for part in node.children:
             if isinstance(part, cst.FormattedStringText):
-                self._units[-1].words.update(_WORD.findall(part.value))
+                self._units[-1].words.update(_named(part.value))
                 parts.append(ir.Const(self._mark(part), part.value))
             elif isinstance(part, cst.FormattedStringExpression):
                 parts.append(self._expr(part.expression))
@@ -625,6 +626,11 @@ _EXPRESSIONS: dict[type[cst.CSTNode], _LowerExpr] = {
     cst.NamedExpr: Lowering._walrus,  # type: ignore[dict-item]
     cst.Lambda: Lowering._lambda,  # type: ignore[dict-item]
 }
+
+
+def _named(text: str) -> list[str]:
+    """The words of a string that can name a device, a variable or an attribute: prose names nothing."""
+    return _WORD.findall(text) if _SPACE.search(text) is None else []
 
 
 def parse(text: str) -> cst.Module:

@@ -22,7 +22,7 @@ from cudalint.machine.heap import (
     Sequence,
     Thing,
 )
-from cudalint.machine.joining import merge
+from cudalint.machine.joining import merge, merge_imported
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -1189,6 +1189,8 @@ class Machine:
                     self._bind_all(part, current, frame)
             else:
                 states = self.block((part,), states, frame)
+                if self._importing and len(states) > 1:
+                    states = merge_imported(states)
         return states
 
     def _bind_all(self, bindings: Bindings, state: State, frame: Frame) -> None:

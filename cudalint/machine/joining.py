@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 
 from cudalint.machine.heap import Cache, Class, Closure, Instance, Mapping_, Object, Scope, Sequence, Thing
 from cudalint.machine.state import Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
+    Atom,
     Bound,
     Const,
     Dev,
@@ -253,6 +254,69 @@ def merge(states: Iterable[State]) -> list[State]:
             _merge_into(again, state)
         result = again
     return result
+
+
+def merge_imported(states: Iterable[State]) -> list[State]:
+    """Join the ways through the top level of an imported module, unless a device or a method tells them apart.
+
+    What was found installed there, and which version, is asked by hardly anybody again; each way that stays is one
+    more on which everything after the import runs.
+    """
+    result: list[State] = []
+    for state in states:
+        for i, other in enumerate(result):
+            if other.process == state.process and _import_alike(other, state):
+                result[i] = join(other, state)
+                break
+        else:
+            result.append(state)
+    return result
+
+
+def _import_alike(a: State, b: State) -> bool:
+    if a.placed.keys() != b.placed.keys():
+        return False
+    shared = _shared_layer(a, b)
+    mine_all, _ = a.since(shared)
+    theirs_all, _ = b.since(shared)
+    return not any(_told_apart_by_device(address, a, b) for address in {**mine_all, **theirs_all})
+
+
+def _told_apart_by_device(address: Hashable, a: State, b: State) -> bool:
+    mine, theirs = a.at(address), b.at(address)
+    if mine is theirs or mine is None or theirs is None or mine == theirs:
+        return False
+    left, right = _parts(mine), _parts(theirs)
+    return any(_differ_in_device(left.get(name, ()), right.get(name, ())) for name in left.keys() | right.keys())
+
+
+def _parts(thing: Object) -> Mapping[Hashable, Value]:
+    """What an object holds, by name."""
+    match thing:
+        case Scope(variables=names) | Instance(attributes=names) | Thing(fields=names):
+            return {name: names[name] for name in names}
+        case Sequence(items=items, element=element):
+            return {None: tuple(atom for value in (*(items or ()), element) for atom in value)}
+        case Mapping_(items=named, element=element):
+            return {**named, None: element}
+    return {}
+
+
+def _differ_in_device(mine: Value, theirs: Value) -> bool:
+    """Whether a name stands for another device, method or library on each way."""
+    left, right = set(mine) - set(theirs), set(theirs) - set(mine)
+    if any(_is_placed(atom) for atom in left | right):
+        return True
+    return any(isinstance(atom, Lib) for atom in left) and any(isinstance(atom, Lib) for atom in right)
+
+
+def _is_placed(atom: Atom) -> bool:
+    match atom:
+        case Dev() | Tensor() | Task() | Rank():
+            return True
+        case Const(value=str(value)):
+            return value in _TELLING
+    return False
 
 
 def _same_facts(a: tuple[tuple[Hashable, bool], ...], b: tuple[tuple[Hashable, bool], ...]) -> bool:
