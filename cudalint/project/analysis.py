@@ -20,9 +20,10 @@ from cudalint.machine.state import Process
 from cudalint.machine.trace import Hop, Site
 from cudalint.models.library import load
 from cudalint.project.callers import Place
+from cudalint.project.changes import renumbered, touched
 from cudalint.project.entries import candidates
 from cudalint.project.program import FileProgram, program
-from cudalint.project.running import Runner
+from cudalint.project.running import Entry, Runner
 from cudalint.project.summary import summaries
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
@@ -65,17 +66,15 @@ class Analysis:
 class Basis:
     """What the machine saw behind the findings, from which a changed program is analysed again.
 
-    ``reached`` names, per entry, the modules whose functions it entered, and ``entered`` these functions;
-    ``entries`` are those that show a finding.
+    ``entered`` holds the functions that each entry ran; ``entries`` are those that show a finding.
     """
 
     files: FileProgram
     options: Options
     alone: bool
     outcomes: Mapping[Finding, Outcome]
-    entries: Mapping[Finding, frozenset[str]]
-    reached: Mapping[str, frozenset[str]]
-    entered: Mapping[str, frozenset[Place]]
+    entries: Mapping[Finding, frozenset[Entry]]
+    entered: Mapping[Entry, frozenset[Place]]
     launches: Mapping[tuple[Site, str], Launched]
 
 
@@ -128,52 +127,104 @@ def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool, root:
 
 
 def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> Analysis:
-    """Check a changed program: only the entries that show ``about`` or reach a changed file are run.
+    """Check a changed program: only the entries that show ``about`` or reach a change are run.
 
     ``changes`` are the new texts of files by path.
     """
     changed = {basis.files.names[path] for path in changes}
+    places = _touched(basis.files, changes)
     files = basis.files.changed(changes)
-    names = [
-        name
-        for name in candidates(files)
-        if name in changed
-        or name in basis.entries.get(about, frozenset())
-        or not changed.isdisjoint(basis.reached.get(name, frozenset()))
-    ]
-    # What the other entries reach is still reached.
-    entered = {place for name, places in basis.entered.items() if name not in names for place in places}
+    again = {entry for entry, known in basis.entered.items() if _reaches(known, changed, places)}
+    again |= basis.entries.get(about, frozenset())
+    # What runs when tests are collected, all of them begin with.
+    again |= {entry for entry in basis.entered if (entry[0], entry[0]) in again}
+    owners = {owner for owner, _ in again} | changed
+    names = [name for name in candidates(files) if name in owners]
+    chosen = None if places is None else frozenset(again)
     with _at_work():
-        return _run(files, basis.options, basis.alone, names, entered)
+        analysis = _run(files, basis.options, basis.alone, names, _left(basis, names, chosen), chosen)
+    return replace(analysis, basis=_completed(analysis.basis, basis, changed, about))
+
+
+def _completed(new: Basis | None, old: Basis, changed: set[str], about: Finding) -> Basis | None:
+    """The basis of a changed program, with what is known of the entries that were not run again."""
+    if new is None:
+        return None
+    ordinals = {name: renumbered(old.files.module(name), new.files.module(name)) for name in changed}
+    entered = {
+        entry: frozenset(
+            (module, ordinal if module not in changed else ordinals[module][ordinal])
+            for module, ordinal in places
+            if module not in changed or ordinal in ordinals[module]
+        )
+        for entry, places in old.entered.items()
+    }
+    entries = {**new.entries, about: old.entries.get(about, frozenset())}
+    return replace(new, entered={**entered, **new.entered}, entries=entries)
+
+
+def _touched(files: FileProgram, changes: Mapping[str, str]) -> frozenset[Place] | None:
+    """The functions that the changes lie in; None where they may mean more."""
+    found: set[Place] = set()
+    for path, text in changes.items():
+        module = files.module(files.names[path])
+        places = None if module is None else touched(files.sources[module.name].text, text, module)
+        if places is None:
+            return None
+        found |= places
+    return frozenset(found)
+
+
+def _reaches(places: frozenset[Place], changed: set[str], touched: frozenset[Place] | None) -> bool:
+    if touched is not None:
+        return not touched.isdisjoint(places)
+    return any(module in changed for module, _ in places)
+
+
+def _left(basis: Basis, names: Iterable[str], chosen: frozenset[Entry] | None) -> set[Place]:
+    """What the entries reach that are not run again: it is still reached."""
+    again = frozenset(names)
+    return {
+        place
+        for entry, places in basis.entered.items()
+        if entry[0] not in again or (chosen is not None and entry not in chosen)
+        for place in places
+    }
 
 
 def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Site, Shape]:
     """What expressions hold on the GPU, as the entries that show a finding evaluate them."""
-    names = basis.entries.get(about, frozenset())
-    entered = {place for name, known in basis.entered.items() if name not in names for place in known}
+    entries = basis.entries.get(about, frozenset())
+    names = sorted({owner for owner, _ in entries})
+    left = _left(basis, names, entries)
     with _at_work():
-        runner = Runner(basis.files, _host(basis.options), basis.alone, entered, shaped=places)
-        return noted(ran.machine for ran in runner.run(sorted(names)) if isinstance(ran.machine, Watcher))
+        runner = Runner(basis.files, _host(basis.options), basis.alone, left, shaped=places, chosen=entries)
+        return noted(ran.machine for ran in runner.run(names) if isinstance(ran.machine, Watcher))
 
 
 def _run(
-    files: FileProgram, options: Options, alone: bool, names: Iterable[str], entered: Iterable[Place] = ()
+    files: FileProgram,
+    options: Options,
+    alone: bool,
+    names: Iterable[str],
+    entered: Iterable[Place] = (),
+    chosen: frozenset[Entry] | None = None,
 ) -> Analysis:
     found: list[Outcome] = []
     notes: set[str] = set()
-    shown_by: dict[tuple[Kind, Site], set[str]] = {}
-    places: dict[str, set[Place]] = {}
+    shown_by: dict[tuple[Kind, Site], set[Entry]] = {}
+    places: dict[Entry, set[Place]] = {}
     launches: dict[tuple[Site, str], Launched] = {}
     entries = steps = 0
-    for ran in Runner(files, _host(options), alone, set(entered)).run(names):
-        machine, name = ran.machine, ran.owner
+    for ran in Runner(files, _host(options), alone, set(entered), chosen=chosen).run(names):
+        machine, entry = ran.machine, (ran.owner, ran.label)
         entries += 1
         steps += machine.steps
         outcomes = ran.outcomes()
         found.extend(outcomes)
         for outcome in outcomes:
-            shown_by.setdefault((outcome.kind, outcome.anchor), set()).add(name)
-        places.setdefault(name, set()).update((site.module, site.ordinal) for site in machine.entered)
+            shown_by.setdefault((outcome.kind, outcome.anchor), set()).add(entry)
+        places.setdefault(entry, set()).update((site.module, site.ordinal) for site in machine.entered)
         launches.update(machine.launches)
         if machine.cut is not None:
             notes.add(f"{files.sources[machine.main].path}: cut off: {machine.cut}")
@@ -195,8 +246,7 @@ def _run(
         alone,
         shown,
         {finding: frozenset(shown_by[outcome.kind, outcome.anchor]) for finding, outcome in shown.items()},
-        {name: frozenset({name, *(module for module, _ in entered)}) for name, entered in places.items()},
-        {name: frozenset(entered) for name, entered in places.items()},
+        {entry: frozenset(known) for entry, known in places.items()},
         launches,
     )
     return Analysis(tuple(sorted(findings, key=lambda f: f.sort_key)), work, tuple(sorted(notes | files.notes)), basis)

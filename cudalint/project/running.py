@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.behaviours import LibraryBehaviours
@@ -21,6 +22,10 @@ from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
 
 # Of all entries together: a project of hundreds of programs still ends, and the last ones are looked at briefly.
 MOST_STEPS_OF_ALL = 3_000_000
+
+
+# An entry by the module for whose sake it runs and the name that a trace gives it.
+Entry: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class Runner:
     """Runs entries.
 
     ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
-    expressions whose values are.
+    expressions whose values are. Of tests only ``chosen`` ones are run, where these are given.
     """
 
     files: FileProgram
@@ -54,6 +59,7 @@ class Runner:
     watched: frozenset[Site] = frozenset()
     listens: bool = False
     shaped: frozenset[Site] = frozenset()
+    chosen: frozenset[Entry] | None = None
     _callers: Callers | None = None
     _ready: dict[str, State] = field(default_factory=dict)
     _steps: int = 0
@@ -123,6 +129,8 @@ class Runner:
     def _tests(self, module: ir.Module) -> Iterator[Ran]:
         fresh: State | None = None
         for function in tests(module):
+            if self.chosen is not None and (module.name, function.qualname) not in self.chosen:
+                continue
             if fresh is None:
                 collector = self._machine(module.name, in_test=True)
                 collector.collects = True

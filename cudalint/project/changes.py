@@ -1,0 +1,61 @@
+"""Which functions a change of a file lies in, for only what runs these can end otherwise; and where they are then."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+from cudalint.ir import nodes as ir
+from cudalint.project.callers import Place
+from cudalint.project.program import functions
+
+
+def touched(before: str, after: str, module: ir.Module) -> frozenset[Place] | None:
+    """The outermost functions of a module that its change lies in; None where the change may mean more."""
+    try:
+        bodies = tuple(_bodies(ast.parse(before).body))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    names: set[str] = set()
+    for rows, new in _changed(before.splitlines(), after.splitlines()):
+        home = next((name for name, body in bodies if rows.start >= body.start and rows.stop <= body.stop), None)
+        if home is not None:
+            names.add(home)
+        elif len(rows) > 0 or not all(_is_import(line) for line in new):
+            return None
+    return frozenset((module.name, f.ordinal) for f in functions(module.body) if f.qualname in names)
+
+
+def renumbered(before: ir.Module | None, after: ir.Module | None) -> dict[int, int]:
+    """The ordinals of a module's outermost functions after a change, by those before."""
+    if before is None or after is None:
+        return {}
+    now = {function.qualname: function.ordinal for function in functions(after.body)}
+    return {f.ordinal: now[f.qualname] for f in functions(before.body) if f.qualname in now}
+
+
+def _bodies(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, range]]:
+    """The qualified names of outermost functions and methods, and the rows of their bodies, counted from 0.
+
+    A range is that of a change between two texts: what is put after the last row is still inside.
+    """
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name, body=inner) | ast.AsyncFunctionDef(name=name, body=inner):
+                if inner[0].lineno > statement.lineno:
+                    yield prefix + name, range(inner[0].lineno - 1, (statement.end_lineno or 0))
+            case ast.ClassDef(name=name, body=inner):
+                yield from _bodies(inner, f"{prefix}{name}.")
+
+
+def _changed(before: list[str], after: list[str]) -> Iterator[tuple[range, list[str]]]:
+    """The rows of the old text that are not in the new one, and what stands there now."""
+    for kind, start, stop, new_start, new_stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            yield range(start, stop), after[new_start:new_stop]
+
+
+def _is_import(line: str) -> bool:
+    """Whether a new row at the top only binds the name of a module."""
+    return not line.strip() or line.startswith(("import ", "from "))
