@@ -27,6 +27,8 @@ class Layout:
     folders: set[str] = field(default_factory=set)
     tops: dict[str, set[str]] = field(default_factory=dict)
     top: str = ""
+    # Packages above a folder without ``__init__.py``, by the modules that are imported through both.
+    outer: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _found: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
     def relative(self, importer: str, name: str, level: int) -> str | None:
@@ -93,15 +95,28 @@ class Layout:
         return folder
 
     def _at(self, folder: str, parts: list[str]) -> str | None:
+        passed: list[str] = []
         for i, part in enumerate(parts):
             last = i == len(parts) - 1
             inner = os.path.join(folder, part)
             if last and inner not in self.packages and (name := self.names.get(f"{inner}.py")) is not None:
+                self._above(name, passed)
                 return name
             if inner not in self.folders:
                 return None
             folder = inner
-        return self._folder_name(folder)
+            passed.append(folder)
+        found = self._folder_name(folder)
+        if found is not None:
+            self._above(found, passed[:-1])
+        return found
+
+    def _above(self, name: str, passed: list[str]) -> None:
+        """Remember the packages above a folder without ``__init__.py`` through which a module is imported."""
+        packages = tuple(self.names[os.path.join(f, f"{_INIT}.py")] for f in passed if f in self.packages)
+        own = self._own_parents(name)
+        if len(packages) > len(own):
+            self.outer[name] = packages[: len(packages) - len(own)]
 
     def _folder_name(self, folder: str) -> str | None:
         if folder in self.packages:
@@ -127,6 +142,9 @@ class Layout:
 
     def parents(self, name: str) -> tuple[str, ...]:
         """The packages that are imported before a module, the outermost first."""
+        return (*self.outer.get(name, ()), *self._own_parents(name))
+
+    def _own_parents(self, name: str) -> tuple[str, ...]:
         path = self.paths.get(name)
         if path is None:
             return ()

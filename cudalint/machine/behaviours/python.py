@@ -263,8 +263,10 @@ def zip_(machine: Machine, call: Call) -> Results:
     is_open = False
     for value in call.args:
         found = machine.iterate(value, state, call.frame, call.site)
-        state = found[0][0]
-        columns.append(found[0][1])
+        if not found:
+            return []  # asking for the elements ended every path
+        state, column = found[0]
+        columns.append(column)
         is_open = is_open or machine.exact_items(value, state) is None
     rows: list[Value] = []
     for i, row in enumerate(zip(*columns, strict=False)):
