@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from cudalint.ir import nodes as ir
-from cudalint.ir.walk import last_name
+from cudalint.ir.walk import inner_statements, last_name
 from cudalint.project.markers import device_statement, may_launch
 from cudalint.project.program import FileProgram, functions
 
@@ -91,8 +91,29 @@ def unreached(module: ir.Module, data: bytes, own: frozenset[str] = frozenset())
     for function in functions(module.body):
         if function.name.startswith("test"):
             continue
-        if function.words & launchers or (statement and function.words & devices):
+        if function.words & launchers or (statement and function.words & devices and _states(function, devices)):
             yield function
+
+
+def _states(function: ir.Function, devices: frozenset[str]) -> bool:
+    """Whether a function makes a device object as a statement of its own, by one of these names or one of its own."""
+    named: set[str] = set()
+    made: set[str] = set()
+    pending = list(function.body)
+    while pending:
+        statement = pending.pop()
+        match statement:
+            case ir.ExprStmt(value=ir.Call(func=callee)):
+                made.add(last_name(callee))
+            case ir.Assign(targets=targets, value=value) if last_name(value) in devices:
+                named.update(target.id for target in targets if isinstance(target, ir.Name))
+            case ir.FunctionDef(function=inner):
+                pending.extend(inner.body)
+            case ir.ClassDef(body=body):
+                pending.extend(body)
+            case _:
+                pending.extend(inner_statements(statement))
+    return not made.isdisjoint(devices | named)
 
 
 def _process_classes(module: ir.Module, launchers: frozenset[str]) -> frozenset[str]:
