@@ -10,6 +10,7 @@ from typing import Protocol
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums, operators
+from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results
 from cudalint.machine.heap import (
     Cache,
@@ -134,6 +135,7 @@ class Machine:
         self.behaviours = behaviours
         self.main = main
         self.host = host
+        self.orders = Orders(library.canonical)
         self.uses_gpu = True
         self.running: list[Site] = []
         self.protected: list[tuple[Site, tuple[tuple[Hashable, bool], ...]]] = []
@@ -863,7 +865,7 @@ class Machine:
     def _derives_from_record(self, bases: Iterable[Value], state: State) -> bool:
         """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel)."""
         for atom in (a for base in bases for a in base):
-            entries = self.mro(atom, state) if isinstance(atom, Ref) else [atom.path] if isinstance(atom, Lib) else []
+            entries = self.mro(atom, state) if isinstance(atom, Ref) else (atom.path,) if isinstance(atom, Lib) else ()
             if any(isinstance(e, str) and self.library.is_a(e, "cudalint.record") for e in entries):
                 return True
         return False
@@ -1800,22 +1802,9 @@ class Machine:
 
     # -- objects ---------------------------------------------------------------------------------
 
-    def mro(self, cls: Ref, state: State) -> list[Class | str]:
+    def mro(self, cls: Ref, state: State) -> Order:
         """A class and its bases, in the order in which Python looks at them; library bases by their dotted name."""
-        return self._order(cls, state, 0)[:30]
-
-    def _order(self, atom: Atom, state: State, depth: int) -> list[Class | str]:
-        if isinstance(atom, Lib):
-            return [atom.path]
-        if isinstance(atom, Bound) and isinstance(atom.function, Lib):
-            return [self.library.canonical(atom.function.path)]
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(found, Class) or depth > 12:
-            return []
-        rows = [self._order(base, state, depth + 1) for bases in found.bases for base in bases]
-        if len(rows) < 2:
-            return [found, *(entry for row in rows for entry in row)]
-        return [found, *_linear([*rows, [row[0] for row in rows if row]])]
+        return self.orders.of(cls, state)
 
     def library_base(self, cls: Ref, state: State) -> str | None:
         """The first library class that a user class derives from."""
@@ -2635,25 +2624,6 @@ def _assigned(body: tuple[ir.Stmt, ...]) -> list[str]:
     """The names that a class body assigns one by one."""
     targets = [t for s in body if isinstance(s, ir.Assign) for t in s.targets]
     return [t.id for t in targets if isinstance(t, ir.Name)]
-
-
-def _linear(rows: list[list[Class | str]]) -> list[Class | str]:
-    """Rows of bases as one: each before its own, and in the order in which they are named (C3)."""
-    result: list[Class | str] = []
-    while rows := [row for row in rows if row]:
-        heads = [row[0] for row in rows]
-        head = next((h for h in heads if not any(_is_in(h, row[1:]) for row in rows)), heads[0])
-        result.append(head)
-        rows = [[entry for entry in row if not _is_same(entry, head)] for row in rows]
-    return result
-
-
-def _is_in(entry: Class | str, row: list[Class | str]) -> bool:
-    return any(_is_same(entry, other) for other in row)
-
-
-def _is_same(one: Class | str, two: Class | str) -> bool:
-    return one == two if isinstance(one, str) or isinstance(two, str) else one is two
 
 
 def _deferred(value: Value) -> bool:

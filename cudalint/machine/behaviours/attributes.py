@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpret import Machine
@@ -105,7 +106,7 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
 
 def _class_gives(machine: Machine, cls: Ref, name: str, state: State) -> bool | None:
     """Whether the instances of a class have an attribute that nothing was seen to set on one of them."""
-    if not _is_known(cls, state, 0):
+    if not _is_known(machine, cls, state):
         return None
     missing = True
     for entry in machine.mro(cls, state):
@@ -121,16 +122,13 @@ def _class_gives(machine: Machine, cls: Ref, name: str, state: State) -> bool | 
     return False if missing else None
 
 
-def _is_known(cls: Ref, state: State, depth: int) -> bool:
+def _is_known(machine: Machine, cls: Ref, state: State) -> bool:
     """Whether all bases of a class are seen."""
-    found = state.get(cls)
-    if not isinstance(found, Class) or depth > 10:
-        return False
-    for base in found.bases:
-        atom = only(base)
-        if not isinstance(atom, Lib) and not (isinstance(atom, Ref) and _is_known(atom, state, depth + 1)):
-            return False
-    return True
+    order = machine.mro(cls, state)
+    bases = (only(base) for entry in order if isinstance(entry, Class) for base in entry.bases)
+    return 0 < len(order) < MOST_BASES and all(
+        isinstance(base, Lib) or (isinstance(base, Ref) and isinstance(state.get(base), Class)) for base in bases
+    )
 
 
 def _may_set(name: str, value: Value, state: State) -> bool:
