@@ -1342,10 +1342,6 @@ class Machine:
     def _apply(self, node: ir.Call, function: Value, state: State, frame: Frame, statement: bool) -> Results:
         result: Results = []
         site = Site(frame.module, node.ordinal)
-        atom = only(function)
-        is_super = isinstance(atom, Lib) and atom.path == "builtins.super" and not node.args
-        if is_super and frame.owner is not None and frame.receiver is not None:
-            return [(state, (Super(frame.owner, frame.receiver),))]
         if any(isinstance(a.value, ir.Comprehension) and a.value.kind == "generator" for a in node.args):
             self._begin_lazy(function, state)
         for current, values in self.eval_all([a.value for a in node.args], state, frame):
@@ -1813,19 +1809,15 @@ class Machine:
                 return entry
         return None
 
-    def user_method(self, instance: Instance, name: str, state: State, after: Ref | None = None) -> Atom | None:
+    def user_method(self, instance: Instance, name: str, state: State) -> Atom | None:
         """A function that a user class in the order of resolution defines."""
-        found = self._class_attribute(instance.cls, name, state, after)
+        found = self._class_attribute(instance.cls, name, state)
         atom = None if found is None else only(found)
         return atom if isinstance(atom, Ref | Lib | Partial | Bound) else None
 
     def _class_attribute(self, cls: Ref, name: str, state: State, after: Ref | None = None) -> Value | None:
-        skip = state.get(after) if after is not None else None
-        for entry in self.mro(cls, state):
-            if skip is not None:
-                if entry is skip or (isinstance(entry, Class) and isinstance(skip, Class) and entry.site == skip.site):
-                    skip = None
-                continue
+        order = self.mro(cls, state)
+        for entry in order if after is None else _behind(order, after, state):
             scope = state.get(entry.scope) if isinstance(entry, Class) else None
             if isinstance(scope, Scope) and name in scope.variables:
                 return scope.variables[name]
@@ -1856,8 +1848,8 @@ class Machine:
                 return [(state, self._device_attribute(atom, name))]
             case Tensor():
                 return self.behaviours.tensor_attribute(self, atom, name, state, frame, site)
-            case Super(cls=cls, receiver=receiver):
-                return [(state, self._super_attribute(cls, receiver, name, state))]
+            case Super():
+                return self._super_attribute(atom, name, state, frame, site)
             case Const(value=Member() as member):
                 return self._member_attribute(atom, member, name, state, frame, site)
             case Const() if name == "value":  # of an enum's member, which is its constant here
@@ -1880,23 +1872,62 @@ class Machine:
             return const(device.index)
         return unknown("device", name)
 
-    def _super_attribute(self, cls: Ref, receiver: Atom, name: str, state: State) -> Value:
-        found = state.get(receiver) if isinstance(receiver, Ref) else None
+    def _super_attribute(self, atom: Super, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """What the classes after one give an object, or a class whose method runs."""
+        receiver = atom.receiver
+        kind, is_class = self._kind_behind(atom, state)
+        libraries: list[str] = []
+        for entry in () if kind is None else _behind(self.mro(kind, state), atom.cls, state):
+            if isinstance(entry, Class):
+                scope = state.get(entry.scope)
+                if isinstance(scope, Scope) and name in scope.variables:
+                    return self._bind_super(scope.variables[name], name, receiver, kind, is_class, state, frame, site)
+                continue
+            libraries.append(f"{entry}.{name}")
+            call = self._library_call(f"{entry}.{name}.__get__", state, frame, site, [])
+            if call is not None:
+                call.receiver = receiver
+                return self.library_call(call)
+            if self.library.function(libraries[-1]) is not None and name != "__new__":
+                return [(state, (Bound(Lib(libraries[-1]), receiver),))]
         if name == "__new__":
-            return (Lib("builtins.object.__new__"),)
-        if isinstance(found, Class) and isinstance(receiver, Ref):
-            given = self._class_attribute(self._kind_of(receiver, state) or cls, name, state, after=cls)
-            made = Lib("builtins.type.__call__") if name == "__call__" else None
-            atom = made if given is None else only(given)
-            return unknown("super", name) if atom is None else (Bound(atom, receiver),)
+            return [(state, (Lib("builtins.object.__new__"),))]
+        if name == "__call__" and not is_class and isinstance(receiver, Ref) and isinstance(state.get(receiver), Class):
+            return [(state, (Bound(Lib("builtins.type.__call__"), receiver),))]
+        return [(state, (Bound(Lib(libraries[0]), receiver),) if libraries else unknown("super", name))]
+
+    def _kind_behind(self, atom: Super, state: State) -> tuple[Ref | None, bool]:
+        """The class in whose order ``super`` looks, and whether the receiver itself is that class."""
+        receiver = atom.receiver
+        if isinstance(receiver, Const) and isinstance(receiver.value, Member):
+            return receiver.value.cls, False
+        found = state.get(receiver) if isinstance(receiver, Ref) else None
         if isinstance(found, Instance):
-            method = self.user_method(found, name, state, after=cls)
-            if method is not None:
-                return (Bound(method, receiver),)
-            base = self.library_base(found.cls, state)
-            if base is not None:
-                return (Bound(Lib(f"{base}.{name}"), receiver),)
-        return unknown("super", name)
+            return found.cls, False
+        if not isinstance(receiver, Ref) or not isinstance(found, Class):
+            return None, False
+        if any(_is_class(entry, atom.cls, state) for entry in self.mro(receiver, state)):
+            return receiver, True
+        return self._kind_of(receiver, state), False
+
+    def _bind_super(
+        self,
+        value: Value,
+        name: str,
+        receiver: Atom,
+        kind: Ref | None,
+        is_class: bool,
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        if name == "__new__":
+            return [(state, value)]
+        if name in _OF_CLASSES and (atom := only(value)) is not None:
+            return [(state, (Bound(atom, receiver),))]
+        if is_class and isinstance(receiver, Ref):
+            return [(state, self._bind_class_method(value, receiver, state))]
+        return [(state, value)] if kind is None else self._bind_method(value, name, receiver, kind, state, frame, site)
 
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
         full = self.library.canonical(f"{path}.{name}")
@@ -2234,6 +2265,8 @@ class Machine:
         value = self.lookup(node.id, state, frame.scope)
         if value is not None:
             return self.force(value, state, frame) if _deferred(value) else [(state, value)]
+        if node.id == "__class__" and frame.owner is not None:
+            return [(state, (frame.owner,))]
         if self.library.is_builtin(node.id):
             return [(state, (Lib(f"builtins.{node.id}"),))]
         return self.behaviours.missing_name(self, node.id, state, frame, Site(frame.module, node.ordinal))
@@ -2605,6 +2638,8 @@ _METHOD_KINDS = {
 }
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
 _METACLASS = "metaclass"
+# Methods that are class methods without saying so.
+_OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
 _ACCESSORS = frozenset({"setter", "deleter", "getter"})
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
@@ -2624,6 +2659,19 @@ def _assigned(body: tuple[ir.Stmt, ...]) -> list[str]:
     """The names that a class body assigns one by one."""
     targets = [t for s in body if isinstance(s, ir.Assign) for t in s.targets]
     return [t.id for t in targets if isinstance(t, ir.Name)]
+
+
+def _behind(order: Order, cls: Atom, state: State) -> Order:
+    """The part of an order after a class; empty where the class is not in it."""
+    return next((order[i + 1 :] for i, entry in enumerate(order) if _is_class(entry, cls, state)), ())
+
+
+def _is_class(entry: Class | str, cls: Atom, state: State) -> bool:
+    """Whether a class in an order is the one meant; a class that was decorated or made again stands for itself."""
+    if isinstance(entry, str):
+        return isinstance(cls, Lib) and cls.path == entry
+    found = state.get(cls) if isinstance(cls, Ref) else None
+    return entry is found or (isinstance(found, Class) and entry.site == found.site)
 
 
 def _deferred(value: Value) -> bool:

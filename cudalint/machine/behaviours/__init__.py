@@ -83,6 +83,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "copy.deep": copies.deepcopy,
     "lookup": attributes.lookup,
     "type": attributes.type_,
+    "super": attributes.super_,
     "setattr": attributes.setattr_,
     "hasattr": attributes.hasattr_,
     "len": python.len_,

@@ -7,7 +7,21 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Atom, Const, Dev, Lib, Ref, Value, const, constant, only, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Const,
+    Dev,
+    Lib,
+    Ref,
+    Super,
+    Value,
+    const,
+    constant,
+    only,
+    union,
+    unknown,
+)
 
 _CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set}
 _DYNAMIC = frozenset({"__getattr__", "__getattribute__", "__setattr__"})
@@ -58,6 +72,18 @@ def type_(machine: Machine, call: Call) -> Results:
     if isinstance(found, Instance):
         return [(call.state, (found.cls,))]
     return [(call.state, unknown("type", *call.args))]
+
+
+def super_(machine: Machine, call: Call) -> Results:
+    """``super()`` in a method, and ``super(Class, self)`` of any class and object."""
+    frame = call.frame
+    if not call.args and frame.owner is not None and frame.receiver is not None:
+        return [(call.state, (Super(frame.owner, frame.receiver),))]
+    if len(call.args) != 2 or call.open:
+        return [(call.state, unknown("super", call.site))]
+    after = [cls for cls in call.args[0] if isinstance(cls, Ref | Lib)]
+    found = union([(Super(cls, receiver),) for cls in after for receiver in call.args[1]])
+    return [(call.state, found or unknown("super", call.site))]
 
 
 def _says_something(default: Value) -> bool:
