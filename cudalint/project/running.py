@@ -94,9 +94,11 @@ class Runner:
         return self._callers
 
     def starts(self, name: str) -> bool:
-        """Whether somebody may start a module as a program."""
+        """Whether a module may be started as a program; one that pytest collects only where it says so itself."""
         if self.files.guards_main(name):
             return True
+        if is_test_module(self.files.sources[name].path):
+            return False
         return self.files.lies_outside_packages(name) and name not in self.callers.importers
 
     # -- what somebody starts ----------------------------------------------------------------
@@ -109,9 +111,8 @@ class Runner:
         in_test = is_test_module(self.files.sources[name].path)
         commands: list[Site] = []
         main: Machine | None = None
-        if self.alone or self.starts(name):
-            # A program by its own word is one, whatever its file is called.
-            main = self._machine(name, in_test and not self.files.guards_main(name))
+        if self.starts(name) or (self.alone and not in_test):
+            main = self._machine(name, in_test=False)
             self._run_main(main, module)
             commands = main.commands
             yield Ran(name, name, main)
@@ -132,15 +133,17 @@ class Runner:
         return Ran(module.name, module.name, machine)
 
     def _tests(self, module: ir.Module) -> Iterator[Ran]:
-        fresh: State | None = None
-        for function in tests(module):
-            if self.chosen is not None and (module.name, function.qualname) not in self.chosen:
-                continue
-            if fresh is None:
-                collector = self._machine(module.name, in_test=True)
-                collector.collects = True
-                fresh = self._collected(collector, module)
-                yield Ran(module.name, module.name, collector)
+        given = [f for f in tests(module) if self.chosen is None or (module.name, f.qualname) in self.chosen]
+        if not given and self.chosen is not None and (module.name, module.name) not in self.chosen:
+            return
+        collector = self._machine(module.name, in_test=True)
+        collector.collects = True
+        fresh = self._collected(collector, module)
+        for _, raised in collector.uncaught:
+            if raised.outcome is not None:
+                collector.emit(raised.outcome)
+        yield Ran(module.name, module.name, collector)
+        for function in given:
             machine = self._machine(module.name, in_test=True)
             self._test(machine, module, function, fresh.clone())
             yield Ran(module.name, function.qualname, machine)
