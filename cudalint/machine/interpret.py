@@ -59,7 +59,6 @@ from cudalint.models.library import Library
 
 MOST_STEPS = 20_000
 MOST_ASSUMED_STEPS = 3_000
-MOST_HURRIED_STEPS = 300
 MOST_DEPTH = 40
 ROUNDS = 2
 MOST_TURNS = 6
@@ -172,8 +171,6 @@ class Machine:
         self.in_test = False
         # Whether it imports what all tests of a module begin with: they miss what is not there.
         self.collects = False
-        # Whether the entries before have used up what all of them have: each of the others gets few steps.
-        self.hurried = False
         self.assumed = False
         # Whether workers run although what is sent to them does not pickle: for a look at what they do with it.
         self.lenient = False
@@ -263,7 +260,6 @@ class Machine:
         # A step costs the more the more objects the path has: copying, comparing and joining it do.
         self._steps += 1 + (len(state.heap) + len(state.base)) // 200
         most = MOST_ASSUMED_STEPS if self.assumed or (self.in_test and not self.collects) else MOST_STEPS
-        most = MOST_HURRIED_STEPS if self.hurried else most
         if self._steps > (most // 2 if self._importing else most):
             self.cut = self.cut or f"more than {most} steps{', half of them for imports' if self._importing else ''}"
             return [state]

@@ -20,11 +20,6 @@ from cudalint.project.entries import conftests, is_test_module, may_register, ma
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
 
-# Of all programs together, and of all tests: a project of hundreds still ends, and the last ones are looked at briefly.
-MOST_STEPS_OF_ALL = 3_000_000
-MOST_STEPS_OF_TESTS = 1_500_000
-
-
 # An entry by the module for whose sake it runs and the name that a trace gives it.
 Entry: TypeAlias = tuple[str, str]
 
@@ -63,8 +58,6 @@ class Runner:
     chosen: frozenset[Entry] | None = None
     _callers: Callers | None = None
     _ready: dict[str, State] = field(default_factory=dict)
-    _steps: int = 0
-    _steps_of_tests: int = 0
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
         """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
@@ -81,10 +74,6 @@ class Runner:
 
     def _note(self, ran: Ran) -> None:
         self.entered.update((site.module, site.ordinal) for site in ran.machine.entered)
-        if ran.machine.in_test:
-            self._steps_of_tests += ran.machine.steps
-        else:
-            self._steps += ran.machine.steps
 
     @property
     def callers(self) -> Callers:
@@ -222,9 +211,6 @@ class Runner:
         )
         machine.uses_gpu = self.files.reaches_gpu(name)
         machine.in_test = in_test
-        machine.hurried = (
-            self._steps_of_tests > MOST_STEPS_OF_TESTS if in_test else self._steps > MOST_STEPS_OF_ALL
-        )
         machine.watched = {site: [] for site in self.watched}
         machine.seen = [] if self.listens else None
         return machine
