@@ -28,8 +28,8 @@ def _function(name: str, chance: random.Random, helpers: int) -> str:
 def _heavy(number: int) -> str:
     """A helper that costs many steps: more than any entry may take where it is called in turn."""
     chain = "\n\n\n".join(
-        f"def step{i}(items, n={i}):\n    items = step{i + 1}(items, n + {i})\n    items = step{i + 1}(items, n - {i})\n"
-        f"    return step{i + 1}(items, n * 2)"
+        f"def step{i}(items, n={i}):\n    items = step{i + 1}(items, n + {i})\n"
+        f"    items = step{i + 1}(items, n - {i})\n    return step{i + 1}(items, n * 2)"
         for i in range(number % 4 + 4)
     )
     return (
@@ -46,7 +46,8 @@ def write(top: Path) -> list[Path]:
     )
     texts = {
         "helpers.py": (
-            "import torch\n\n\ndef on_gpu(n):\n    return torch.ones(n, device='cuda')\n\n\ndef on_cpu(n):\n    return n\n"
+            "import torch\n\n\ndef on_gpu(n):\n    return torch.ones(n, device='cuda')\n\n\n"
+            "def on_cpu(n):\n    return n\n"
         ),
         **{f"helper{i}.py": _heavy(i) for i in range(6)},
         **{

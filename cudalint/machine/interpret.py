@@ -126,7 +126,11 @@ class Host:
 
 
 class Machine:
-    """Runs one entry. ``outcomes`` gathers what goes wrong; ``cut`` says which bound was met."""
+    """Runs one entry. ``outcomes`` gathers what goes wrong.
+
+    ``cut`` says which bound was met: from then on it is not known what was not done, and nothing is certain.
+    ``spent`` is it when the steps are used up: all paths have ended there.
+    """
 
     def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
         self.program = program
@@ -151,6 +155,7 @@ class Machine:
         self.uncaught: list[tuple[State, Raised]] = []
         self.outcomes: list[Outcome] = []
         self.cut: str | None = None
+        self.spent = False
         self.launched: set[Site] = set()
         self.launches: dict[tuple[Site, str], Launched] = {}
         self.entered: set[Site] = set()
@@ -194,9 +199,12 @@ class Machine:
             self.protected.append((anchor, state.facts))
 
     def softened(self) -> list[Outcome]:
-        """The outcomes; those whose launch is harmless on a contradicting path are not certain."""
-        given = [o for o in self.outcomes if not self._falls_back(o) and not self._has_its_device(o)]
-        return [replace(o, certain=o.certain and not self._contradicted(o)) for o in given]
+        """The outcomes; those whose launch is harmless on a contradicting path are not certain.
+
+        Where a bound cut, such a path may not have been seen.
+        """
+        given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
+        return [replace(o, certain=o.certain and not self._may_be_contradicted(o)) for o in given]
 
     def _has_its_device(self, outcome: Outcome) -> bool:
         """Whether a device is selected before the group is joined, under a condition that is not seen to fail."""
@@ -213,7 +221,9 @@ class Machine:
             return False
         return tuple(hop.site for hop in outcome.effect) in self.local_choices
 
-    def _contradicted(self, outcome: Outcome) -> bool:
+    def _may_be_contradicted(self, outcome: Outcome) -> bool:
+        if self.cut is not None and (outcome.facts or outcome.kind in _BY_ABSENCE):
+            return True
         for anchor, facts in self.protected:
             if anchor == outcome.within and any((sym, not value) in facts for sym, value in outcome.facts):
                 return True
@@ -262,7 +272,11 @@ class Machine:
         most = MOST_ASSUMED_STEPS if self.assumed or (self.in_test and not self.collects) else MOST_STEPS
         if self._steps > (most // 2 if self._importing else most):
             self.cut = self.cut or f"more than {most} steps{', half of them for imports' if self._importing else ''}"
-            return [state]
+            if self._importing and self._steps <= most:
+                # What modules do after that is left out, so that the program itself is still seen.
+                return [state]
+            self.spent = True
+            return []
         if self.watched:
             watched = self.watched.get(Site(frame.module, node.ordinal))
             if watched is not None and state.process not in watched:
@@ -2633,6 +2647,8 @@ _METHOD_KINDS = {
     "functools.cached_property": "cached",
 }
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
+# Outcomes that another path takes back, by what it does first.
+_BY_ABSENCE = frozenset({Kind.INIT_BEFORE_DEVICE, Kind.BARRIER_BEFORE_DEVICE, Kind.GLOBAL_RANK_DEVICE})
 _METACLASS = "metaclass"
 # Methods that are class methods without saying so.
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})

@@ -57,7 +57,8 @@ class Runner:
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
     _callers: Callers | None = None
-    _ready: dict[str, State] = field(default_factory=dict)
+    # The state after importing a module, and what cut that.
+    _ready: dict[str, tuple[State, str | None]] = field(default_factory=dict)
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
         """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
@@ -134,6 +135,7 @@ class Runner:
         yield Ran(module.name, module.name, collector)
         for function in given:
             machine = self._machine(module.name, in_test=True)
+            machine.cut = collector.cut
             self._test(machine, module, function, fresh.clone())
             yield Ran(module.name, function.qualname, machine)
 
@@ -193,8 +195,9 @@ class Runner:
         machine = self._machine(entry.module, is_test_module(self.files.sources[entry.module].path))
         machine.assumed = True
         if entry.module not in self._ready:
-            self._ready[entry.module] = self._imported(machine, module, assumed=True)
-        self._call(machine, module, entry.function, self._ready[entry.module].clone())
+            self._ready[entry.module] = self._imported(machine, module, assumed=True), machine.cut
+        ready, machine.cut = self._ready[entry.module]
+        self._call(machine, module, entry.function, ready.clone())
         self.entered.add(entry.place)
         ran = Ran(owner, entry.function.qualname, machine)
         self._note(ran)
