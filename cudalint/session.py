@@ -222,8 +222,10 @@ class Session:
 
     def _report(self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool) -> Report:
         shown = _sorted(finding for finding in findings if self._shows(finding))
+        notes: tuple[str, ...] = ()
         if repair and shown:
-            shown = tuple(self._graded(finding) for finding in _repaired(outcome.analyses, shown))
+            found, notes = _repaired(outcome.analyses, shown)
+            shown = tuple(self._graded(finding) for finding in found)
         named = {finding.span.filename for finding in shown}
         named.update(step.span.filename for finding in shown for step in finding.trace)
         return Report(
@@ -231,7 +233,7 @@ class Session:
             texts={source.path: source.text for source in intake.sources if source.path in named},
             effort=outcome.effort,
             warnings=intake.warnings,
-            notes=outcome.notes,
+            notes=(*outcome.notes, *notes),
             failures=outcome.failures,
         )
 
@@ -326,13 +328,15 @@ def _outcome(intake: Intake, analyses: Sequence[Analysis]) -> _Outcome:
     return _Outcome(findings, effort, notes, analyses=tuple(analyses))
 
 
-def _repaired(analyses: Iterable[Analysis], findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings with the repairs that there are for them; a repair that fails costs only itself."""
-    from cudalint.fixes.engine import repaired
+def _repaired(
+    analyses: Iterable[Analysis], findings: Sequence[Finding]
+) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """The findings with the repairs that there are for them, and for which of them none was looked for."""
+    from cudalint.fixes.engine import Run, repaired
 
-    fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings).items()}
-    for finding in findings:
-        yield replace(finding, fix=fixes[finding]) if finding in fixes else finding
+    run = Run()
+    fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings, run).items()}
+    return tuple(replace(f, fix=fixes[f]) if f in fixes else f for f in findings), run.notes
 
 
 def _salvage(intake: Intake, analyse: Callable[[SourceFile], Analysis], failure: str) -> _Outcome:

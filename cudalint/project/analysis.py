@@ -66,7 +66,8 @@ class Analysis:
 class Basis:
     """What the machine saw behind the findings, from which a changed program is analysed again.
 
-    ``entered`` holds the functions that each entry ran; ``entries`` are those that show a finding.
+    ``entered`` holds the functions that each entry ran; ``entries`` are those that show a finding; ``cut`` those that
+    a bound cut.
     """
 
     files: FileProgram
@@ -76,6 +77,7 @@ class Basis:
     entries: Mapping[Finding, frozenset[Entry]]
     entered: Mapping[Entry, frozenset[Place]]
     launches: Mapping[tuple[Site, str], Launched]
+    cut: frozenset[Entry] = frozenset()
 
 
 # One launch tells its root cause only: the earlier kind wins.
@@ -138,8 +140,10 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     again |= basis.entries.get(about, frozenset())
     # What runs when tests are collected, all of them begin with.
     again |= {entry for entry in basis.entered if (entry[0], entry[0]) in again}
-    owners = {owner for owner, _ in again} | changed
-    names = [name for name in candidates(files) if name in owners]
+    owners = {owner for owner, _ in again}
+    # What had entries may have them still; only of a module that had none the whole program is asked.
+    fresh = changed - {owner for owner, _ in basis.entered}
+    names = sorted(owners | changed - fresh | fresh.intersection(candidates(files) if fresh else ()))
     chosen = None if places is None else frozenset(again)
     with _at_work():
         analysis = _run(files, basis.options, basis.alone, names, _left(basis, names, chosen), chosen)
@@ -160,7 +164,8 @@ def _completed(new: Basis | None, old: Basis, changed: set[str], about: Finding)
         for entry, places in old.entered.items()
     }
     entries = {**new.entries, about: old.entries.get(about, frozenset())}
-    return replace(new, entered={**entered, **new.entered}, entries=entries)
+    cut = new.cut | (old.cut - new.entered.keys())
+    return replace(new, entered={**entered, **new.entered}, entries=entries, cut=cut)
 
 
 def _touched(files: FileProgram, changes: Mapping[str, str]) -> frozenset[Place] | None:
@@ -215,6 +220,7 @@ def _run(
     shown_by: dict[tuple[Kind, Site], set[Entry]] = {}
     places: dict[Entry, set[Place]] = {}
     launches: dict[tuple[Site, str], Launched] = {}
+    cut: set[Entry] = set()
     entries = steps = 0
     for ran in Runner(files, _host(options), alone, set(entered), chosen=chosen).run(names):
         machine, entry = ran.machine, (ran.owner, ran.label)
@@ -227,6 +233,7 @@ def _run(
         places.setdefault(entry, set()).update((site.module, site.ordinal) for site in machine.entered)
         launches.update(machine.launches)
         if machine.cut is not None:
+            cut.add(entry)
             notes.add(f"{files.sources[machine.main].path}: cut off: {machine.cut}")
     shown = _findings(files, found)
     findings = [*shown, *_syntax_errors(files)]
@@ -248,6 +255,7 @@ def _run(
         {finding: frozenset(shown_by[outcome.kind, outcome.anchor]) for finding, outcome in shown.items()},
         {entry: frozenset(known) for entry, known in places.items()},
         launches,
+        frozenset(cut),
     )
     return Analysis(tuple(sorted(findings, key=lambda f: f.sort_key)), work, tuple(sorted(notes | files.notes)), basis)
 
@@ -340,8 +348,12 @@ def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]
         source = files.sources.get(name)
         if source is None:
             continue
-        found = spans(source.text, source.path, name, ordinals)
-        result.update((Site(name, ordinal), span) for ordinal, span in found.items())
+        known = files.places.setdefault(name, {})
+        missing = ordinals - known.keys()
+        if missing:
+            found = spans(source.text, source.path, name, missing)
+            known.update({ordinal: found.get(ordinal) for ordinal in missing})
+        result.update((Site(name, o), span) for o in ordinals if (span := known[o]) is not None)
     return result
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import libcst
 
+from cudalint.finding import Span
 from cudalint.ir import nodes as ir
 from cudalint.ir.lower import lower
 from cudalint.ir.walk import bound_names, inner_statements
@@ -51,6 +52,8 @@ class FileProgram:
     commands: frozenset[tuple[str, str]] = frozenset()
     broken: list[Broken] = field(default_factory=list)
     parsed: dict[str, ir.Module | None] = field(default_factory=dict)
+    # Where nodes of modules stand, of those that findings named so far; None where they stand nowhere.
+    places: dict[str, dict[int, Span | None]] = field(default_factory=dict)
     bytes_parsed: int = 0
     nodes: int = 0
     budget: int = MOST_BYTES
@@ -73,6 +76,7 @@ class FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
         result = FileProgram(self.library, dict(self.sources), dict(self.names), self.layout, self.commands)
         result.parsed = dict(self.parsed)
+        result.places = {n: dict(known) for n, known in self.places.items() if self.sources[n].path not in texts}
         for path, text in texts.items():
             name = self.names[path]
             result.sources[name] = replace(self.sources[name], text=text, data=text.encode("utf-8", "surrogatepass"))
