@@ -50,6 +50,8 @@ def may_launch(data: bytes) -> bool:
 
 def device_statement(data: bytes) -> bool:
     """Whether a line may be a device object as a statement."""
+    if b"evice" not in data or (b"cuda" not in data and b"cupy" not in data):
+        return False
     return _DEVICE.search(data) is not None and _CUDA.search(data) is not None
 
 
@@ -73,6 +75,14 @@ def acts_at_top(data: bytes) -> bool:
 def mentions_gpu(data: bytes) -> bool:
     """Whether the file mentions a GPU framework."""
     return _GPU.search(data) is not None
+
+
+_PLACES = re.compile(rb"\.cuda\(|\bto\(\s*f?[\"']cuda|\b[dD]evice\w*\s*[=:(,]\s*f?[\"']cuda|CUDA_VISIBLE_DEVICES")
+
+
+def places_on_gpu(data: bytes) -> bool:
+    """Whether the file puts something on a GPU or chooses one, be it of a framework that another file imports."""
+    return b"uda" in data and _PLACES.search(data) is not None
 
 
 _TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async)\b|[ \t#'\")\]}])[^#\n]*", re.MULTILINE)

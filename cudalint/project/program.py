@@ -14,7 +14,7 @@ from cudalint.ir.walk import bound_names, inner_statements
 from cudalint.models.library import Library
 from cudalint.project.imports import imported
 from cudalint.project.layout import Layout, layout
-from cudalint.project.markers import acts_at_top, calls_at_top, does_something, may_matter, mentions_gpu
+from cudalint.project.markers import acts_at_top, calls_at_top, does_something, may_matter, mentions_gpu, places_on_gpu
 from cudalint.project.relevance import Relevance
 from cudalint.project.scripts import console_scripts
 from cudalint.store import Store
@@ -230,13 +230,15 @@ class FileProgram:
         return any(does_something(self.sources[home].data, calls, registers=registers) for home in homes)
 
     def reaches_gpu(self, name: str) -> bool:
-        """Whether a file, or what it imports of the project, mentions a GPU framework."""
-        return self._mentions_gpu(name) or any(self._mentions_gpu(n) for n in self.reach(name))
+        """Whether a file, or what it imports of the project, imports what may use a GPU, or puts something there."""
+        return self._uses_gpu(name) or any(self._uses_gpu(n) for n in self.reach(name))
 
-    def _mentions_gpu(self, name: str) -> bool:
+    def _uses_gpu(self, name: str) -> bool:
         if name not in self._gpu:
             data = self.sources[name].data
-            self._gpu[name] = mentions_gpu(data) or self.library.speaks_of_own(data)
+            roots = {found.module.partition(".")[0] for found in imported(data) if not found.level}
+            self._gpu[name] = not roots.isdisjoint(self.library.gpu_roots) or places_on_gpu(data)
+            self._gpu[name] = self._gpu[name] or self.library.speaks_of_own(data)
         return self._gpu[name]
 
     def reach(self, name: str) -> frozenset[str]:
