@@ -90,7 +90,7 @@ def test_functions_at_the_same_place_of_several_modules_are_no_recursion() -> No
 def test_names_are_followed_in_an_order_that_no_hash_decides() -> None:
     names = [f"part{number}" for number in range(10, 40)]
     texts = {"main": "\n".join(f"from {name} import run as {name}_run" for name in names)}
-    texts |= {name: "def run(x):\n    return x\n" for name in names}
+    texts |= dict.fromkeys(names, "def run(x):\n    return x\n")
     asked: list[str] = []
 
     def module(name: str) -> ir.Module:
