@@ -64,11 +64,13 @@ def _kept(folder: str) -> bytes:
     """The key in a folder of the user's own; made, with the folder, where it is missing."""
     path = os.path.join(folder, "key")
     if not os.path.lexists(folder):
-        _demand_own(_existing(os.path.dirname(folder)))
+        _demand_owner(_existing(os.path.dirname(folder)))
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)
-    _demand_own(folder)
+    _demand_owner(folder)
+    if sys.platform != "win32" and os.stat(folder).st_mode & _WRITABLE:
+        raise Unsafe(f"no key can be kept: others may write to {folder}")
     if not os.path.lexists(path):
         _make(path)
     return _read(path)
@@ -81,15 +83,12 @@ def _existing(folder: str) -> str:
     return folder
 
 
-def _demand_own(folder: str) -> None:
-    """Who may write to a folder may put another key into it; and root leaves no keys in the homes of others."""
+def _demand_owner(folder: str) -> None:
+    """Root leaves no keys in the homes of others, and a folder that another user put in place is not believed."""
     if sys.platform == "win32":
         return  # the profile of a user is its own by its access list
-    status = os.stat(folder)
-    if status.st_uid != os.geteuid():
+    if os.stat(folder).st_uid != os.geteuid():
         raise Unsafe(f"no key can be kept: {folder} belongs to another user")
-    if status.st_mode & _WRITABLE:
-        raise Unsafe(f"no key can be kept: others may write to {folder}")
 
 
 def _make(path: str) -> None:

@@ -305,6 +305,12 @@ def test_a_key_is_made_once_and_for_its_owner_alone(home: Path) -> None:
 
 
 @posix
+def test_a_home_that_a_group_shares_is_good_enough_for_a_folder_of_ones_own(home: Path) -> None:
+    home.chmod(0o775)
+    assert secret() == secret()
+
+
+@posix
 def test_two_users_have_two_keys(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = secret()
     monkeypatch.setenv("HOME", str(home / "other"))
