@@ -11,7 +11,7 @@ from typing import Literal
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
-from cudalint.ir.positions import spans
+from cudalint.ir.stored import placed
 from cudalint.machine.interpret import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -27,6 +27,7 @@ from cudalint.project.running import Entry, Runner
 from cudalint.project.summary import summaries
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
+from cudalint.store import Store
 from cudalint.text.source import SourceFile
 
 
@@ -100,11 +101,19 @@ _ROOT_RANK = {kind: i for i, kinds in enumerate(_ROOTS) for kind in kinds}
 
 
 def analyse(
-    sources: Sequence[SourceFile], options: Options, *, alone: bool = False, root: str | None = None
+    sources: Sequence[SourceFile],
+    options: Options,
+    *,
+    alone: bool = False,
+    root: str | None = None,
+    store: Store | None = None,
 ) -> Analysis:
-    """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers."""
+    """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers.
+
+    ``store`` keeps lowered files between runs.
+    """
     with _at_work():
-        return _analyse(sources, options, alone, root)
+        return _analyse(sources, options, alone, root, store)
 
 
 # Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
@@ -123,8 +132,10 @@ def _at_work() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None) -> Analysis:
-    files = program(sources, load(options.models), root)
+def _analyse(
+    sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None, store: Store | None
+) -> Analysis:
+    files = program(sources, load(options.models), root, store)
     return _run(files, options, alone, candidates(files))
 
 
@@ -237,11 +248,10 @@ def _run(
             notes.add(f"{files.sources[machine.main].path}: cut off: {machine.cut}")
     shown = _findings(files, found)
     findings = [*shown, *_syntax_errors(files)]
-    parsed = [m for m in files.parsed.values() if m is not None]
     work = Work(
         len(files.sources),
         sum(len(s.data) for s in files.sources.values()),
-        len(parsed) + len(files.broken),
+        files.files_parsed,
         files.bytes_parsed,
         files.nodes,
         entries,
@@ -351,7 +361,7 @@ def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]
         known = files.places.setdefault(name, {})
         missing = ordinals - known.keys()
         if missing:
-            found = spans(source.text, source.path, name, missing)
+            found = placed(source.text, source.path, name, missing, files.store)
             known.update({ordinal: found.get(ordinal) for ordinal in missing})
         result.update((Site(name, o), span) for o in ordinals if (span := known[o]) is not None)
     return result
@@ -420,10 +430,12 @@ def _syntax_errors(files: FileProgram) -> Iterable[Finding]:
 # -- explain -------------------------------------------------------------------------------------------------
 
 
-def explain(sources: Sequence[SourceFile], options: Options, filename: str, row: int) -> list[str]:
+def explain(
+    sources: Sequence[SourceFile], options: Options, filename: str, row: int, store: Store | None = None
+) -> list[str]:
     """The process states that the machine saw at a line, one line of text each."""
     library = load(options.models)
-    files = program(sources, library)
+    files = program(sources, library, store=store)
     name = files.names.get(filename)
     module = None if name is None else files.module(name)
     if name is None or module is None:
@@ -431,7 +443,7 @@ def explain(sources: Sequence[SourceFile], options: Options, filename: str, row:
     source = files.sources[name]
     at_row = {
         ordinal
-        for ordinal, span in spans(source.text, source.path, name, range(_count(module))).items()
+        for ordinal, span in placed(source.text, source.path, name, range(_count(module)), store).items()
         if span.start.row == row
     }
     seen: list[Process] = []
@@ -442,9 +454,11 @@ def explain(sources: Sequence[SourceFile], options: Options, filename: str, row:
     return [line for process in seen for line in _described(process)]
 
 
-def functions(sources: Sequence[SourceFile], options: Options, root: str | None = None) -> list[str]:
+def functions(
+    sources: Sequence[SourceFile], options: Options, root: str | None = None, store: Store | None = None
+) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
-    files = program(sources, load(options.models), root)
+    files = program(sources, load(options.models), root, store)
     with _at_work():
         ran = Runner(files, _host(options), listens=True).run(candidates(files))
         return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])

@@ -8,11 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import libcst
-
 from cudalint.finding import Span
 from cudalint.ir import nodes as ir
-from cudalint.ir.lower import lower
+from cudalint.ir.stored import Unparsable, lowered
 from cudalint.ir.walk import bound_names, inner_statements
 from cudalint.models.library import Library
 from cudalint.project.imports import imported
@@ -20,6 +18,7 @@ from cudalint.project.layout import Layout, layout
 from cudalint.project.markers import acts_at_top, calls_at_top, does_something, may_matter, mentions_gpu, places_on_gpu
 from cudalint.project.relevance import Relevance
 from cudalint.project.scripts import console_scripts
+from cudalint.store import Store
 from cudalint.text.source import SourceFile
 
 MOST_BYTES = 2_000_000
@@ -51,9 +50,11 @@ class FileProgram:
     layout: Layout = field(default_factory=Layout)
     commands: frozenset[tuple[str, str]] = frozenset()
     broken: list[Broken] = field(default_factory=list)
+    store: Store | None = None
     parsed: dict[str, ir.Module | None] = field(default_factory=dict)
     # Where nodes of modules stand, of those that findings named so far; None where they stand nowhere.
     places: dict[str, dict[int, Span | None]] = field(default_factory=dict)
+    files_parsed: int = 0
     bytes_parsed: int = 0
     nodes: int = 0
     budget: int = MOST_BYTES
@@ -75,6 +76,7 @@ class FileProgram:
     def changed(self, texts: Mapping[str, str]) -> FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
         result = FileProgram(self.library, dict(self.sources), dict(self.names), self.layout, self.commands)
+        result.store = self.store
         result.parsed = dict(self.parsed)
         result.places = {n: dict(known) for n, known in self.places.items() if self.sources[n].path not in texts}
         for path, text in texts.items():
@@ -118,17 +120,25 @@ class FileProgram:
         return self._worth[name]
 
     def _lower(self, name: str, source: SourceFile) -> ir.Module | None:
-        self.bytes_parsed += len(source.data)
         try:
-            module = lower(source.text, source.path, name)
-        except libcst.ParserSyntaxError as error:
-            self.broken.append(Broken(source, error.message, error.raw_line, error.raw_column + 1))
-            return None
+            form = lowered(source.text, source.path, name, self.store)
         except RecursionError:
+            self._count(source)
             self.broken.append(Broken(source, "the code is nested too deeply", 1, 1))
             return None
-        self.nodes += module.size
+        module = form.module
+        if form.is_fresh:
+            self._count(source)
+        if isinstance(module, Unparsable):
+            self.broken.append(Broken(source, module.reason, module.row, module.column))
+            return None
+        if form.is_fresh:
+            self.nodes += module.size
         return module
+
+    def _count(self, source: SourceFile) -> None:
+        self.files_parsed += 1
+        self.bytes_parsed += len(source.data)
 
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The project's module that an import in ``importer`` means."""
@@ -297,12 +307,14 @@ class _Import:
     at_once: bool
 
 
-def program(sources: Sequence[SourceFile], library: Library, root: str | None = None) -> FileProgram:
-    """Name all files of a run."""
+def program(
+    sources: Sequence[SourceFile], library: Library, root: str | None = None, store: Store | None = None
+) -> FileProgram:
+    """Name all files of a run; ``store`` is where their lowered forms are kept between runs."""
     by_path = {source.path: source for source in sources}
     placed = layout(by_path, root)
     named = {name: by_path[path] for path, name in placed.names.items()}
-    result = FileProgram(library, named, placed.names, placed)
+    result = FileProgram(library, named, placed.names, placed, store=store)
     result.commands = frozenset(_commands(result, root))
     return result
 

@@ -65,7 +65,7 @@ def check(package: packages.Package, folder: Path, limit: float) -> Run:
 
 def _cudalint(folder: Path, limit: float) -> tuple[str, str, int, int]:
     """Its output, its messages, its exit code and the most memory it held, in bytes."""
-    command = [sys.executable, "-m", "cudalint", "check", "--output-format", "json", "."]
+    command = [sys.executable, "-m", "cudalint", "check", "--no-cache", "--output-format", "json", "."]
     output, errors = folder.with_suffix(".json"), folder.with_suffix(".err")
     with output.open("wb") as out, errors.open("wb") as err:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
