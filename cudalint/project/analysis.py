@@ -136,7 +136,9 @@ def _analyse(
     sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None, store: Store | None
 ) -> Analysis:
     files = program(sources, load(options.models), root, store)
-    return _run(files, options, alone, candidates(files))
+    analysis = _run(files, options, alone, candidates(files))
+    files.known.keep()
+    return analysis
 
 
 def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> Analysis:

@@ -16,7 +16,7 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
-from cudalint.project.entries import conftests, is_test_module, may_register, may_serve, tests, unreached
+from cudalint.project.entries import conftests, is_test_module, tests, unreached
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
 
@@ -106,12 +106,12 @@ class Runner:
             self._run_main(main, module)
             commands = main.commands
             yield Ran(name, name, main)
-        elif may_register(self.files.sources[name].data):
+        elif self.files.facts(name).may_register:
             registered = self._machine(name, in_test)
             self._imported(registered, module, assumed=False)
             commands = registered.commands
         yield from self._commands(module, commands)
-        if may_serve(self.files.sources[name].data) and not (main is not None and main.serves):
+        if self.files.facts(name).may_serve and not (main is not None and main.serves):
             yield self._served(module, in_test)
         if in_test:
             yield from self._tests(module)
@@ -177,7 +177,7 @@ class Runner:
         module = self.files.module(name)
         if module is None:
             return
-        for function in unreached(module, self.files.sources[name].data, frozenset(self.files.library.own_words)):
+        for function in unreached(module, self.files.facts(name), frozenset(self.files.library.own_words)):
             launcher = Caller(name, function)
             if launcher.place in self.entered:
                 continue
