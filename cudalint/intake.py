@@ -70,6 +70,7 @@ class _Collector:
     files: int = 0
     size: int = 0
     matters: Callable[[bytes], bool] = may_matter
+    is_context: bool = False
 
     def add(self, read: Read) -> None:
         """Take in one file that was read."""
@@ -93,10 +94,12 @@ class _Collector:
     def admit(self, source: SourceFile) -> None:
         """Sort a decoded file by whether it matters and whether a parser may see it."""
         size = len(source.data)
-        if not self.matters(source.data):
-            # Unguarded, it may serve as context as long as nobody would choke on its size.
+        matters = self.matters(source.data)
+        if not matters or self.is_context:
+            # It is measured when the parser is to see it, if ever; most context is not parsed.
             if size <= MAX_BYTES:
                 self.sources.append(source)
+                self.mattering.update([source.path] if matters else [])
             return
         refusal = refuse(source.text, size)
         if refusal is not None:
@@ -136,9 +139,12 @@ def _from_disk(path: str) -> Read:
         return Read(path, b"", Refusal(f"it cannot be read: {error.strerror or type(error).__name__}"))
 
 
-def sort(files: Iterable[Read], matters: Callable[[bytes], bool] = may_matter) -> Intake:
-    """Sort what was read; ``matters`` tells which files are worth a look."""
-    collector = _Collector(matters=matters)
+def sort(files: Iterable[Read], matters: Callable[[bytes], bool] = may_matter, *, is_context: bool = False) -> Intake:
+    """Sort what was read; ``matters`` tells which files are worth a look.
+
+    Context is what a run is not about: nothing is reported of it, so it is measured only where it is parsed.
+    """
+    collector = _Collector(matters=matters, is_context=is_context)
     for file in files:
         collector.add(file)
     return collector.intake()

@@ -207,7 +207,7 @@ class Session:
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
         """What of the rest can bear on the run. What cannot be read there is not its concern."""
-        around = sort(rest, self._matters)
+        around = sort(rest, self._matters, is_context=True)
         sources = around.sources if self._config.root is None else connected(intake.sources, around.sources)
         mattering = around.mattering & {source.path for source in sources}
         return Intake(sources, mattering, files=around.files, size=around.size)

@@ -25,6 +25,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir.lower import lower
 from cudalint.ir.positions import spans
 from cudalint.store import Store
+from cudalint.text.guard import refuse
 
 _MODULES, _PLACES = "modules", "places"
 _PROTOCOL = 5
@@ -32,7 +33,7 @@ _PROTOCOL = 5
 
 @dataclass(frozen=True, slots=True)
 class Unparsable:
-    """Why the parser refuses a text, and where: row and column, both 1-based."""
+    """Why the parser refuses a text, and where: row and column, both 1-based; 0 where it is not given to the parser."""
 
     reason: str
     row: int
@@ -99,6 +100,9 @@ def decoded(data: bytes) -> ir.Module | Unparsable | None:
 
 
 def _made(text: str, filename: str, name: str) -> ir.Module | Unparsable:
+    refusal = refuse(text, len(text))
+    if refusal is not None:
+        return Unparsable(refusal.reason, 0, 0)
     try:
         return lower(text, filename, name)
     except libcst.ParserSyntaxError as error:

@@ -425,7 +425,8 @@ def _syntax_errors(files: FileProgram) -> Iterable[Finding]:
     rule = registry()["CUD901"]
     for broken in files.broken:
         start = Position(1, 1)
-        message = f"cannot parse this file: {broken.reason} (line {broken.row}, column {broken.column})"
+        where = f" (line {broken.row}, column {broken.column})" if broken.row else ""
+        message = f"cannot {'parse' if broken.row else 'analyse'} this file: {broken.reason}{where}"
         yield Finding(rule.code, rule.name, rule.severity, message, Span(broken.source.path, start, start))
 
 
