@@ -393,6 +393,7 @@ class Transfer:
         if "<" in qualname:
             return None
         self._import(module)
+        self.machine.finds_by_name(module, qualname.partition(".")[0], self.target)
         scope = self.target.get(Ref(("module", module)))
         value: Value | None = None
         for part in qualname.split("."):

@@ -11,7 +11,7 @@ from cudalint.machine.behaviours.pickling import function_sites, unproven
 from cudalint.machine.behaviours.sharing import crowd
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Closure, Scope, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpret import Fresh, Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -35,6 +35,23 @@ _ENDS = frozenset({"crash", "hang", "child-death"})
 
 def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
     """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
+    if way.method not in FRESH:
+        return _started(machine, state, frame, start, way, parent)
+    identity = child_identity(parent or state, start)
+    made = start.made or start.anchor
+    held = parent is not None
+    machine.begins_fresh(Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited), state)
+    ended = _started(machine, state, frame, start, way, parent)
+    machine.ends_fresh(bool(ended.children))
+    return ended
+
+
+def child_identity(parent: State, start: Start) -> tuple[str, ...]:
+    """By what a child is told from other processes."""
+    return (*parent.process.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}")
+
+
+def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None) -> Ended:
     machine.launched.add(start.anchor)
     machine.launches[start.anchor, way.method] = _launched(state, start, way)
     launch = launch_of(start, way, "unpickle", start.anchor)
@@ -52,6 +69,8 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     children = (
         boot(machine, parent or state, start, way, launch) if fresh else [fork(machine, parent or state, start, launch)]
     )
+    if fresh:
+        machine.has_booted(children)
     done: list[tuple[State, Value]] = []
     for child in children:
         inner = Frame(Ref(("module", machine.main)), machine.main)
@@ -249,7 +268,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         poison = before.poison
     child.process = replace(
         before,
-        identity=(*before.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}"),
+        identity=child_identity(parent, start),
         label=start.label,
         is_main=False,
         launch=launch,
@@ -297,7 +316,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     before = parent.process
     poison = _server_poison(machine, parent) if way.method == "forkserver" else None
     process = Process(
-        identity=(*before.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}"),
+        identity=child_identity(parent, start),
         label=start.label,
         is_main=False,
         launch=launch,
