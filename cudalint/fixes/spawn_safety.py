@@ -91,6 +91,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"the worker reads `{name}`, which the program changes; a fresh process would not see it"
         case Why.HIDDEN:
             return f"the worker reads `{name}`, whose content the code does not show"
+        case Why.UNSHOWN if doubt.site in {site for site, _ in case.basis.launches}:
+            return "the code does not show what the worker runs"
         case Why.UNSHOWN:
             return f"the code does not show what `{name}()` reads in the worker"
         case Why.SHARES:

@@ -234,6 +234,10 @@ class Prover(Machine):
         watch = self._watches[-1]
         watch.snapshots = [child.clone() for child in children]
         watch.booting = False
+        for child in children:
+            # Each of them takes the memory that its parent took, of one GPU.
+            for context in child.process.contexts:
+                watch.doubts.setdefault(Doubt(Why.REPEATS, "", context.where.hop.site))
 
     def ends_fresh(self, ran: bool) -> None:
         """The process that began last has ended; ``ran`` is false where it never came to its work."""
@@ -559,7 +563,8 @@ class Prover(Machine):
             if effect is not None:
                 self._leaves(effect, path, site, state)
         self._names(call, does)
-        self._reflects(path, site, state)
+        if does != "import-module" or not isinstance(constant(call.get("name") or ()), str):
+            self._reflects(path, site, state)
         key = call.kwargs.get("key")
         if key is not None:
             self._hands([key], {}, state, call.frame, site)
@@ -824,18 +829,20 @@ class Prover(Machine):
         if position == len(node.items):
             return super()._with_items(node, position, state, frame)
         site = Site(frame.module, node.items[position][0].ordinal)
+        if not isinstance(node.items[position][0], ir.Call):
+            self._manages(node.items[position][0], site, state, frame)
         self._managers.append(site)
         after = super()._with_items(node, position, state, frame)
         self._managers.pop()
         self._close(site, state)
         return after
 
-    def _manage(self, manager: Value, method: str, state: State, frame: Frame, site: Site, default: Value) -> Results:
-        for atom in manager:
-            sym = atom.sym if isinstance(atom, Unknown) else None
-            if method == "__enter__" and sym is not None and not (isinstance(sym, tuple) and sym[:1] == ("call",)):
-                self._calls_unknown("", site, state)
-        return super()._manage(manager, method, state, frame, site, default)
+    def _manages(self, manager: ir.Expr, site: Site, state: State, frame: Frame) -> None:
+        """A manager that was made elsewhere: entering it may do what nobody sees."""
+        for current, value in self.eval(manager, state.clone(), frame):
+            for atom in value:
+                if isinstance(atom, Unknown) and not self._is_own(atom, current):
+                    self._calls_unknown("", site, current)
 
     def _decorate(self, decorator: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
         before, self._decorating = self._decorating, Site(frame.module, decorator.ordinal)
