@@ -320,7 +320,8 @@ IN_THE_PROGRAM = {
         "OPTIONS",
     ),
     "a dataclass": (
-        "from dataclasses import dataclass\n\n\n@dataclass\nclass Options:\n    scale: int = 1\n\n\nOPTIONS = Options()\n",
+        "from dataclasses import dataclass\n\n\n@dataclass\nclass Options:\n    scale: int = 1\n\n\n"
+        "OPTIONS = Options()\n",
         "OPTIONS.scale = 5",
         "OPTIONS.scale",
         "OPTIONS.scale",
@@ -357,13 +358,19 @@ IN_THE_PROGRAM = {
         "table",
     ),
     "a closure": (
-        "def counter():\n    n = 0\n\n    def up():\n        nonlocal n\n        n += 1\n        return n\n\n    return up\n\n\n"
+        "def counter():\n    n = 0\n\n    def up():\n        nonlocal n\n        n += 1\n        return n\n\n"
+        "    return up\n\n\n"
         "UP = counter()\n",
         "UP()",
         "UP()",
         "UP",
     ),
-    "a loop": ("class Cfg:\n    scale = 0\n\n", "for n in range(3):\n        Cfg.scale = (Cfg.scale + 1) % 2", "Cfg.scale", "Cfg"),
+    "a loop": (
+        "class Cfg:\n    scale = 0\n\n",
+        "for n in range(3):\n        Cfg.scale = (Cfg.scale + 1) % 2",
+        "Cfg.scale",
+        "Cfg",
+    ),
     "a handler of an exception": (
         CFG,
         "try:\n        int(input())\n    except ValueError:\n        Cfg.scale = 5",
@@ -475,9 +482,7 @@ IN_MODULES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("files", "imports", "before", "reads", "named"), IN_MODULES.values(), ids=IN_MODULES
-)
+@pytest.mark.parametrize(("files", "imports", "before", "reads", "named"), IN_MODULES.values(), ids=IN_MODULES)
 def test_what_other_modules_hold_is_not_safe_and_named(
     tmp_path: Path, files: dict[str, str], imports: str, before: str, reads: str, named: str
 ) -> None:
@@ -553,7 +558,13 @@ def test_what_does_not_differ_stays_safe(tmp_path: Path, imports: str, top: str,
 
 def test_a_decorated_function_lasts_while_its_workers_start(tmp_path: Path) -> None:
     text = INHERITING.format(
-        launcher=LAUNCHERS["pool"][0], launch=LAUNCHERS["pool"][1], base="object", imports="", top="", reads="n", before="pass"
+        launcher=LAUNCHERS["pool"][0],
+        launch=LAUNCHERS["pool"][1],
+        base="object",
+        imports="",
+        top="",
+        reads="n",
+        before="pass",
     ).replace("def main():", "@torch.no_grad()\ndef main():")
     (tmp_path / "program.py").write_text(text)
     (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
@@ -612,7 +623,8 @@ def test_another_program_that_starts_the_same_workers_counts(tmp_path: Path) -> 
     (tmp_path / "shared.py").write_text(shared)
     (tmp_path / "settings.py").write_text("SCALE = 1\n")
     (tmp_path / "first.py").write_text(
-        "import shared\nimport torch\n\nif __name__ == '__main__':\n    torch.zeros(1, device='cuda')\n    shared.run()\n"
+        "import shared\nimport torch\n\nif __name__ == '__main__':\n"
+        "    torch.zeros(1, device='cuda')\n    shared.run()\n"
     )
     checked = Session(Config()).check([str(tmp_path)]).findings
     assert [f.fix.applicability for f in checked if f.fix is not None] == [Applicability.SAFE]

@@ -719,7 +719,7 @@ class Prover(Machine):
                     self._note(Why.STORES, f"{function.name}.{attr}", site, state)
                 case Lib(path=path), _:
                     if self.library.function(f"{path}.{attr}.__set__") is None:
-                        self._note(Why.STORES, _shown(f"{path}.{attr}"), site, state)
+                        self._note(Why.STORES, f"{path}.{attr}", site, state)
                 case Tensor(), _:
                     pass
                 case _ if not self._is_own(atom, state):
@@ -747,7 +747,7 @@ class Prover(Machine):
                 pass
             case Lib(path=path), _:
                 if self.library.function(f"{path}.{method}") is None:
-                    self._note(Why.STORES, _shown(path), site, state)
+                    self._note(Why.STORES, path, site, state)
             case _ if not self._is_own(atom, state):
                 self._note(Why.STORES, "", site, state)
 
@@ -757,13 +757,12 @@ class Prover(Machine):
             self._unsteady.setdefault(made.view.address, set()).add(("view", made.view.address))
         super().put_mapping(ref, made, state)
 
-    def _delete(self, node: ir.Delete, state: State, frame: Frame) -> list[State]:
+    def _deletes_attributes(self, node: ir.Delete, state: State, frame: Frame) -> None:
         site = Site(frame.module, node.ordinal)
         for target in node.targets:
             if isinstance(target, ir.Attr):
                 for current, owner in self.eval(target.value, state.clone(), frame):
                     self._deletes(owner, target.attr, site, current)
-        return super()._delete(node, state, frame)
 
     def _deletes(self, owner: Value, attr: str, site: Site, state: State) -> None:
         for atom in owner:
@@ -814,10 +813,19 @@ class Prover(Machine):
             self._note(Why.IMPORTS, dotted, Site(frame.module, ordinal), state)
         return super()._library_import(dotted, state, frame, ordinal)
 
-    def _try(self, node: ir.Try, state: State, frame: Frame) -> list[State]:
+    def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
+        """Run one statement."""
+        match node:
+            case ir.Delete():
+                self._deletes_attributes(node, state, frame)
+            case ir.Try(handlers=(_, *_)):
+                return self._tries(node, state, frame)
+        return super().statement(node, state, frame)
+
+    def _tries(self, node: ir.Try, state: State, frame: Frame) -> list[State]:
         """A ``try`` statement; whatever is caught may have been raised by something that the code does not show."""
         caught = [state.clone() for _ in node.handlers]
-        after = super()._try(node, state, frame)
+        after = super().statement(node, state, frame)
         for handler, current in zip(node.handlers, caught, strict=True):
             if handler.name is not None:
                 self.bind(handler.name, unknown("exception", frame.module), current, frame)

@@ -101,7 +101,9 @@ def _launched(state: State, start: Start, way: Way) -> Launched:
     if not chosen and start.context == NONE and where is not None:
         chosen = [where.hop.site]
     sent = (*start.pickled, *start.inherited)
-    targets = [s for t in start.tasks for s in function_sites(t.function, state)]
+    # What a loader's worker runs it has from the dataset and the functions that the loader is given.
+    run = start.inherited if start.family == "loader" else tuple(t.function for t in start.tasks)
+    targets = [s for value in run for s in function_sites(value, state)]
     return Launched(
         family=start.family,
         library=start.library,
