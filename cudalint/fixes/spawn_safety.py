@@ -97,6 +97,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"the code does not show what `{name}()` reads in the worker"
         case Why.SHARES:
             return f"the worker reads `{name}` and is given the same object, which is two in a fresh process"
+        case Why.ORDER:
+            return f"`{name}` goes through a set, and each fresh process has another order of it"
         case Why.NAME:
             return f"the worker reads `{name}`, which is another one in a fresh process"
         case Why.CUT:
@@ -105,15 +107,19 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "tests share their process with others, which the code does not show"
         case Why.ASSUMED:
             return "the code does not show what runs before the launch"
+        case Why.LENDS:
+            return "the batches lie in GPU memory of the workers, which a batch that is kept outlives"
         case Why.STOPPED:
             return "the code does not show what the worker runs"
 
 
 def _source(doubt: Doubt, case: Case) -> str:
     """What stands at the place of a doubt, as the program writes it: what is called, or what is stored into."""
-    if doubt.why not in (Why.CALLS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT):
+    if doubt.why not in (Why.CALLS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER):
         return ""
     found = case.at(doubt.site)
+    if found is not None and doubt.why is Why.ORDER:
+        return _on_one_line(found[0].source(found[1]))
     return "" if found is None else _named(*found)
 
 

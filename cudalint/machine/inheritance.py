@@ -17,8 +17,8 @@ from cudalint.ir.walk import inner_statements
 from cudalint.machine.behaviours.callees import library_self
 from cudalint.machine.behaviours.crossing import reachable
 from cudalint.machine.classes import lineage
-from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.frame import Around, Call, Frame, Results
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpret import Behaviours, Fresh, Host, Machine, Program
 from cudalint.machine.joining import merge, merge_imported
 from cudalint.machine.sameness import Comparison, follows, is_bare, known
@@ -38,6 +38,7 @@ from cudalint.machine.values import (
     constant,
     only,
     strings,
+    union,
     unknown,
 )
 from cudalint.models.library import Effect, Library
@@ -56,10 +57,12 @@ class Why(Enum):
     HIDDEN = "the worker reads a variable whose content is not shown"
     UNSHOWN = "what the worker reads is not shown"
     SHARES = "one object is two in a fresh process"
+    ORDER = "a set is iterated, whose order is another one in each fresh process"
     NAME = "the worker reads the name of the main module"
     CUT = "the code was not followed to its end"
     TESTED = "the program is a test, beside others"
     ASSUMED = "what comes before the launch is not seen"
+    LENDS = "what the worker gives back lies in GPU memory that ends with it"
     STOPPED = "the worker was not seen to run"
 
 
@@ -138,9 +141,11 @@ _RUN = frozenset(
     {
         "__init__", "__new__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__", "__next__",
         "__getitem__", "__getattr__", "__post_init__", "__init_subclass__", "__getstate__", "__setstate__",
-        "__getitems__",
+        "__getitems__", "__setitem__",
     }
 )  # fmt: skip
+# What runs the function it is given at another time, or beside what follows.
+_LATE = frozenset({"map", "filter", "starmap", "thread.start", "thread.call", "executor.loop"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 
@@ -172,26 +177,39 @@ class Prover(Machine):
         self._functions: set[str] = set()
         self._speculated: set[Hashable] = set()
         self._outside: State | None = None
+        # How deep in code that runs at another time than where it is evaluated here, or only in part.
+        self._late = 0
+        # Whether what runs does not look at the order of what it iterates.
+        self._orders = False
 
     # -- the ledger -------------------------------------------------------------------------------------------
 
     def _key(self, site: Site, why: Why) -> Hashable:
-        """A thing that is done, by the calls that lead to it from the top of its module."""
+        """A thing that is done, by the calls that lead to it from the top of its module.
+
+        Of what a library may call nobody knows when it does, so that it is never the same thing in another process.
+        """
         modules = [i for i, step in enumerate(self._where) if isinstance(step, str)]
-        return (*self._where[modules[-1] if modules else 0 :], site, why)
+        when = None if self._outside is None else "some day"
+        return (*self._where[modules[-1] if modules else 0 :], site, why, when)
 
     def _note(self, why: Why, name: str, site: Site, state: State, ends: bool = False) -> None:
         """Something was done to this process that a fresh one may lack; ``ends``: it is taken back some day."""
         identity = state.process.identity
         key = self._key(site, why)
-        watch = self._watch(state)
-        if watch is not None and self._at_import(watch):
-            watch.booted.add(key)
+        if self._outside is None:
+            self._boots(key, state)
         entries = self._ledger.setdefault(identity, [])
         if any(e.key == key and e.end is None for e in entries):
             return
         self._moment += 1
         entries.append(_Entry(key, Doubt(why, name, site), self._moment, ends=ends))
+
+    def _boots(self, key: Hashable, state: State) -> None:
+        """What the import of modules does is done again by a fresh process, in which it is the same."""
+        watch = self._watch(state)
+        if watch is not None and self._at_import(watch):
+            watch.booted.add(key)
 
     def _close(self, site: Site, state: State) -> None:
         """What was in force while a ``with`` statement or a function lasted is over."""
@@ -239,7 +257,7 @@ class Prover(Machine):
             for context in child.process.contexts:
                 watch.doubts.setdefault(Doubt(Why.REPEATS, "", context.where.hop.site))
 
-    def ends_fresh(self, ran: bool) -> None:
+    def ends_fresh(self, ran: bool, lends: bool) -> None:
         """The process that began last has ended; ``ran`` is false where it never came to its work."""
         watch = self._watches.pop()
         launch = watch.launch
@@ -248,6 +266,7 @@ class Prover(Machine):
         doubts.update(dict.fromkeys(self._read(watch)))
         for why, holds in (
             (Why.STOPPED, not ran),
+            (Why.LENDS, lends),
             (Why.CUT, self.cut is not None),
             (Why.TESTED, self.in_test),
             (Why.ASSUMED, self.assumed),
@@ -495,9 +514,12 @@ class Prover(Machine):
             case Bound(function=Ref() as ref), _:
                 found = state.get(ref)
             case Ref(), Instance(cls=cls):
-                for name, method in _methods(cls, state):
-                    if name not in _RUN:
-                        self._speculate(Bound(method, atom), state, frame, site)
+                for _, method in _methods(cls, state):
+                    self._speculate(Bound(method, atom), state, frame, site)
+                return
+            case Ref() as cls, Class():
+                for _, method in _methods(cls, state):
+                    self._speculate(method, state, frame, site)
                 return
         if not isinstance(found, Closure):
             return
@@ -563,12 +585,86 @@ class Prover(Machine):
             if effect is not None:
                 self._leaves(effect, path, site, state)
         self._names(call, does)
-        if does != "import-module" or not isinstance(constant(call.get("name") or ()), str):
+        by_name = does == "import-module" and isinstance(constant(call.get("name") or ()), str)
+        if does == "import-module" and not by_name:
+            self._calls_unknown("", site, state)
+        if not by_name:
             self._reflects(path, site, state)
         key = call.kwargs.get("key")
         if key is not None:
             self._hands([key], {}, state, call.frame, site)
-        return super().library_call(call)
+        late = does in _LATE or call.text("family") == "thread"
+        if does == "stack.enter":
+            self._enters(call)
+        ordered, self._orders = self._orders, self._orders or path in _WITHOUT_ORDER
+        self._late += late
+        results = super().library_call(call)
+        self._late -= late
+        self._orders = ordered
+        if path == "builtins.frozenset":
+            for after, value in results:
+                _as_set(value, after)
+        return results
+
+    def _enters(self, call: Call) -> None:
+        """A manager made of a generator stays entered until its stack is left."""
+        for atom in (a for value in call.args for a in value):
+            if isinstance(atom, Ref) and isinstance(call.state.get(atom), Generator):
+                self._calls_unknown("", call.site, call.state)
+
+    def consume(
+        self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
+    ) -> Results:
+        """Run a generator at its first consumer; what it changes between two elements nobody knows."""
+        self._late += around is None
+        results = super().consume(ref, generator, state, frame, around)
+        self._late -= around is None
+        return results
+
+    def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """The values of an expression; the elements of a generator are made later."""
+        late = isinstance(node, ir.Comprehension) and node.kind == "generator"
+        self._late += late
+        results = super().eval(node, state, frame)
+        self._late -= late
+        return results
+
+    def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
+        """The rounds of a loop; those over a set come in an order of their own in each fresh process."""
+        if not self._orders:
+            for atom in value:
+                self._iterates(atom, site, state)
+        return super().iterate(value, state, frame, site)
+
+    def _iterates(self, atom: Atom, site: Site, state: State) -> None:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Sequence) or found.kind != "set":
+            return
+        items = (*(found.items or ()), found.element)
+        if all(isinstance(a, Const) and isinstance(a.value, int | float) for value in items for a in value):
+            return
+        for watch in self._watches:
+            if state.process.identity[: len(watch.launch.identity)] == watch.launch.identity:
+                watch.doubts.setdefault(Doubt(Why.ORDER, "", site))
+
+    def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
+        atom = only(left)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Sequence) and found.kind == "set" and op in ("|", "&", "-", "^"):
+            parts = [*self.elements(left, state), *self.elements(right, state)]
+            made = Sequence("set", None, union(parts) or unknown("element", Site(frame.module, ordinal)))
+            return (state.new(("set", frame.module, ordinal), made),)
+        return super()._combine(op, left, right, state, frame, ordinal)
+
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+        """``x op= y``, which changes lists, sets and objects in place."""
+        made = super()._augmented(node, left, right, state)
+        for atom in left:
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Mapping_ | Instance):
+                constant_kind = isinstance(found, Sequence) and found.kind == "tuple"
+                if not constant_kind:
+                    self._stores_into(atom.address, Site("", node.ordinal), state, lossy=made != left)
+        return made
 
     def _changes_container(self, call: Call) -> None:
         """A method of a list, set or dict: those that change it in a way the heap does not follow."""
@@ -627,7 +723,9 @@ class Prover(Machine):
         if scoped is not None:
             self._note(Why.SETS, scoped, place, state, ends=True)
         self._where.append(site)
+        self._late += closure.function.is_async
         results = super().call_closure(ref, closure, args, kwargs, state, frame, site, is_open)
+        self._late -= closure.function.is_async
         self._where.pop()
         if scoped is not None:
             self._close(place, state)
@@ -671,8 +769,11 @@ class Prover(Machine):
 
     def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
         """An object or a variable of the heap is changed: in a later round of a loop, its content is one of many."""
-        if lossy or state.second_round:
-            self._unsteady.setdefault(address, set()).add(self._key(site, Why.STORES))
+        if lossy or state.second_round or self._late:
+            key = self._key(site, Why.STORES)
+            self._unsteady.setdefault(address, set()).add(key)
+            if self._outside is None:
+                self._boots(key, state)
         if self._outside is not None:
             owner = address[0] if isinstance(address, tuple) and len(address) == 2 else address
             if self._outside.at(address) is not None or self._outside.at(owner) is not None:
@@ -709,8 +810,11 @@ class Prover(Machine):
             match atom, found:
                 case Ref(), Instance(cls=cls) if self._class_attribute(cls, "__setattr__", state) is not None:
                     self._note(Why.STORES, "", site, state)
-                case Ref(), Class(scope=scope):
+                case Ref() as cls, Class(scope=scope):
                     self._stores_into(scope.address, site, state)
+                    meta = self._kind_of(cls, state)
+                    if meta is not None and self._class_attribute(meta, "__setattr__", state) is not None:
+                        self._note(Why.STORES, "", site, state)
                 case Ref(address=address), Scope():
                     self._stores_into((address, attr), site, state)
                 case Ref(address=address), Instance() | Thing():
@@ -895,6 +999,13 @@ class Prover(Machine):
         return super()._truth_of(atom, state)
 
 
+# Functions that give the same whatever the order of what they iterate.
+_WITHOUT_ORDER = frozenset(
+    {
+        "builtins.sorted", "builtins.len", "builtins.max", "builtins.min", "builtins.any", "builtins.all",
+        "builtins.set", "builtins.frozenset", "builtins.set.update", "builtins.set.add", "builtins.list.update",
+    }
+)  # fmt: skip
 _CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear", "setdefault"})
 
 
@@ -923,6 +1034,14 @@ def _is_mutable(ref: Ref, state: State) -> bool:
     """Whether a change of an object is seen by all who hold it."""
     found = state.get(ref)
     return isinstance(found, Instance | Mapping_ | Thing) or (isinstance(found, Sequence) and found.kind != "tuple")
+
+
+def _as_set(value: Value, state: State) -> None:
+    """A frozenset is one, although what iterates it otherwise need not know."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, Sequence):
+        state.put(atom, replace(found, kind="set"))
 
 
 def _function_names(body: Iterable[ir.Stmt]) -> Iterator[str]:

@@ -269,8 +269,11 @@ class Machine:
     def has_booted(self, children: list[State]) -> None:
         """The process that began last has imported what it begins with."""
 
-    def ends_fresh(self, ran: bool) -> None:
-        """The process that began last has ended; ``ran`` is false where it never came to its work."""
+    def ends_fresh(self, ran: bool, lends: bool) -> None:
+        """The process that began last has ended; ``ran`` is false where it never came to its work.
+
+        ``lends``: what it gives back lies in its GPU memory, although it ends before what it gave.
+        """
 
     def fail(self, state: State, frame: Frame, raised: Raised) -> Results:
         """End this path with an exception."""

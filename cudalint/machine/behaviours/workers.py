@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours.crossing import Carried, Pickler, Transfer, carried
+from cudalint.machine.behaviours.gpu import tensors_in
 from cudalint.machine.behaviours.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.pickling import function_sites, unproven
@@ -26,6 +27,7 @@ from cudalint.machine.values import (
     Partial,
     Ref,
     Task,
+    Tensor,
     Value,
     strings,
 )
@@ -42,8 +44,14 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     held = parent is not None
     machine.begins_fresh(Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited), state)
     ended = _started(machine, state, frame, start, way, parent)
-    machine.ends_fresh(bool(ended.children))
+    machine.ends_fresh(bool(ended.children), start.family == "loader" and _lends(machine, ended))
     return ended
+
+
+def _lends(machine: Machine, ended: Ended) -> bool:
+    """Whether what the workers give back lies in GPU memory of theirs."""
+    found = (a for child, value in ended.children for a in tensors_in(machine, [value], child))
+    return any(isinstance(a, Tensor) and a.device.is_gpu for a in found)
 
 
 def child_identity(parent: State, start: Start) -> tuple[str, ...]:
