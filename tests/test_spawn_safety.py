@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from paper.run import run
 
 from cudalint.config import Config
 from cudalint.finding import Applicability, Fix
@@ -399,6 +400,68 @@ IN_THE_PROGRAM = {
         "Cfg.scale",
         "Cfg.scale",
     ),
+    "an operator of an object at the top": (
+        CFG + "class Step:\n    def __rshift__(self, n):\n        Cfg.scale = n\n\n\nSTEP = Step()\n",
+        "STEP >> 5",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "a descriptor": (
+        "STORE = {'a': 1}\n\n\nclass Field:\n    def __set__(self, owner, value):\n        STORE['a'] = value\n\n\n"
+        "class Options:\n    scale = Field()\n\n\nOPTIONS = Options()\n",
+        "OPTIONS.scale = 5",
+        "STORE['a']",
+        "STORE['a']",
+    ),
+    "a set changed through an alias": ("NAMES = {1, 2}\n", "names = NAMES\n    names |= {3}", "len(NAMES)", "NAMES"),
+    "a generator that has not ended": (
+        CFG + "def scaled():\n    Cfg.scale = 5\n    yield 1\n    Cfg.scale = 1\n\n",
+        "rows = scaled()\n    next(rows)",
+        "Cfg.scale",
+        "Cfg",
+    ),
+    "a manager that is not left": (
+        "import contextlib\n\n" + CFG + "@contextlib.contextmanager\ndef scaled():\n    Cfg.scale = 5\n    yield\n"
+        "    Cfg.scale = 1\n\n",
+        "contextlib.ExitStack().enter_context(scaled())",
+        "Cfg.scale",
+        "enter_context()",
+    ),
+    "a thread": (
+        "import threading\n\n" + CFG + "def change():\n    Cfg.scale = 5\n\n",
+        "threading.Thread(target=change).start()",
+        "Cfg.scale",
+        "Cfg",
+    ),
+    "a coroutine that is awaited later": (
+        "import asyncio\n\n" + CFG + "async def change():\n    Cfg.scale = 5\n\n\n"
+        "async def both():\n    later = change()\n    Cfg.scale = 1\n    await later\n\n",
+        "asyncio.run(both())",
+        "Cfg.scale",
+        "Cfg",
+    ),
+    "a branch on the name": ("SCALE = 1\nif __name__ != '__main__':\n    SCALE = 2\n", "pass", "SCALE", "SCALE"),
+    "a branch on the process": (
+        "SCALE = 1\nif multiprocessing.parent_process() is None:\n    SCALE = 2\n",
+        "pass",
+        "SCALE",
+        "SCALE",
+    ),
+    "a time": ("import time\n\nBEGAN = time.time()\n", "pass", "BEGAN", "BEGAN"),
+    "weights at random": ("NET = torch.nn.Linear(2, 2)\n", "pass", "NET(torch.ones(2)).sum().item()", "NET"),
+    "the order of a set": (
+        "PLACES = {word: n for n, word in enumerate({'a', 'b'})}\n",
+        "pass",
+        "PLACES['a']",
+        "goes through a set",
+    ),
+    "the order of a set in the worker": ("WORDS = {'a', 'b'}\n", "pass", "len([w for w in WORDS][0])", "WORDS"),
+    "a callback of a library in the worker": (
+        "import scipy.optimize\n\n" + CFG + "def loss(x):\n    return x * Cfg.scale\n\n",
+        "Cfg.scale = 5",
+        "scipy.optimize.minimize(loss, 0).fun",
+        "Cfg.scale",
+    ),
     "a tensor": ("TABLE = torch.zeros(2)\n", "TABLE[0] = 5", "TABLE[0].item()", "TABLE"),
     "an array": ("import numpy as np\n\nTABLE = np.zeros(2)\n", "TABLE[0] = 5", "TABLE[0]", "TABLE"),
     "an open file": ("LOG = open('log')\n", "pass", "len(LOG.read())", "LOG"),
@@ -634,3 +697,62 @@ def test_another_program_that_starts_the_same_workers_counts(tmp_path: Path) -> 
     (fix,) = [f.fix for f in Session(Config()).check([str(tmp_path)]).findings if f.fix is not None]
     assert fix.applicability is Applicability.UNSAFE
     assert "settings.SCALE" in (fix.reason or "")
+
+
+# -- what really happens -----------------------------------------------------------------------------------------------
+
+RUN = """\
+import multiprocessing
+import sys
+{imports}
+import torch
+
+{top}
+
+def work(n):
+    return torch.ones(1, device="cuda").sum().item() * {reads}
+
+
+def main():
+    {before}
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        print("measured: result =", pool.map(work, [1, 2]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+DECIMAL = ("import decimal", "", "decimal.getcontext().prec = 3", "float(decimal.Decimal(1) / 3)")
+REALLY_DIFFERENT = {
+    "a class attribute": ("", *IN_THE_PROGRAM["a class attribute"][:3]),
+    "an item of a nested dict": ("", *IN_THE_PROGRAM["an item of a nested dict"][:3]),
+    "a module's variable": ("import settings", "", "settings.SCALE = 5", "settings.SCALE"),
+    "a closure": ("", *IN_THE_PROGRAM["a closure"][:3]),
+    "a function's attribute": ("", "def size():\n    return 1\n\n", "size.n = 5", 'getattr(size, "n", 1)'),
+    "decimal": DECIMAL,
+    "random's seed": ("import random", "", "random.seed(3)", "random.random()"),
+}
+REALLY_THE_SAME = ("a registry that its module fills", "another class is changed", "a path beside the module")
+
+
+def result_of(folder: Path, method: str, imports: str, top: str, before: str, reads: str) -> str:
+    """What the workers give back when the program really runs, on paper CUDA, by a start method."""
+    program = folder / "program.py"
+    program.write_text(RUN.format(imports=imports, top=top, before=before, reads=reads))
+    (folder / "settings.py").write_text(SETTINGS["settings"])
+    seen = run(program, args=[method], limit=20.0)
+    assert seen.outcome == "ok", seen.text
+    return seen.measured["result"]
+
+
+@pytest.mark.parametrize("parts", REALLY_DIFFERENT.values(), ids=REALLY_DIFFERENT)
+def test_what_is_not_safe_really_gives_something_else(tmp_path: Path, parts: tuple[str, str, str, str]) -> None:
+    imports, top, before, reads = parts
+    named = {"imports": imports, "top": top, "before": before, "reads": reads}
+    assert project_fix(tmp_path, "pool", named, **SETTINGS).applicability is Applicability.UNSAFE
+    assert result_of(tmp_path, "fork", *parts) != result_of(tmp_path, "spawn", *parts)
+
+
+@pytest.mark.parametrize("kind", REALLY_THE_SAME)
+def test_what_is_safe_really_gives_the_same(tmp_path: Path, kind: str) -> None:
+    assert result_of(tmp_path, "fork", *LOOK_ALIKES[kind]) == result_of(tmp_path, "spawn", *LOOK_ALIKES[kind])

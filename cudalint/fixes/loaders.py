@@ -21,10 +21,7 @@ _FOR_WORKERS = (
 _MOVES = ("cuda", "to")
 # torch's own generator begins with a random seed in each process, and obeys torch.manual_seed(); each new one begins
 # with 67280421310721 (c10::default_rng_seed_val), so the order would be the same one in every run.
-_ONE_SEED = (
-    "a new generator begins with the same seed in every run, whatever `torch.manual_seed()` says: "
-    "seed it if the order is to differ"
-)
+_ONE_SEED = "a new generator begins with the same seed in every run, whatever `torch.manual_seed()` says"
 
 
 def no_pinning(case: Case) -> Iterator[Proposal]:

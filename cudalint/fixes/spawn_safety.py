@@ -50,7 +50,7 @@ def spawn_doubts(before: Basis, after: Basis, changes: Mapping[str, str], findin
 
 
 def joined(doubts: list[str]) -> str | None:
-    """Doubts as one sentence; None where there are none."""
+    """Doubts as one sentence, with a semicolon between two; None where there are none."""
     if len(doubts) > MOST_DOUBTS:
         doubts = [*doubts[:MOST_DOUBTS], f"and {len(doubts) - MOST_DOUBTS} more"]
     return "; ".join(doubts) or None
@@ -79,16 +79,16 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.SEEDS:
             return f"a fresh process does not go on with the random numbers that `{name}()` starts"
         case Why.CALLS:
-            return f"what `{name}()` changes in the process is not known, and a fresh one would not have it"
+            return f"what `{name}()` changes in the process is not known, and a fresh one would lack it"
         case Why.STORES:
-            return f"the program changes `{name}`; a fresh process would not see it"
+            return f"the program changes `{name}`, which a fresh process would not see"
         case Why.IMPORTS:
-            return f"what the import of `{name}` changes in the process is not known, and a fresh one would not have it"
+            return f"what the import of `{name}` changes in the process is not known, and a fresh one would lack it"
         case Why.REPEATS:
             where = "the module" if not doubt.module else f"`{doubt.module}`"
             return f"the top of {where} does work, which each fresh process would repeat: `{name}()`"
         case Why.DIFFERS:
-            return f"the worker reads `{name}`, which the program changes; a fresh process would not see it"
+            return f"the worker reads `{name}`, which the program changes and a fresh process would not see"
         case Why.HIDDEN:
             return f"the worker reads `{name}`, whose content the code does not show"
         case Why.UNSHOWN if doubt.site in {site for site, _ in case.basis.launches}:
