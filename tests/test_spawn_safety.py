@@ -636,6 +636,54 @@ def test_a_decorated_function_lasts_while_its_workers_start(tmp_path: Path) -> N
     assert "torch.no_grad()" in (finding.fix.reason or "")
 
 
+def test_an_initializer_that_sets_what_its_worker_reads_is_proven(tmp_path: Path) -> None:
+    text = (
+        "import multiprocessing\n\nimport torch\n\nMODEL = None\n\n\ndef start(width):\n    global MODEL\n"
+        "    MODEL = torch.nn.Linear(width, 1).cuda()\n\n\ndef work(n):\n"
+        "    return MODEL(torch.ones(n, 4, device='cuda')).sum().item()\n\n\nif __name__ == '__main__':\n"
+        "    torch.zeros(1, device='cuda')\n"
+        "    with multiprocessing.Pool(1, initializer=start, initargs=(4,)) as pool:\n"
+        "        print(pool.map(work, [1, 2]))\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.SAFE, finding.fix.reason
+
+
+def test_a_module_beside_main_that_asks_for_gpus_may_decide(tmp_path: Path) -> None:
+    helper = "import torch\n\n\ndef ready():\n    return torch.cuda.is_available()\n"
+    fix = project_fix(tmp_path, "pool", {"imports": "import helper", "before": "print(helper.ready())"}, helper=helper)
+    assert "without a GPU" in (fix.reason or "")
+
+
+def test_the_batches_of_a_loader_do_not_outlive_its_workers(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\n\nclass Rows(Dataset):\n"
+        "    def __len__(self):\n        return 2\n\n    def __getitem__(self, n):\n"
+        "        return torch.ones(n, device='cuda')\n\n\nif __name__ == '__main__':\n"
+        "    torch.zeros(1, device='cuda')\n    batches = list(DataLoader(Rows(), num_workers=1))\n    print(batches)\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (fix,) = [f.fix for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD401"]
+    assert fix is not None
+    assert fix.applicability is Applicability.UNSAFE
+
+
+def test_a_computed_pin_memory_is_not_dropped_unasked(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\n\nif __name__ == '__main__':\n"
+        "    rows = TensorDataset(torch.ones(4, 2, device='cuda'))\n"
+        "    for (batch,) in DataLoader(rows, pin_memory={pin}):\n        print(batch.sum().item())\n"
+    )
+    for pin, level in (("True", Applicability.SAFE), ("bool(1)", Applicability.UNSAFE)):
+        (tmp_path / "program.py").write_text(text.format(pin=pin))
+        (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
+        assert finding.code == "CUD403"
+        assert finding.fix is not None
+        assert finding.fix.applicability is level
+
+
 def test_a_with_statement_lasts_while_its_workers_start(tmp_path: Path) -> None:
     before = "stack = torch.no_grad()\n    stack.__enter__()"
     assert project_fix(tmp_path, "pool", {"before": before}).applicability is Applicability.UNSAFE

@@ -37,7 +37,8 @@ def spawn_doubts(before: Basis, after: Basis, changes: Mapping[str, str], findin
         if not launch.targets:
             doubts.setdefault("the code does not show what the worker runs")
     targets = (t.module for launch in fresh for t in launch.targets)
-    for name in sorted({_main_of(outcome), *targets}):
+    entered = (module for entry in before.entries[finding] for module, _ in before.entered.get(entry, ()))
+    for name in sorted({_main_of(outcome), *targets, *entered}):
         module = after.files.module(name)
         if module is None:
             doubts.setdefault(f"{name} is not seen")

@@ -110,7 +110,8 @@ def _launched(state: State, start: Start, way: Way) -> Launched:
         chosen = [where.hop.site]
     sent = (*start.pickled, *start.inherited)
     # What a loader's worker runs it has from the dataset and the functions that the loader is given.
-    run = start.inherited if start.family == "loader" else tuple(t.function for t in start.tasks)
+    calls = start.tasks if start.initializer is None else (start.initializer, *start.tasks)
+    run = start.inherited if start.family == "loader" else tuple(t.function for t in calls)
     targets = [s for value in run for s in function_sites(value, state)]
     return Launched(
         family=start.family,
