@@ -462,6 +462,18 @@ IN_THE_PROGRAM = {
         "scipy.optimize.minimize(loss, 0).fun",
         "Cfg.scale",
     ),
+    "a file that is read at the top": (
+        "from pathlib import Path\n\nTEXT = Path('a.txt').read_text()\n",
+        "Path('a.txt').write_text('other')",
+        "len(TEXT)",
+        "TEXT",
+    ),
+    "a folder that is looked for at the top": (
+        "import os\n\nFOUND = os.path.exists('a.txt')\n",
+        "open('a.txt', 'w').close()",
+        "FOUND",
+        "FOUND",
+    ),
     "a tensor": ("TABLE = torch.zeros(2)\n", "TABLE[0] = 5", "TABLE[0].item()", "TABLE"),
     "an array": ("import numpy as np\n\nTABLE = np.zeros(2)\n", "TABLE[0] = 5", "TABLE[0]", "TABLE"),
     "an open file": ("LOG = open('log')\n", "pass", "len(LOG.read())", "LOG"),
@@ -634,6 +646,32 @@ def test_a_decorated_function_lasts_while_its_workers_start(tmp_path: Path) -> N
     assert finding.fix is not None
     assert finding.fix.applicability is Applicability.UNSAFE
     assert "torch.no_grad()" in (finding.fix.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("given", "body", "level"),
+    [
+        ("torch.ones(2)", "given.add_(1)", Applicability.UNSAFE),
+        ("torch.ones(2)", "given[0] = 5", Applicability.UNSAFE),
+        ("torch.ones(2)", "given += 1", Applicability.UNSAFE),
+        ("torch.nn.Linear(2, 2)", "print(given)", Applicability.UNSAFE),
+        ("torch.ones(2)", "print(given.sum())", Applicability.SAFE),
+    ],
+)
+def test_what_is_copied_by_a_fork_and_shared_by_spawn(
+    tmp_path: Path, given: str, body: str, level: Applicability
+) -> None:
+    text = (
+        f"import multiprocessing\n\nimport torch\n\n\ndef work(given):\n    {body}\n"
+        "    print(torch.ones(1, device='cuda'))\n\n\nif __name__ == '__main__':\n"
+        f"    torch.zeros(1, device='cuda')\n    given = {given}\n"
+        "    worker = multiprocessing.Process(target=work, args=(given,))\n    worker.start()\n    worker.join()\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert finding.fix.applicability is level, finding.fix.reason
+    assert ("are copied by a fork" in (finding.fix.reason or "")) == (level is Applicability.UNSAFE)
 
 
 def test_an_initializer_that_sets_what_its_worker_reads_is_proven(tmp_path: Path) -> None:

@@ -110,6 +110,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "the code does not show what runs before the launch"
         case Why.LENDS:
             return "the batches lie in GPU memory of the workers, which a batch that is kept outlives"
+        case Why.IN_SHARED_MEMORY:
+            return "tensors on the CPU that a process is given are copied by a fork and shared with a fresh process"
         case Why.STOPPED:
             return "the code does not show what the worker runs"
 

@@ -15,7 +15,7 @@ from enum import Enum
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.behaviours.callees import library_self
-from cudalint.machine.behaviours.crossing import reachable
+from cudalint.machine.behaviours.crossing import reachable, visited
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Around, Call, Frame, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
@@ -63,6 +63,7 @@ class Why(Enum):
     TESTED = "the program is a test, beside others"
     ASSUMED = "what comes before the launch is not seen"
     LENDS = "what the worker gives back lies in GPU memory that ends with it"
+    IN_SHARED_MEMORY = "what is handed over is copied by a fork, and shared with a fresh process"
     STOPPED = "the worker was not seen to run"
 
 
@@ -107,6 +108,7 @@ class _Watch:
     launch: Fresh
     moment: int
     booting: bool = True
+    writes: bool = False
     booted: set[Hashable] = field(default_factory=set)
     snapshots: list[State] = field(default_factory=list)
     loaded: dict[str, list[State]] = field(default_factory=dict)
@@ -267,6 +269,7 @@ class Prover(Machine):
         for why, holds in (
             (Why.STOPPED, not ran),
             (Why.LENDS, lends),
+            (Why.IN_SHARED_MEMORY, self._shares_memory(watch)),
             (Why.CUT, self.cut is not None),
             (Why.TESTED, self.in_test),
             (Why.ASSUMED, self.assumed),
@@ -274,6 +277,22 @@ class Prover(Machine):
             if holds:
                 doubts.setdefault(Doubt(why, "", launch.anchor))
         self.inherited.append(Inheritance(launch.anchor, launch.method, tuple(doubts)))
+
+    def _shares_memory(self, watch: _Watch) -> bool:
+        """Whether the worker may write where its parent reads: torch pickles what is on the CPU into shared memory."""
+        parent = watch.launch.parent
+        for atom in (a for value in watch.launch.given for a in visited(value, parent)):
+            found = parent.get(atom) if isinstance(atom, Ref) else None
+            match atom, found:
+                case Tensor(framework="torch"), _ if watch.writes:
+                    return True
+                case Ref(), Thing(type=kind) if self.library.is_a(kind, "torch.nn.Module"):
+                    return True
+                case Ref(), Instance(cls=cls):
+                    base = self.library_base(cls, parent)
+                    if base is not None and self.library.is_a(base, "torch.nn.Module"):
+                        return True
+        return False
 
     def _lacks(self, watch: _Watch) -> Iterator[Doubt]:
         """What the parent, and those before it, did and the fresh process did not do again."""
@@ -412,7 +431,9 @@ class Prover(Machine):
                 receiver = atom.receiver if isinstance(atom, Bound) else None
                 return self._foreign(path, receiver, atom, args, kwargs, state, frame, site, is_open, statement)
             case Unknown(sym=sym):
-                if self._calls_stranger(sym, site, state) and follows(sym) and _all_known(args, kwargs):
+                effect = self._calls_stranger(sym, site, state)
+                is_value = effect is not None and effect.gives == "value"
+                if is_value and follows(sym) and _all_known(args, kwargs):
                     return [(state, unknown("follows", sym, *args))]
                 self._hands(args, kwargs, state, frame, site)
             case Lib() | Bound() | Partial() | Ref():
@@ -435,6 +456,8 @@ class Prover(Machine):
         statement: bool,
     ) -> Results:
         """A library function that no model describes."""
+        if isinstance(receiver, Tensor) and path.endswith("_") and not path.endswith("__"):
+            self._writes_array(state)
         effect = self._effect_of(path, receiver)
         if effect is None:
             self._calls_unknown(_shown(path), site, state)
@@ -464,19 +487,19 @@ class Prover(Machine):
         self._note(Why.CALLS, name, site, state)
         self._repeats(name, site, state)
 
-    def _calls_stranger(self, sym: Hashable, site: Site, state: State) -> bool:
-        """A call of a value that the code does not show; whether it is a method known to leave nothing behind."""
+    def _calls_stranger(self, sym: Hashable, site: Site, state: State) -> Effect | None:
+        """A call of a value that the code does not show; what it leaves behind, where it is a method of such a name."""
         match sym:
             case (_, ".", str(name)) if name not in self._functions:
                 effect = self.library.effect(f"?.{name}")
                 if effect is not None:
                     self._leaves(effect, f"?.{name}", site, state)
-                    return True
+                    return effect
                 self._calls_unknown("", site, state)
             case _:
                 self._calls_unknown("", site, state)
                 self._is_unshown("", site, state)
-        return False
+        return None
 
     def _leaves(self, effect: Effect, path: str, site: Site, state: State) -> None:
         """What a library function is known to do to its process."""
@@ -659,6 +682,8 @@ class Prover(Machine):
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         """``x op= y``, which changes lists, sets and objects in place."""
         made = super()._augmented(node, left, right, state)
+        if any(isinstance(atom, Tensor) for atom in left):
+            self._writes_array(state)
         for atom in left:
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Mapping_ | Instance):
                 constant_kind = isinstance(found, Sequence) and found.kind == "tuple"
@@ -841,8 +866,15 @@ class Prover(Machine):
             self._changes_item(each, "__setitem__", site, state)
         return super().set_item(owner, key, value, state, frame, site)
 
+    def _writes_array(self, state: State) -> None:
+        """A worker changes an array in place."""
+        for watch in self._reading(state):
+            watch.writes = True
+
     def _changes_item(self, atom: Atom, method: str, site: Site, state: State) -> None:
         found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Tensor):
+            self._writes_array(state)
         match atom, found:
             case Ref(address=address), Sequence() | Mapping_():
                 lossy = isinstance(found, Sequence) and method == "__delitem__"

@@ -38,6 +38,8 @@ _BARE = frozenset(
         "typing.Protocol",
     }
 )  # fmt: skip
+# Libraries whose names are constants, types and functions, not what a process is about.
+_CONSTANT = frozenset({"cmath", "datetime", "enum", "math", "numpy", "operator", "re", "string", "torch", "typing"})
 _FROM_CASTS = frozenset({"int", "str", "float", "bool"})
 
 
@@ -269,6 +271,13 @@ def follows(sym: Hashable) -> bool:
 
 def known(value: Value) -> bool:
     """Whether a value is the same in every process in which the same code makes it, and nothing can change it."""
-    return len(value) == 1 and (
-        isinstance(value[0], Const | Lib | Dev) or (isinstance(value[0], Unknown) and follows(value[0].sym))
-    )
+    if len(value) != 1:
+        return False
+    match value[0]:
+        case Const() | Dev():
+            return True
+        case Lib(path=path):
+            return path.partition(".")[0] in _CONSTANT and not path.startswith("torch.backends.")
+        case Unknown(sym=sym):
+            return follows(sym)
+    return False
