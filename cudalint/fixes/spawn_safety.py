@@ -34,9 +34,9 @@ def spawn_doubts(before: Basis, after: Basis, changes: Mapping[str, str], findin
     for launch in fresh:
         if launch.unproven is not None:
             doubts.setdefault(f"its arguments may not pickle: {launch.unproven}")
-        if not launch.targets:
+        if not (launch.targets or launch.prepared):
             doubts.setdefault("the code does not show what the worker runs")
-    targets = (t.module for launch in fresh for t in launch.targets)
+    targets = (t.module for launch in fresh for t in (*launch.targets, *launch.prepared))
     entered = (module for entry in before.entries[finding] for module, _ in before.entered.get(entry, ()))
     for name in sorted({_main_of(outcome), *targets, *entered}):
         module = after.files.module(name)

@@ -109,10 +109,11 @@ def _launched(state: State, start: Start, way: Way) -> Launched:
     if not chosen and start.context == NONE and where is not None:
         chosen = [where.hop.site]
     sent = (*start.pickled, *start.inherited)
+    targets = [s for t in start.tasks for s in function_sites(t.function, state)]
     # What a loader's worker runs it has from the dataset and the functions that the loader is given.
-    calls = start.tasks if start.initializer is None else (start.initializer, *start.tasks)
-    run = start.inherited if start.family == "loader" else tuple(t.function for t in calls)
-    targets = [s for value in run for s in function_sites(value, state)]
+    given = start.inherited if start.family == "loader" else ()
+    first = () if start.initializer is None else start.initializer.function
+    prepared = [s for value in (first, *given) for s in function_sites(value, state)]
     return Launched(
         family=start.family,
         library=start.library,
@@ -121,6 +122,7 @@ def _launched(state: State, start: Start, way: Way) -> Launched:
         settled=chosen[0] if chosen else None,
         unproven=next((reason for v in sent if (reason := unproven(v, state)) is not None), None),
         targets=tuple(dict.fromkeys(targets)),
+        prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
     )
 
