@@ -371,13 +371,13 @@ def test_pinning_is_taken_out_of_the_arguments_that_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("default", "device", "level"),
+    ("default", "device", "doubt"),
     [
-        ("torch.set_default_device('cuda:1')", "'cuda:1'", Applicability.SAFE),
-        ('torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")', '"cuda"', Applicability.UNSAFE),
+        ("torch.set_default_device('cuda:1')", "'cuda:1'", "the same seed in every run"),
+        ('torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")', '"cuda"', "without a GPU"),
     ],
 )
-def test_the_generator_is_on_the_default_device(default: str, device: str, level: Applicability) -> None:
+def test_the_generator_is_on_the_default_device(default: str, device: str, doubt: str) -> None:
     loader = 'DataLoader(TensorDataset(torch.rand(64, 8, device="cpu")), shuffle=True)'
     before = text_of(f"""
         import torch
@@ -389,8 +389,8 @@ def test_the_generator_is_on_the_default_device(default: str, device: str, level
     """)
     after, trusted, reason = repair(before, "CUD404")
     assert after == before.replace("shuffle=True", f"shuffle=True, generator=torch.Generator(device={device})")
-    assert trusted is level
-    assert (reason is None) == (level is Applicability.SAFE)
+    assert trusted is Applicability.UNSAFE
+    assert doubt in (reason or "")
 
 
 # -- ranks -------------------------------------------------------------------------------------------------------

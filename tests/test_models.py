@@ -13,6 +13,7 @@ import pytest
 
 import cudalint.models
 from cudalint.machine.behaviours import BEHAVIOURS
+from cudalint.models.library import load
 from cudalint.models.schema import DOES
 
 try:
@@ -93,6 +94,12 @@ def test_a_model_replaces_the_one_that_is_shipped(run: Run, tmp_path: Path, fork
         (OWN.replace('"fork-launcher"', '"fork-lancher"'), "nothing is known that does 'fork-lancher'; did you mean"),
         (OWN.replace('gpu = "init"', 'gpu = "initialise"'), "gpu must be one of driver, init"),
         ("[library]\n", "[library] needs a name"),
+        (
+            OWN + 'state = "proces"\n',
+            "state must be one of none, process, scope, seed, not 'proces'; did you mean 'process'?",
+        ),
+        (OWN + '[[effect]]\nnames = ["a.b"]\ngives = "old"\n', "effect a.b: gives must be one of new, value"),
+        (OWN + '[[effect]]\nnames = ["a.b"]\nstat = "none"\n', "unknown key 'stat'; did you mean 'state'?"),
         ('[library]\nname = "own"\nalias = 3\n[alias]\n', "own.toml"),
     ],
 )
@@ -113,6 +120,77 @@ def test_a_model_file_that_is_missing(run: Run, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "cannot read the model file" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+# Behaviours that change the process itself: all of what has one is inherited by a fork and missing in a fresh process.
+STATEFUL = {
+    "set-device": "process",
+    "default-device": "process",
+    "growth": "process",
+    "visible": "process",
+    "group": "process",
+    "group.destroy": "process",
+    "group.select": "process",
+    "accelerator": "process",
+    "transformers.arguments": "process",
+    "environ.set": "process",
+    "environ.delete": "process",
+    "environ.update": "process",
+    "device.enter": "scope",
+    "default.enter": "scope",
+}
+# What such functions are called, whatever their model says they do.
+SETTERS = re.compile(
+    r"(^|\.)(set_(?!_|defaults|start_method|executable|forkserver|visible_devices_)\w+|manual_seed\w*|seed\w*)$"
+)
+
+
+def shipped_functions() -> list[tuple[str, dict[str, object]]]:
+    folder = Path(cudalint.models.__file__).parent
+    documents = [tomllib.loads(path.read_text()) for path in sorted(folder.glob("*.toml"))]
+    return [(name, entry) for d in documents for entry in d.get("function", ()) for name in entry["names"]]
+
+
+def test_what_changes_its_process_says_so() -> None:
+    library = load()
+    found = Counter(str(entry["does"]) for _, entry in shipped_functions())
+    assert set(STATEFUL) <= found.keys()
+    for name, entry in shipped_functions():
+        expected = STATEFUL.get(str(entry["does"]))
+        if expected is not None:
+            effect = library.effect(name)
+            assert effect is not None
+            assert effect.state == expected, name
+
+
+def test_what_is_called_a_setter_or_a_seed_leaves_something() -> None:
+    library = load()
+    setters = [name for name, _ in shipped_functions() if SETTERS.search(name)]
+    assert len(setters) > 20
+    for name in setters:
+        effect = library.effect(name)
+        assert effect is not None
+        assert effect.state != "none", name
+
+
+def test_effects_stand_under_the_names_that_are_looked_up() -> None:
+    library = load()
+    assert not [name for name in library.effects if library.canonical(name) not in library.effects]
+
+
+def test_an_effect_of_ones_own_makes_a_repair_safe_and_another_does_not(run: Run, tmp_path: Path) -> None:
+    program = (
+        "import multiprocessing\n\nimport engine\nimport torch\n\n\ndef work(n):\n"
+        "    return torch.ones(n, device='cuda').sum().item()\n\n\nif __name__ == '__main__':\n"
+        "    engine.report(torch.zeros(1, device='cuda'))\n"
+        "    with multiprocessing.Pool(1) as pool:\n        print(pool.map(work, [1]))\n"
+    )
+    for effect, level in (("", "unsafe"), ("", "safe"), ('state = "process"\n', "unsafe")):
+        table = '[[effect]]\nnames = ["engine.report"]\n' if effect or level == "safe" else ""
+        project(tmp_path, '[library]\nname = "engine"\n' + table + effect, main=program)
+        (entry,) = json.loads(run("check", "--select", "CUD101", "--output-format", "json").stdout)
+        assert entry["fix"]["applicability"] == level
+        assert ("engine.report" in (entry["fix"].get("reason") or "")) == (level == "unsafe")
 
 
 def test_a_model_may_name_every_behaviour_and_no_other() -> None:

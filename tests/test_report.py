@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,14 @@ def report(finding: Finding) -> Report:
 
 def test_full_shows_the_path_leg_by_leg(report: Report) -> None:
     assert text(report, OutputFormat.FULL) == FULL
+
+
+def test_several_reasons_against_a_repair_stand_one_below_the_other(finding: Finding) -> None:
+    assert finding.fix is not None
+    several = replace(finding, fix=replace(finding.fix, reason="it may print its header twice; it reads `SCALE`"))
+    shown = text(Report(findings=(several,), texts=TEXTS), OutputFormat.FULL)
+    assert "start the workers by spawn (not safe, see below)\n" in shown
+    assert "   = not safe: it may print its header twice\n   = not safe: it reads `SCALE`\n" in shown
 
 
 def test_colour_only_adds_escapes(report: Report) -> None:

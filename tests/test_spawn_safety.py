@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from paper.run import run
 
 from cudalint.config import Config
 from cudalint.finding import Applicability, Fix
@@ -150,3 +151,694 @@ def test_what_spawn_would_break_or_hide_is_never_safe(tmp_path: Path, parts: dic
     path.write_text(PROGRAM.format(**(PARTS | parts)))
     fixes = [f.fix for f in Session(Config()).check([str(path)]).findings if f.fix is not None]
     assert not [fix for fix in fixes if fix.applicability is Applicability.SAFE]
+
+
+# -- what a fork inherits, by whatever starts the workers ------------------------------------------------------------
+
+LAUNCHERS = {
+    "pool": ("import multiprocessing", "with multiprocessing.Pool(1) as pool:\n        print(pool.map(work, [1, 2]))"),
+    "executor": (
+        "from concurrent.futures import ProcessPoolExecutor",
+        "with ProcessPoolExecutor(1) as pool:\n        print(list(pool.map(work, [1, 2])))",
+    ),
+    "process": (
+        "import multiprocessing",
+        "worker = multiprocessing.Process(target=work, args=(1,))\n    worker.start()\n    worker.join()",
+    ),
+    "joblib": (
+        "from joblib import Parallel, delayed",
+        'print(Parallel(n_jobs=2, backend="multiprocessing")(delayed(work)(n) for n in range(2)))',
+    ),
+    "loader": (
+        "from torch.utils.data import DataLoader, Dataset",
+        "for batch in DataLoader(Rows(), num_workers=1):\n        print(batch)",
+    ),
+}
+INHERITING = """\
+{launcher}
+{imports}
+import torch
+
+{top}
+
+class Rows({base}):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, n):
+        return work(n)
+
+
+def work(n):
+    return torch.ones(1, device="cuda").sum().item() * {reads}
+
+
+def main():
+    torch.zeros(1, device="cuda")
+    {before}
+    {launch}
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def project_fix(folder: Path, launcher: str, parts: dict[str, str], **files: str) -> Fix:
+    """The repair of a program that is started by a launcher, with other files beside it."""
+    imported, launch = LAUNCHERS[launcher]
+    given = {"imports": "", "top": "", "reads": "n", "before": "pass", **parts}
+    base = "Dataset" if launcher == "loader" else "object"
+    text = INHERITING.format(launcher=imported, launch=launch, base=base, **given)
+    (folder / "program.py").write_text(text)
+    for name, content in files.items():
+        (folder / f"{name}.py").write_text(content)
+    findings = Session(Config()).check([str(folder / "program.py")]).findings
+    (fix,) = [f.fix for f in findings if f.code in ("CUD101", "CUD401") and f.fix is not None]
+    return fix
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_every_launcher_can_be_proven(tmp_path: Path, launcher: str) -> None:
+    fix = project_fix(tmp_path, launcher, {})
+    assert fix.applicability is Applicability.SAFE, fix.reason
+
+
+# What main() does before the workers start, and what the reason has to name.
+IN_LIBRARIES = {
+    "tf32": ("", "torch.backends.cuda.matmul.allow_tf32 = True", "torch.backends.cuda.matmul.allow_tf32"),
+    "cudnn": ("", "torch.backends.cudnn.benchmark = True", "torch.backends.cudnn.benchmark"),
+    "cudnn flags": ("", "torch.backends.cudnn.set_flags(True)", "torch.backends.cudnn.set_flags()"),
+    "grad mode": ("", "torch.set_grad_enabled(False)", "torch.set_grad_enabled()"),
+    "default dtype": ("", "torch.set_default_dtype(torch.float64)", "torch.set_default_dtype()"),
+    "matmul precision": ("", 'torch.set_float32_matmul_precision("high")', "torch.set_float32_matmul_precision()"),
+    "threads": ("", "torch.set_num_threads(1)", "torch.set_num_threads()"),
+    "device": ("", "torch.cuda.set_device(1)", "torch.cuda.set_device()"),
+    "torch's seed": ("", "torch.manual_seed(0)", "torch.manual_seed()"),
+    "safe globals": ("", "torch.serialization.add_safe_globals([Rows])", "torch.serialization.add_safe_globals()"),
+    "decimal": ("import decimal", "decimal.getcontext().prec = 5", "decimal.getcontext()"),
+    "numpy errors": ("import numpy", 'numpy.seterr(all="raise")', "numpy.seterr()"),
+    "numpy's seed": ("import numpy as np", "np.random.seed(1)", "numpy.random.seed()"),
+    "random's seed": ("import random", "random.seed(3)", "random.seed()"),
+    "warnings": ("import warnings", 'warnings.simplefilter("error")', "warnings.simplefilter()"),
+    "locale": ("import locale", 'locale.setlocale(locale.LC_ALL, "C")', "locale.setlocale()"),
+    "logging": ("import logging", "logging.basicConfig()", "logging.basicConfig()"),
+    "a handler": ("import logging", "logging.getLogger().addHandler(None)", "logging.getLogger().addHandler()"),
+    "a level": ("import logging", "logging.getLogger().setLevel(10)", "logging.getLogger().setLevel()"),
+    "standard output": ("import sys", "sys.stdout = None", "sys.stdout"),
+    "a replaced function": ("import random", "random.random = work", "random.random"),
+    "a name of a library": ("import math", "math.ANSWER = 3", "math.ANSWER"),
+    "a builtin": ("import builtins", "builtins.LIMIT = 3", "builtins.LIMIT"),
+    "the path": ("import sys", 'sys.path.append("x")', "sys.path.append()"),
+    "recursion": ("import sys", "sys.setrecursionlimit(50)", "sys.setrecursionlimit()"),
+    "a signal handler": ("import signal", "signal.signal(signal.SIGTERM, work)", "signal.signal()"),
+    "umask": ("import os", "os.umask(0)", "os.umask()"),
+    "the folder": ("import os", 'os.chdir("/")', "os.chdir()"),
+    "the environment": ("import os", 'os.environ["OMP_NUM_THREADS"] = "1"', "OMP_NUM_THREADS"),
+    "faulthandler": ("import faulthandler", "faulthandler.enable()", "faulthandler.enable()"),
+    "a shared library": ("import ctypes", 'ctypes.CDLL("libm.so.6")', "ctypes.CDLL()"),
+    "a registered class": ("import copyreg", "copyreg.pickle(Rows, work)", "copyreg.pickle()"),
+    "an unknown function": ("import vendor", "vendor.configure(precision=2)", "vendor.configure()"),
+    "an unknown method": ("import vendor", "vendor.Session().open()", "vendor.Session()"),
+    "an import": ("", "import vendor", "vendor"),
+    "a function's attribute": ("", "work.scale = 3", "work.scale"),
+    "setattr on a library": ("import math", 'setattr(math, "ANSWER", 3)', "math.ANSWER"),
+    "setattr of any name": ("import sys", "setattr(Rows, sys.argv[1], 3)", "setattr"),
+    "text that is run": ("", 'exec("Rows.x = 1")', "exec()"),
+    "globals": ("", 'globals()["SCALE"] = 2', "globals()"),
+    "a with statement": ("", "torch.no_grad().__enter__()", "torch.no_grad"),
+}
+
+
+@pytest.mark.parametrize(("imports", "before", "named"), IN_LIBRARIES.values(), ids=IN_LIBRARIES)
+def test_what_a_library_keeps_for_the_process_is_not_safe_and_named(
+    tmp_path: Path, imports: str, before: str, named: str
+) -> None:
+    fix = project_fix(tmp_path, "pool", {"imports": imports, "before": before})
+    assert fix.applicability is Applicability.UNSAFE
+    assert f"`{named}`" in (fix.reason or "") or named in (fix.reason or "")
+
+
+@pytest.mark.parametrize("launcher", [name for name in LAUNCHERS if name != "pool"])
+@pytest.mark.parametrize("kind", ["tf32", "torch's seed", "standard output", "an unknown function"])
+def test_what_a_library_keeps_matters_to_every_launcher(tmp_path: Path, launcher: str, kind: str) -> None:
+    imports, before, named = IN_LIBRARIES[kind]
+    fix = project_fix(tmp_path, launcher, {"imports": imports, "before": before})
+    assert fix.applicability is Applicability.UNSAFE
+    assert named in (fix.reason or "")
+
+
+CFG = "class Cfg:\n    scale = 1\n\n"
+# The top of the module, what main() does, what the worker reads, and what the reason has to name.
+IN_THE_PROGRAM = {
+    "a class attribute": (CFG, "Cfg.scale = 5", "Cfg.scale", "Cfg.scale"),
+    "a new class attribute": (CFG, "Cfg.extra = 5", 'getattr(Cfg, "extra", 1)', "Cfg.extra"),
+    "a class attribute by setattr": (CFG, 'setattr(Cfg, "scale", 5)', "Cfg.scale", "Cfg.scale"),
+    "a class attribute that is deleted": (CFG, "del Cfg.scale", "Cfg.scale", "Cfg"),
+    "a class method": (
+        "class Cfg:\n    scale = 1\n\n    @classmethod\n    def use(cls, n):\n        cls.scale = n\n\n",
+        "Cfg.use(5)",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "a mixin's attribute": (CFG + "class Own(Cfg):\n    pass\n\n", "Cfg.scale = 5", "Own.scale", "scale"),
+    "an options object": (
+        "class Options:\n    def __init__(self):\n        self.scale = 1\n\n\nOPTIONS = Options()\n",
+        "OPTIONS.scale = 5",
+        "OPTIONS.scale",
+        "OPTIONS.scale",
+    ),
+    "an object in an object": (
+        "class Node:\n    def __init__(self, inner):\n        self.inner = inner\n\n\nTREE = Node(Node(1))\n",
+        "TREE.inner.inner = 5",
+        "TREE.inner.inner",
+        "TREE.inner.inner",
+    ),
+    "a method of an options object": (
+        "class Options:\n    scale = 1\n\n    def use(self, n):\n        self.scale = n\n\n\nOPTIONS = Options()\n",
+        "OPTIONS.use(5)",
+        "OPTIONS.scale",
+        "OPTIONS",
+    ),
+    "a dataclass": (
+        "from dataclasses import dataclass\n\n\n@dataclass\nclass Options:\n    scale: int = 1\n\n\n"
+        "OPTIONS = Options()\n",
+        "OPTIONS.scale = 5",
+        "OPTIONS.scale",
+        "OPTIONS.scale",
+    ),
+    "an item": ("SIZES = {'a': 1}\n", "SIZES['a'] = 5", "SIZES['a']", "SIZES['a']"),
+    "an item by update": ("SIZES = {'a': 1}\n", "SIZES.update(a=5)", "SIZES['a']", "SIZES['a']"),
+    "an item of a nested dict": ("SIZES = {'a': {'b': 1}}\n", "SIZES['a']['b'] = 5", "SIZES['a']['b']", "SIZES"),
+    "a list that is sorted": ("NAMES = [3, 1]\n", "NAMES.sort()", "NAMES[0]", "NAMES"),
+    "a list from which something is taken": ("NAMES = [3, 1]\n", "NAMES.pop()", "len(NAMES)", "NAMES"),
+    "a list without an item": ("NAMES = [3, 1]\n", "del NAMES[0]", "NAMES[0]", "NAMES"),
+    "a list through an alias": ("NAMES = [3, 1]\n", "names = NAMES\n    names.append(2)", "len(NAMES)", "NAMES"),
+    "a list through an argument": (
+        "NAMES = [3, 1]\n\n\ndef fill(names):\n    names.append(2)\n\n",
+        "fill(NAMES)",
+        "len(NAMES)",
+        "NAMES",
+    ),
+    "a default argument": (
+        "def count(seen=[]):\n    seen.append(1)\n    return len(seen)\n\n",
+        "count()",
+        "count()",
+        "count",
+    ),
+    "a function that is replaced": (
+        "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\nclass Cfg:\n    pick = one\n\n",
+        "Cfg.pick = two",
+        "Cfg.pick()",
+        "Cfg.pick",
+    ),
+    "a cache that is filled": (
+        "import functools\n\n\n@functools.lru_cache\ndef table(n):\n    return n\n\n",
+        "table(1)",
+        "table(1)",
+        "table",
+    ),
+    "a closure": (
+        "def counter():\n    n = 0\n\n    def up():\n        nonlocal n\n        n += 1\n        return n\n\n"
+        "    return up\n\n\n"
+        "UP = counter()\n",
+        "UP()",
+        "UP()",
+        "UP",
+    ),
+    "a loop": (
+        "class Cfg:\n    scale = 0\n\n",
+        "for n in range(3):\n        Cfg.scale = (Cfg.scale + 1) % 2",
+        "Cfg.scale",
+        "Cfg",
+    ),
+    "a handler of an exception": (
+        CFG,
+        "try:\n        int(input())\n    except ValueError:\n        Cfg.scale = 5",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "a condition": (CFG, "import sys\n    if len(sys.argv) > 1:\n        Cfg.scale = 5", "Cfg.scale", "Cfg.scale"),
+    "a callback of a library": (
+        CFG + "def change(n):\n    Cfg.scale = n\n    return n\n\n",
+        "sorted([1, 2], key=change)",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "an operator": (
+        CFG + "class Step:\n    def __rshift__(self, n):\n        Cfg.scale = n\n\n",
+        "Step() >> 5",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "a function that nobody would follow": (
+        CFG
+        + "def report(rows):\n"
+        + "".join(f"    rows = [row + {i} for row in rows if row != {i}]\n" for i in range(20))
+        + "    Cfg.scale = 5\n    return rows\n\n",
+        "report([1, 2])",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "an operator of an object at the top": (
+        CFG + "class Step:\n    def __rshift__(self, n):\n        Cfg.scale = n\n\n\nSTEP = Step()\n",
+        "STEP >> 5",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "a descriptor": (
+        "STORE = {'a': 1}\n\n\nclass Field:\n    def __set__(self, owner, value):\n        STORE['a'] = value\n\n\n"
+        "class Options:\n    scale = Field()\n\n\nOPTIONS = Options()\n",
+        "OPTIONS.scale = 5",
+        "STORE['a']",
+        "STORE['a']",
+    ),
+    "a set changed through an alias": ("NAMES = {1, 2}\n", "names = NAMES\n    names |= {3}", "len(NAMES)", "NAMES"),
+    "a generator that has not ended": (
+        CFG + "def scaled():\n    Cfg.scale = 5\n    yield 1\n    Cfg.scale = 1\n\n",
+        "rows = scaled()\n    next(rows)",
+        "Cfg.scale",
+        "Cfg",
+    ),
+    "a manager that is not left": (
+        "import contextlib\n\n" + CFG + "@contextlib.contextmanager\ndef scaled():\n    Cfg.scale = 5\n    yield\n"
+        "    Cfg.scale = 1\n\n",
+        "contextlib.ExitStack().enter_context(scaled())",
+        "Cfg.scale",
+        "enter_context()",
+    ),
+    "a thread": (
+        "import threading\n\n" + CFG + "def change():\n    Cfg.scale = 5\n\n",
+        "threading.Thread(target=change).start()",
+        "Cfg.scale",
+        "Cfg",
+    ),
+    "a coroutine that is awaited later": (
+        "import asyncio\n\n" + CFG + "async def change():\n    Cfg.scale = 5\n\n\n"
+        "async def both():\n    later = change()\n    Cfg.scale = 1\n    await later\n\n",
+        "asyncio.run(both())",
+        "Cfg.scale",
+        "Cfg",
+    ),
+    "a branch on the name": ("SCALE = 1\nif __name__ != '__main__':\n    SCALE = 2\n", "pass", "SCALE", "SCALE"),
+    "a branch on the process": (
+        "SCALE = 1\nif multiprocessing.parent_process() is None:\n    SCALE = 2\n",
+        "pass",
+        "SCALE",
+        "SCALE",
+    ),
+    "a time": ("import time\n\nBEGAN = time.time()\n", "pass", "BEGAN", "BEGAN"),
+    "weights at random": ("NET = torch.nn.Linear(2, 2)\n", "pass", "NET(torch.ones(2)).sum().item()", "NET"),
+    "the order of a set": (
+        "PLACES = {word: n for n, word in enumerate({'a', 'b'})}\n",
+        "pass",
+        "PLACES['a']",
+        "goes through a set",
+    ),
+    "the order of a set in the worker": ("WORDS = {'a', 'b'}\n", "pass", "len([w for w in WORDS][0])", "WORDS"),
+    "a callback of a library in the worker": (
+        "import scipy.optimize\n\n" + CFG + "def loss(x):\n    return x * Cfg.scale\n\n",
+        "Cfg.scale = 5",
+        "scipy.optimize.minimize(loss, 0).fun",
+        "Cfg.scale",
+    ),
+    "a file that is read at the top": (
+        "from pathlib import Path\n\nTEXT = Path('a.txt').read_text()\n",
+        "Path('a.txt').write_text('other')",
+        "len(TEXT)",
+        "TEXT",
+    ),
+    "a folder that is looked for at the top": (
+        "import os\n\nFOUND = os.path.exists('a.txt')\n",
+        "open('a.txt', 'w').close()",
+        "FOUND",
+        "FOUND",
+    ),
+    "a tensor": ("TABLE = torch.zeros(2)\n", "TABLE[0] = 5", "TABLE[0].item()", "TABLE"),
+    "an array": ("import numpy as np\n\nTABLE = np.zeros(2)\n", "TABLE[0] = 5", "TABLE[0]", "TABLE"),
+    "an open file": ("LOG = open('log')\n", "pass", "len(LOG.read())", "LOG"),
+    "the name of the module": ("", "pass", "len(__name__)", "__name__"),
+    "whatever there is": ("", "pass", "len(globals())", "globals()"),
+    "the hash of a text": ("", "pass", "hash('a')", "hash()"),
+}
+
+
+@pytest.mark.parametrize(("top", "before", "reads", "named"), IN_THE_PROGRAM.values(), ids=IN_THE_PROGRAM)
+def test_what_the_program_changes_and_a_worker_reads_is_not_safe_and_named(
+    tmp_path: Path, top: str, before: str, reads: str, named: str
+) -> None:
+    fix = project_fix(tmp_path, "pool", {"top": top, "before": before, "reads": reads})
+    assert fix.applicability is Applicability.UNSAFE
+    assert named in (fix.reason or "")
+
+
+@pytest.mark.parametrize("launcher", [name for name in LAUNCHERS if name not in ("pool", "joblib")])
+@pytest.mark.parametrize("kind", ["a class attribute", "an options object", "an item"])
+def test_what_the_program_changes_matters_to_every_launcher(tmp_path: Path, launcher: str, kind: str) -> None:
+    top, before, reads, named = IN_THE_PROGRAM[kind]
+    fix = project_fix(tmp_path, launcher, {"top": top, "before": before, "reads": reads})
+    assert fix.applicability is Applicability.UNSAFE
+    assert named in (fix.reason or "")
+
+
+# Files beside the program, its imports, what main() does, what the worker reads, and what the reason has to name.
+SETTINGS = {"settings": "SCALE = 1\n\n\nclass Options:\n    scale = 1\n\n\nREGISTRY = {}\n"}
+IN_MODULES = {
+    "a module's variable": (SETTINGS, "import settings", "settings.SCALE = 5", "settings.SCALE", "settings.SCALE"),
+    "a module's new variable": (
+        SETTINGS,
+        "import settings",
+        "settings.EXTRA = 5",
+        'getattr(settings, "EXTRA", 1)',
+        "settings.EXTRA",
+    ),
+    "an options class": (
+        SETTINGS,
+        "from settings import Options",
+        "Options.scale = 5",
+        "Options.scale",
+        "Options.scale",
+    ),
+    "a registry that main fills": (
+        SETTINGS,
+        "from settings import REGISTRY",
+        "REGISTRY['a'] = 5",
+        "REGISTRY['a']",
+        "REGISTRY",
+    ),
+    "a module's function that changes it": (
+        {"settings": "SCALE = 1\n\n\ndef use(n):\n    global SCALE\n    SCALE = n\n"},
+        "import settings",
+        "settings.use(5)",
+        "settings.SCALE",
+        "settings.SCALE",
+    ),
+    "what another module computes from it": (
+        {"settings": "SCALE = 1\n", "scaling": "import settings\n\n\ndef scale():\n    return settings.SCALE\n"},
+        "import scaling\nimport settings",
+        "settings.SCALE = 5",
+        "scaling.scale()",
+        "settings.SCALE",
+    ),
+    "a module that prints when it is imported": (
+        {"helper": "print('loading')\n\nSCALE = 1\n"},
+        "import helper",
+        "pass",
+        "helper.SCALE",
+        "top of `helper` does work",
+    ),
+    "a module that sets something when main() imports it": (
+        {"helper": "import torch\n\ntorch.set_default_dtype(torch.float64)\n"},
+        "",
+        "import helper\n    print(helper)",
+        "n",
+        "torch.set_default_dtype()",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "imports", "before", "reads", "named"), IN_MODULES.values(), ids=IN_MODULES)
+def test_what_other_modules_hold_is_not_safe_and_named(
+    tmp_path: Path, files: dict[str, str], imports: str, before: str, reads: str, named: str
+) -> None:
+    fix = project_fix(tmp_path, "pool", {"imports": imports, "before": before, "reads": reads}, **files)
+    assert fix.applicability is Applicability.UNSAFE
+    assert named in (fix.reason or "")
+
+
+# The imports, the top of the module, what main() does, and what the worker reads.
+LOOK_ALIKES = {
+    "a constant": ("", "SCALE = 4\n", "pass", "SCALE"),
+    "a constant of another module": ("import settings", "", "print(settings.SCALE)", "settings.SCALE"),
+    "a class attribute that nobody changes": ("", CFG, "print(Cfg.scale)", "Cfg.scale"),
+    "a class attribute that its module sets": ("", CFG + "Cfg.scale = 5\n", "pass", "Cfg.scale"),
+    "a registry that its module fills": ("", "SIZES = {}\nSIZES['a'] = 5\n", "pass", "SIZES['a']"),
+    "another class is changed": ("", CFG + "class Other:\n    scale = 1\n\n", "Other.scale = 5", "Cfg.scale"),
+    "another module is changed": ("import settings", CFG, "settings.SCALE = 5", "Cfg.scale"),
+    "a path beside the module": (
+        "import os",
+        "DATA = os.path.join(os.path.dirname(__file__), 'data')\n",
+        "print(DATA)",
+        "len(DATA)",
+    ),
+    "a path of pathlib": (
+        "from pathlib import Path",
+        "DATA = Path(__file__).resolve().parent / 'data'\n",
+        "pass",
+        "len(DATA.name)",
+    ),
+    "a compiled expression": ("import re", "WORD = re.compile('a+')\n", "pass", "len(WORD.findall('aa'))"),
+    "a logger": ("import logging", "", "logging.info('starting')", "n"),
+    "prints and timing": ("import time", "", "began = time.time()\n    print('start', began)", "n"),
+    "a list of its own": ("", "", "rows = [1]\n    rows.append(2)\n    rows.sort()\n    print(rows)", "n"),
+    "an array of its own": ("import numpy as np", "", "rows = np.zeros(2)\n    rows[0] = 1\n    print(rows)", "n"),
+    "arithmetic": ("import math", "HALF = math.pi / 2\n", "print(math.sqrt(2))", "math.floor(2.5)"),
+    "a setting of the module's top": ("", "torch.backends.cuda.matmul.allow_tf32 = True\n", "pass", "n"),
+    "a with statement that ends": ("", "", "with torch.no_grad():\n        print('scored')", "n"),
+    "a decorated function that ends": (
+        "",
+        "@torch.no_grad()\ndef score():\n    return 1\n\n",
+        "print(score())",
+        "n",
+    ),
+    "an empty cache": (
+        "import functools",
+        "@functools.lru_cache\ndef table(n):\n    return n\n\n",
+        "pass",
+        "table(1)",
+    ),
+    "an enum": (
+        "import enum",
+        "class Kind(enum.Enum):\n    A = 1\n    B = 2\n\n",
+        "print(Kind.A)",
+        "(1 if Kind.A is Kind.B else 2)",
+    ),
+    "a record": (
+        "from typing import NamedTuple",
+        "class Size(NamedTuple):\n    rows: int = 2\n\n\nSIZE = Size()\n",
+        "pass",
+        "SIZE.rows",
+    ),
+    "random numbers without a seed": ("import random", "", "print(random.random())", "n"),
+    "files": ("import json", "", "with open('a.json') as file:\n        print(json.load(file))", "n"),
+}
+
+
+@pytest.mark.parametrize(("imports", "top", "before", "reads"), LOOK_ALIKES.values(), ids=LOOK_ALIKES)
+def test_what_does_not_differ_stays_safe(tmp_path: Path, imports: str, top: str, before: str, reads: str) -> None:
+    parts = {"imports": imports, "top": top, "before": before, "reads": reads}
+    fix = project_fix(tmp_path, "pool", parts, **SETTINGS)
+    assert fix.applicability is Applicability.SAFE, fix.reason
+
+
+def test_a_decorated_function_lasts_while_its_workers_start(tmp_path: Path) -> None:
+    text = INHERITING.format(
+        launcher=LAUNCHERS["pool"][0],
+        launch=LAUNCHERS["pool"][1],
+        base="object",
+        imports="",
+        top="",
+        reads="n",
+        before="pass",
+    ).replace("def main():", "@torch.no_grad()\ndef main():")
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.UNSAFE
+    assert "torch.no_grad()" in (finding.fix.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("given", "body", "level"),
+    [
+        ("torch.ones(2)", "given.add_(1)", Applicability.UNSAFE),
+        ("torch.ones(2)", "given[0] = 5", Applicability.UNSAFE),
+        ("torch.ones(2)", "given += 1", Applicability.UNSAFE),
+        ("torch.nn.Linear(2, 2)", "print(given)", Applicability.UNSAFE),
+        ("torch.ones(2)", "print(given.sum())", Applicability.SAFE),
+    ],
+)
+def test_what_is_copied_by_a_fork_and_shared_by_spawn(
+    tmp_path: Path, given: str, body: str, level: Applicability
+) -> None:
+    text = (
+        f"import multiprocessing\n\nimport torch\n\n\ndef work(given):\n    {body}\n"
+        "    print(torch.ones(1, device='cuda'))\n\n\nif __name__ == '__main__':\n"
+        f"    torch.zeros(1, device='cuda')\n    given = {given}\n"
+        "    worker = multiprocessing.Process(target=work, args=(given,))\n    worker.start()\n    worker.join()\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert finding.fix.applicability is level, finding.fix.reason
+    assert ("are copied by a fork" in (finding.fix.reason or "")) == (level is Applicability.UNSAFE)
+
+
+def test_an_initializer_that_sets_what_its_worker_reads_is_proven(tmp_path: Path) -> None:
+    text = (
+        "import multiprocessing\n\nimport torch\n\nMODEL = None\n\n\ndef start(width):\n    global MODEL\n"
+        "    MODEL = torch.nn.Linear(width, 1).cuda()\n\n\ndef work(n):\n"
+        "    return MODEL(torch.ones(n, 4, device='cuda')).sum().item()\n\n\nif __name__ == '__main__':\n"
+        "    torch.zeros(1, device='cuda')\n"
+        "    with multiprocessing.Pool(1, initializer=start, initargs=(4,)) as pool:\n"
+        "        print(pool.map(work, [1, 2]))\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.SAFE, finding.fix.reason
+
+
+def test_a_module_beside_main_that_asks_for_gpus_may_decide(tmp_path: Path) -> None:
+    helper = "import torch\n\n\ndef ready():\n    return torch.cuda.is_available()\n"
+    fix = project_fix(tmp_path, "pool", {"imports": "import helper", "before": "print(helper.ready())"}, helper=helper)
+    assert "without a GPU" in (fix.reason or "")
+
+
+def test_the_batches_of_a_loader_do_not_outlive_its_workers(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\n\nclass Rows(Dataset):\n"
+        "    def __len__(self):\n        return 2\n\n    def __getitem__(self, n):\n"
+        "        return torch.ones(n, device='cuda')\n\n\nif __name__ == '__main__':\n"
+        "    torch.zeros(1, device='cuda')\n    batches = list(DataLoader(Rows(), num_workers=1))\n    print(batches)\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (fix,) = [f.fix for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD401"]
+    assert fix is not None
+    assert fix.applicability is Applicability.UNSAFE
+
+
+def test_a_computed_pin_memory_is_not_dropped_unasked(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\n\nif __name__ == '__main__':\n"
+        "    rows = TensorDataset(torch.ones(4, 2, device='cuda'))\n"
+        "    for (batch,) in DataLoader(rows, pin_memory={pin}):\n        print(batch.sum().item())\n"
+    )
+    for pin, level in (("True", Applicability.SAFE), ("bool(1)", Applicability.UNSAFE)):
+        (tmp_path / "program.py").write_text(text.format(pin=pin))
+        (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
+        assert finding.code == "CUD403"
+        assert finding.fix is not None
+        assert finding.fix.applicability is level
+
+
+def test_a_with_statement_lasts_while_its_workers_start(tmp_path: Path) -> None:
+    before = "stack = torch.no_grad()\n    stack.__enter__()"
+    assert project_fix(tmp_path, "pool", {"before": before}).applicability is Applicability.UNSAFE
+
+
+def test_an_object_that_is_sent_and_read_is_one_in_a_fork_and_two_otherwise(tmp_path: Path) -> None:
+    text = (
+        "import multiprocessing\n\nimport torch\n\nSTATE = {'n': 1}\n\n\ndef work(state):\n"
+        "    state['n'] = 2\n    print(torch.ones(STATE['n'], device='cuda'))\n\n\nif __name__ == '__main__':\n"
+        "    torch.zeros(1, device='cuda')\n    worker = multiprocessing.Process(target=work, args=(STATE,))\n"
+        "    worker.start()\n    worker.join()\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.UNSAFE
+    assert "`STATE` and is given the same object" in (finding.fix.reason or "")
+
+
+def test_the_reason_names_everything_that_may_differ(tmp_path: Path) -> None:
+    before = "Cfg.scale = 5\n    torch.manual_seed(0)\n    vendor.configure()"
+    parts = {"imports": "import vendor", "top": CFG, "before": before, "reads": "Cfg.scale"}
+    reason = project_fix(tmp_path, "pool", parts).reason or ""
+    assert all(name in reason for name in ("Cfg.scale", "torch.manual_seed()", "vendor.configure()"))
+    assert reason.count("; ") >= 2
+
+
+def test_a_long_reason_counts_the_rest(tmp_path: Path) -> None:
+    before = "\n    ".join(f"vendor.configure_{i}()" for i in range(10))
+    reason = project_fix(tmp_path, "pool", {"imports": "import vendor", "before": before}).reason or ""
+    assert "vendor.configure_0()" in reason
+    assert reason.endswith("; and 4 more")
+
+
+def test_what_may_differ_is_named_beside_another_reason(tmp_path: Path) -> None:
+    before = "if torch.cuda.is_available():\n        torch.manual_seed(0)"
+    reason = project_fix(tmp_path, "pool", {"before": before}).reason or ""
+    assert "without a GPU" in reason
+    assert "torch.manual_seed()" in reason
+
+
+def test_another_program_that_starts_the_same_workers_counts(tmp_path: Path) -> None:
+    shared = (
+        "import multiprocessing\n\nimport settings\nimport torch\n\n\ndef work(n):\n"
+        "    return torch.ones(n, device='cuda').sum().item() * settings.SCALE\n\n\ndef run():\n"
+        "    with multiprocessing.Pool(1) as pool:\n        print(pool.map(work, [1, 2]))\n"
+    )
+    (tmp_path / "shared.py").write_text(shared)
+    (tmp_path / "settings.py").write_text("SCALE = 1\n")
+    (tmp_path / "first.py").write_text(
+        "import shared\nimport torch\n\nif __name__ == '__main__':\n"
+        "    torch.zeros(1, device='cuda')\n    shared.run()\n"
+    )
+    checked = Session(Config()).check([str(tmp_path)]).findings
+    assert [f.fix.applicability for f in checked if f.fix is not None] == [Applicability.SAFE]
+    (tmp_path / "second.py").write_text(
+        "import settings\nimport shared\n\nif __name__ == '__main__':\n    settings.SCALE = 5\n    shared.run()\n"
+    )
+    (fix,) = [f.fix for f in Session(Config()).check([str(tmp_path)]).findings if f.fix is not None]
+    assert fix.applicability is Applicability.UNSAFE
+    assert "settings.SCALE" in (fix.reason or "")
+
+
+# -- what really happens -----------------------------------------------------------------------------------------------
+
+RUN = """\
+import multiprocessing
+import sys
+{imports}
+import torch
+
+{top}
+
+def work(n):
+    return torch.ones(1, device="cuda").sum().item() * {reads}
+
+
+def main():
+    {before}
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        print("measured: result =", pool.map(work, [1, 2]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+DECIMAL = ("import decimal", "", "decimal.getcontext().prec = 3", "float(decimal.Decimal(1) / 3)")
+REALLY_DIFFERENT = {
+    "a class attribute": ("", *IN_THE_PROGRAM["a class attribute"][:3]),
+    "an item of a nested dict": ("", *IN_THE_PROGRAM["an item of a nested dict"][:3]),
+    "a module's variable": ("import settings", "", "settings.SCALE = 5", "settings.SCALE"),
+    "a closure": ("", *IN_THE_PROGRAM["a closure"][:3]),
+    "a function's attribute": ("", "def size():\n    return 1\n\n", "size.n = 5", 'getattr(size, "n", 1)'),
+    "decimal": DECIMAL,
+    "random's seed": ("import random", "", "random.seed(3)", "random.random()"),
+}
+REALLY_THE_SAME = ("a registry that its module fills", "another class is changed", "a path beside the module")
+
+
+def result_of(folder: Path, method: str, imports: str, top: str, before: str, reads: str) -> str:
+    """What the workers give back when the program really runs, on paper CUDA, by a start method."""
+    program = folder / "program.py"
+    program.write_text(RUN.format(imports=imports, top=top, before=before, reads=reads))
+    (folder / "settings.py").write_text(SETTINGS["settings"])
+    seen = run(program, args=[method], limit=20.0)
+    assert seen.outcome == "ok", seen.text
+    return seen.measured["result"]
+
+
+@pytest.mark.parametrize("parts", REALLY_DIFFERENT.values(), ids=REALLY_DIFFERENT)
+def test_what_is_not_safe_really_gives_something_else(tmp_path: Path, parts: tuple[str, str, str, str]) -> None:
+    imports, top, before, reads = parts
+    named = {"imports": imports, "top": top, "before": before, "reads": reads}
+    assert project_fix(tmp_path, "pool", named, **SETTINGS).applicability is Applicability.UNSAFE
+    assert result_of(tmp_path, "fork", *parts) != result_of(tmp_path, "spawn", *parts)
+
+
+@pytest.mark.parametrize("kind", REALLY_THE_SAME)
+def test_what_is_safe_really_gives_the_same(tmp_path: Path, kind: str) -> None:
+    assert result_of(tmp_path, "fork", *LOOK_ALIKES[kind]) == result_of(tmp_path, "spawn", *LOOK_ALIKES[kind])

@@ -281,7 +281,7 @@ def _in_target(case: Case, home: View, selection: cst.Call) -> Iterator[Proposal
         yield Proposal(
             "select the device at the beginning of what the thread runs",
             in_file(view, [*moves.at_top(view, target, [text]), *needed]),
-            doubt="the thread then works on that GPU, where it worked on GPU 0; so does any other that runs this",
+            doubt="the thread then works on that GPU, where it worked on GPU 0, and so does any other that runs this",
         )
 
 

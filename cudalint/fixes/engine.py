@@ -17,7 +17,7 @@ from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severi
 from cudalint.fixes.catalogue import may_be_safe, repairs
 from cudalint.fixes.edits import Change, apply, as_edits, between, images
 from cudalint.fixes.proposal import Case, Proof, Proposal
-from cudalint.fixes.spawn_safety import spawn_doubt
+from cudalint.fixes.spawn_safety import joined, spawn_doubts
 from cudalint.fixes.view import Views
 from cudalint.project.analysis import Analysis, Basis, analyse_again
 from cudalint.text.lines import Rows
@@ -283,7 +283,16 @@ class _Search:
         return Fix(Applicability.DISPLAY, advice.message, tuple(edits), advice.doubt)
 
     def _doubt(self, attempt: _Attempt) -> str | None:
-        """Why a repair is not safe; None where the program fails without it and is proven with it."""
+        """Why a repair is not safe; None where the program fails without it and is proven with it.
+
+        Of a change of the start method all is named that may differ, also where it is not safe for another reason.
+        """
+        doubts = [] if (first := self._plain_doubt(attempt)) is None else [first]
+        if any(p.proof is Proof.SPAWN for p in attempt.proposals):
+            doubts += spawn_doubts(self._basis, attempt.basis, attempt.texts, self._finding)
+        return joined(list(dict.fromkeys(doubts)))
+
+    def _plain_doubt(self, attempt: _Attempt) -> str | None:
         for proposal in attempt.proposals:
             if proposal.proof is Proof.NEVER:
                 return proposal.doubt
@@ -294,8 +303,6 @@ class _Search:
             return "the program may work as it is"
         if outcome.facts or outcome.assumed:
             return "the program may work on other paths"
-        if any(p.proof is Proof.SPAWN for p in attempt.proposals):
-            return spawn_doubt(outcome, attempt.basis)
         return None
 
 

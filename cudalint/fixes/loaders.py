@@ -19,6 +19,9 @@ _FOR_WORKERS = (
     "num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout", "worker_init_fn",
 )  # fmt: skip
 _MOVES = ("cuda", "to")
+# torch's own generator begins with a random seed in each process, and obeys torch.manual_seed(); each new one begins
+# with 67280421310721 (c10::default_rng_seed_val), so the order would be the same one in every run.
+_ONE_SEED = "a new generator begins with the same seed in every run, whatever `torch.manual_seed()` says"
 
 
 def no_pinning(case: Case) -> Iterator[Proposal]:
@@ -30,7 +33,11 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
     message = "drop `pin_memory`: the batches are on the GPU already"
     argument = view.keyword(call, "pin_memory")
     if argument is not None:
-        yield Proposal(message, in_file(view, [view.without_argument(call, argument)]), Proof.NOTHING)
+        dropped = in_file(view, [view.without_argument(call, argument)])
+        if isinstance(argument.value, cst.Name | cst.Attribute):
+            yield Proposal(message, dropped, Proof.NOTHING)
+        else:
+            yield Proposal(message, dropped, doubt="what computes `pin_memory` is dropped with it")
         return
     doubt = "other loaders may take their arguments from the same place"
     for change in _pins_elsewhere(view):
@@ -79,14 +86,14 @@ def generator_on_device(case: Case) -> Iterator[Proposal]:
     if found is None or case.outcome.detail != "shuffle":
         return
     view, call = found
-    device, doubt = _default_device(case, view, call)
     generator = imports.member(view, "torch", "Generator")
+    device, doubt = _default_device(case, view, call)
     changes = view.with_keyword(call, "generator", f"{generator.text}(device={device})")
+    doubts = [_ONE_SEED] if doubt is None else [doubt, _ONE_SEED]
     yield Proposal(
         "shuffle with a generator on the default device",
         in_file(view, [*generator.changes, *changes]),
-        Proof.NOTHING if doubt is None else Proof.NEVER,
-        doubt or "",
+        doubt="; ".join(doubts),
     )
 
 

@@ -201,7 +201,7 @@ def local_rank_advice(case: Case) -> Iterator[Proposal]:
     yield Proposal(
         "select the rank's GPU before anything else: `torch.cuda.set_device` with its number on this machine",
         changes,
-        doubt="the code does not show where that number comes from; torchrun says it in LOCAL_RANK",
+        doubt="the code does not show where that number comes from, and torchrun says it in LOCAL_RANK",
         shown=True,
     )
 

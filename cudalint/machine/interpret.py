@@ -125,6 +125,23 @@ class Host:
         return result
 
 
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A process that begins with a fresh import.
+
+    ``parent`` is the state that it would inherit by fork, ``made`` the call that made its launcher. ``given`` are the
+    values that it is handed once, when it starts.
+    """
+
+    anchor: Site
+    method: str
+    made: Site
+    identity: tuple[str, ...]
+    parent: State
+    held: bool
+    given: tuple[Value, ...]
+
+
 class Machine:
     """Runs one entry. ``outcomes`` gathers what goes wrong.
 
@@ -246,6 +263,26 @@ class Machine:
         if self.seen is not None:
             self.seen.append(hop)
         return Chain(hop, state.stack)
+
+    # -- what a proof of sameness wants to know (machine/inheritance.py); other runs pay nothing for it ----------
+
+    def passes_over(self, site: Site, state: State) -> None:
+        """A call of a user function is not followed any further: a bound is met."""
+
+    def finds_by_name(self, module: str, name: str, state: State) -> None:
+        """Unpickling looks up a name of a module in this process."""
+
+    def begins_fresh(self, launch: Fresh, state: State) -> None:
+        """A process that begins with a fresh import is about to start in this state of its parent."""
+
+    def has_booted(self, children: list[State]) -> None:
+        """The process that began last has imported what it begins with."""
+
+    def ends_fresh(self, ran: bool, lends: bool) -> None:
+        """The process that began last has ended; ``ran`` is false where it never came to its work.
+
+        ``lends``: what it gives back lies in its GPU memory, although it ends before what it gave.
+        """
 
     def fail(self, state: State, frame: Frame, raised: Raised) -> Results:
         """End this path with an exception."""
@@ -1517,6 +1554,7 @@ class Machine:
         if self._is_idle(closure, args, kwargs, state):
             return [(state, unknown("result", site, state.process.identity))]
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
+            self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
         if len(self._active) >= MOST_DEPTH:
             self.cut = self.cut or "calls nested too deeply"
@@ -1525,6 +1563,7 @@ class Machine:
         again = (Site(closure.module, function.ordinal), _known_of(variables))
         if again[1] is not None and again in self._given:
             # It calls itself with another thing of which as little is known: what that does, this call does too.
+            self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
         scope = state.new(
             ("frame", closure.module, function.ordinal), Scope(variables, closure.scope, closure.module, "function")

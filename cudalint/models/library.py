@@ -24,6 +24,19 @@ _BUILTINS = frozenset(dir(builtins))
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a function leaves behind in its process, beside what its result is.
+
+    ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
+    outside of the process, so that a process that does it again makes a difference.
+    """
+
+    state: str = "none"
+    gives: str = ""
+    shows: bool = False
+
+
 @dataclass(slots=True)
 class Library:
     """All models. Names are canonical: aliases of a library are folded into the name where it is defined."""
@@ -45,6 +58,8 @@ class Library:
     gpu_roots: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
     own_words: set[str] = field(default_factory=set)
+    effects: dict[str, Effect] = field(default_factory=dict)
+    wide_effects: list[tuple[str, Effect]] = field(default_factory=list)
     _own: re.Pattern[bytes] | None = None
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
@@ -109,6 +124,29 @@ class Library:
         if known is None or name in known or name.startswith("_"):
             return False
         return all(self.lacks(base, name) for base in self.bases.get(kind, ()))
+
+    def effect(self, path: str) -> Effect | None:
+        """What a function leaves behind in its process; None where no model says anything of it.
+
+        Of a modelled function nothing is said beside its model: it leaves nothing behind.
+        """
+        path = self.canonical(path)
+        found = self._told_effect(path, 0)
+        spec = self.function(path)
+        if found is None and spec is not None and "state" in spec:
+            return Effect(str(spec["state"]))
+        if found is None:
+            below = (effect for pattern, effect in reversed(self.wide_effects) if _lies_below(path, pattern))
+            found = next(below, None)
+        return Effect() if found is None and spec is not None else found
+
+    def _told_effect(self, path: str, depth: int) -> Effect | None:
+        """What an ``[[effect]]`` says of a name, or of the method of a base."""
+        found = self.effects.get(path)
+        owner, _, name = path.rpartition(".")
+        for base in self.bases.get(owner, ()) if depth < 5 else ():
+            found = found or self._told_effect(f"{base}.{name}", depth + 1)
+        return found
 
     def framework_of(self, path: str) -> str | None:
         """The framework whose arrays the functions under this name work on."""
@@ -178,6 +216,8 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
         if "attributes" in entry:
             library.attributes[str(entry["name"])] = frozenset(_list(entry["attributes"]))
     library.gpu_roots.update(_gpu_roots(document, framework))
+    for entry in _entries(document, "effect"):
+        _add_effect(library, entry)
     for entry in _entries(document, "function"):
         spec = {**entry, "framework": entry.get("framework", framework)}
         for name in _list(entry["names"]):
@@ -209,6 +249,23 @@ def _gpu_roots(document: Mapping[str, object], framework: object) -> Iterable[st
 
 def _root(path: str) -> str:
     return path.removeprefix("import ").partition(".")[0]
+
+
+def _add_effect(library: Library, entry: Mapping[str, object]) -> None:
+    effect = Effect(str(entry.get("state", "none")), str(entry.get("gives", "")), entry.get("shows") is True)
+    for name in _list(entry["names"]):
+        if name.endswith("*"):
+            library.wide_effects.append((name, effect))
+        else:
+            library.effects[name] = effect
+
+
+def _lies_below(path: str, pattern: str) -> bool:
+    """``a.*`` are the names directly below ``a``, ``a.**`` those at any depth."""
+    if pattern.endswith(".**"):
+        return path.startswith(pattern[:-2])
+    prefix = pattern[:-1]
+    return path.startswith(prefix) and "." not in path[len(prefix) :]
 
 
 def _own_words(names: Iterable[str]) -> Iterable[str]:

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 EFFECTS = frozenset({"none", "query", "driver", "init", "use", "touch"})
 
-_TOP = frozenset({"library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function"})
+# What a call leaves behind in its process: nothing; something that a fork inherits and a fresh process lacks; the same
+# while a ``with`` statement or a decorated function lasts; the course of random numbers, which goes on with each draw.
+STATES = frozenset({"none", "process", "scope", "seed"})
+# What a function gives: an immutable value that its arguments decide, or an object that nothing else holds.
+GIVES = frozenset({"value", "new"})
+
+_TOP = frozenset({"library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect"})
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "words", "owns"})
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
@@ -52,7 +58,9 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "exact": bool,
     "selects": str,
     "note": str,
+    "state": str,
 }
+_EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "state": str, "gives": str, "shows": bool}
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 
 
@@ -114,19 +122,40 @@ def validate(document: Mapping[str, object], source: str) -> None:
         _only(entry, frozenset({"name", "bases", "attributes"}), f"{source}: type {entry['name']}", "key")
     for entry in _list(document, "function", source):
         _function(entry, source)
+    for entry in _list(document, "effect", source):
+        _effect(entry, source)
+
+
+def _named(entry: Mapping[str, object], what: str, keys: Mapping[str, type | tuple[type, ...]], source: str) -> str:
+    """Check the names and the types of an entry; gives how to call it."""
+    names = entry.get("names")
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        raise ModelError(f"{source}: a [[{what}]] needs names, a list of dotted names")
+    where = f"{source}: {what} {names[0]}"
+    _only(entry, frozenset(keys), where, "key")
+    for key, value in entry.items():
+        if not isinstance(value, keys[key]):
+            wanted = keys[key]
+            name = wanted.__name__ if isinstance(wanted, type) else "value"
+            raise ModelError(f"{where}: {key} must be a {name}, not {value!r}")
+    _one_of(entry, "state", STATES, where)
+    return where
+
+
+def _one_of(entry: Mapping[str, object], key: str, allowed: frozenset[str], where: str) -> None:
+    given = entry.get(key)
+    if given is not None and given not in allowed:
+        near = _nearest(str(given), allowed)
+        raise ModelError(f"{where}: {key} must be one of {', '.join(sorted(allowed))}, not {given!r}{near}")
+
+
+def _effect(entry: Mapping[str, object], source: str) -> None:
+    where = _named(entry, "effect", _EFFECT_KEYS, source)
+    _one_of(entry, "gives", GIVES, where)
 
 
 def _function(entry: Mapping[str, object], source: str) -> None:
-    names = entry.get("names")
-    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        raise ModelError(f"{source}: a [[function]] needs names, a list of dotted names")
-    where = f"{source}: function {names[0]}"
-    _only(entry, frozenset(_KEYS), where, "key")
-    for key, value in entry.items():
-        if not isinstance(value, _KEYS[key]):
-            wanted = _KEYS[key]
-            name = wanted.__name__ if isinstance(wanted, type) else "value"
-            raise ModelError(f"{where}: {key} must be a {name}, not {value!r}")
+    where = _named(entry, "function", _KEYS, source)
     does = entry.get("does")
     if not isinstance(does, str):
         raise ModelError(f"{where}: does is missing: it names what the function does")

@@ -12,6 +12,7 @@ from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.stored import placed
+from cudalint.machine.inheritance import Inheritance, combined
 from cudalint.machine.interpret import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -218,6 +219,24 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
     with _at_work():
         runner = Runner(basis.files, _host(basis.options), basis.alone, left, shaped=places, chosen=entries)
         return noted(ran.machine for ran in runner.run(names) if isinstance(ran.machine, Watcher))
+
+
+def inherited(before: Basis, after: Basis, changes: Mapping[str, str], about: Finding) -> tuple[Inheritance, ...]:
+    """What speaks against fresh processes in a changed program, as all entries run it that the changes can matter to.
+
+    ``changes`` are the new texts of files by path, ``before`` the program without them.
+    """
+    changed = {before.files.names[path] for path in changes}
+    places = _touched(before.files, changes)
+    entries = {entry for entry, known in before.entered.items() if _reaches(known, changed, places)}
+    entries |= before.entries.get(about, frozenset())
+    owners = {owner for owner, _ in entries}
+    names = [name for name in candidates(after.files) if name in owners]
+    chosen = frozenset(entries)
+    left = _left(after, names, chosen)
+    with _at_work():
+        runner = Runner(after.files, _host(after.options), after.alone, left, chosen=chosen, proves=True)
+        return combined(ran.machine for ran in runner.run(names))
 
 
 def _run(

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from cudalint.ir import nodes as ir
 from cudalint.machine.behaviours import LibraryBehaviours
 from cudalint.machine.frame import Frame
+from cudalint.machine.inheritance import Prover
 from cudalint.machine.interpret import Host, Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher
@@ -45,7 +46,8 @@ class Runner:
     """Runs entries.
 
     ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
-    expressions whose values are. Of tests only ``chosen`` ones are run, where these are given.
+    expressions whose values are. Of tests only ``chosen`` ones are run, where these are given. ``proves``: it is asked
+    what workers inherit.
     """
 
     files: FileProgram
@@ -56,6 +58,7 @@ class Runner:
     listens: bool = False
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
+    proves: bool = False
     _callers: Callers | None = None
     # The state after importing a module, and what cut that.
     _ready: dict[str, tuple[State, str | None]] = field(default_factory=dict)
@@ -207,16 +210,18 @@ class Runner:
     # -- the machine -----------------------------------------------------------------------------
 
     def _machine(self, name: str, in_test: bool) -> Machine:
-        machine = (
-            Watcher(self.files, self.files.library, LibraryBehaviours(), name, self.host, self.shaped)
-            if self.shaped
-            else Machine(self.files, self.files.library, LibraryBehaviours(), name, self.host)
-        )
+        machine = self._bare_machine(name)
         machine.uses_gpu = self.files.reaches_gpu(name)
         machine.in_test = in_test
         machine.watched = {site: [] for site in self.watched}
         machine.seen = [] if self.listens else None
         return machine
+
+    def _bare_machine(self, name: str) -> Machine:
+        if self.shaped:
+            return Watcher(self.files, self.files.library, LibraryBehaviours(), name, self.host, self.shaped)
+        kind = Prover if self.proves else Machine
+        return kind(self.files, self.files.library, LibraryBehaviours(), name, self.host)
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []

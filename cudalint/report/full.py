@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from cudalint.finding import Applicability, Finding, Severity, Span, Step, StepKind
+from cudalint.finding import Applicability, Finding, Fix, Severity, Span, Step, StepKind
 from cudalint.proof import quote
 from cudalint.report.paths import relative
 from cudalint.session import Report
@@ -131,9 +131,22 @@ class _Block:
         if finding.condition is not None:
             yield self._note("condition", finding.condition)
         if finding.fix is not None:
-            reason = f" (not safe: {finding.fix.reason})" if finding.fix.applicability is Applicability.UNSAFE else ""
-            yield self._note(_LEVELS[finding.fix.applicability], finding.fix.message + reason)
+            yield from self._fix(finding.fix)
         yield self._note("help", f"cudalint rule {finding.code}")
+
+    def _fix(self, fix: Fix) -> Iterator[Text]:
+        """What can be repaired, and each reason against making it unasked, one below the other."""
+        level = _LEVELS[fix.applicability]
+        if fix.applicability is not Applicability.UNSAFE:
+            yield self._note(level, fix.message)
+            return
+        first, *others = (fix.reason or "").split("; ")
+        if not others:
+            yield self._note(level, f"{fix.message} (not safe: {first})")
+            return
+        yield self._note(level, f"{fix.message} (not safe, see below)")
+        for reason in (first, *others):
+            yield self._note("not safe", reason)
 
     def _note(self, label: str, content: str) -> Text:
         return Text.assemble(" " * self._gutter, ("=", _MARGIN), " ", (label, "bold"), f": {_plain(content)}")

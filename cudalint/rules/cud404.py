@@ -71,8 +71,9 @@ the loader starts.
 
 ## Fix
 For a loader that shuffles, `generator=torch.Generator(device="cuda")` is added, on the default device as the program
-writes it. **Safe** where the program fails on every path; **unsafe** where the default device depends on something, or
-where the program may run without a GPU. For a loader whose workers make tensors `num_workers` is left out, which is
+writes it. **Unsafe**: torch's own generator begins with a random seed in each process and obeys `torch.manual_seed()`,
+whereas each new one begins with the same seed, so that the order is the same in every run until the generator is
+seeded. For a loader whose workers make tensors `num_workers` is left out, which is
 **unsafe**: samples are then made in the main process. The better repair is one for a person: no default device, and a
 device where it is wanted.
 

@@ -158,6 +158,11 @@ def _captured(closure: Closure, state: State, pickler: Pickler) -> list[Value]:
 
 def reachable(value: Value, state: State) -> Iterator[Ref]:
     """Every object that pickling a value would visit."""
+    return (atom for atom in visited(value, state) if isinstance(atom, Ref))
+
+
+def visited(value: Value, state: State) -> Iterator[Atom]:
+    """Everything that pickling a value would visit."""
     seen: set[Hashable] = set()
     stack = list(value)
     while stack:
@@ -166,7 +171,7 @@ def reachable(value: Value, state: State) -> Iterator[Ref]:
             if atom.address in seen:
                 continue
             seen.add(atom.address)
-            yield atom
+        yield atom
         stack.extend(a for v in _inside(atom, state, Pickler.NAMES) for a in v)
 
 
@@ -393,6 +398,7 @@ class Transfer:
         if "<" in qualname:
             return None
         self._import(module)
+        self.machine.finds_by_name(module, qualname.partition(".")[0], self.target)
         scope = self.target.get(Ref(("module", module)))
         value: Value | None = None
         for part in qualname.split("."):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.behaviours.crossing import Carried, Pickler, Transfer, carried
+from cudalint.machine.behaviours.gpu import tensors_in
 from cudalint.machine.behaviours.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.pickling import function_sites, unproven
 from cudalint.machine.behaviours.sharing import crowd
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Closure, Scope, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpret import Fresh, Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -26,6 +27,7 @@ from cudalint.machine.values import (
     Partial,
     Ref,
     Task,
+    Tensor,
     Value,
     strings,
 )
@@ -35,6 +37,29 @@ _ENDS = frozenset({"crash", "hang", "child-death"})
 
 def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
     """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
+    if way.method not in FRESH:
+        return _started(machine, state, frame, start, way, parent)
+    identity = child_identity(parent or state, start)
+    made = start.made or start.anchor
+    held = parent is not None
+    machine.begins_fresh(Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited), state)
+    ended = _started(machine, state, frame, start, way, parent)
+    machine.ends_fresh(bool(ended.children), start.family == "loader" and _lends(machine, ended))
+    return ended
+
+
+def _lends(machine: Machine, ended: Ended) -> bool:
+    """Whether what the workers give back lies in GPU memory of theirs."""
+    found = (a for child, value in ended.children for a in tensors_in(machine, [value], child))
+    return any(isinstance(a, Tensor) and a.device.is_gpu for a in found)
+
+
+def child_identity(parent: State, start: Start) -> tuple[str, ...]:
+    """By what a child is told from other processes."""
+    return (*parent.process.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}")
+
+
+def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None) -> Ended:
     machine.launched.add(start.anchor)
     machine.launches[start.anchor, way.method] = _launched(state, start, way)
     launch = launch_of(start, way, "unpickle", start.anchor)
@@ -52,6 +77,8 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     children = (
         boot(machine, parent or state, start, way, launch) if fresh else [fork(machine, parent or state, start, launch)]
     )
+    if fresh:
+        machine.has_booted(children)
     done: list[tuple[State, Value]] = []
     for child in children:
         inner = Frame(Ref(("module", machine.main)), machine.main)
@@ -83,6 +110,10 @@ def _launched(state: State, start: Start, way: Way) -> Launched:
         chosen = [where.hop.site]
     sent = (*start.pickled, *start.inherited)
     targets = [s for t in start.tasks for s in function_sites(t.function, state)]
+    # What a loader's worker runs it has from the dataset and the functions that the loader is given.
+    given = start.inherited if start.family == "loader" else ()
+    first = () if start.initializer is None else start.initializer.function
+    prepared = [s for value in (first, *given) for s in function_sites(value, state)]
     return Launched(
         family=start.family,
         library=start.library,
@@ -91,6 +122,7 @@ def _launched(state: State, start: Start, way: Way) -> Launched:
         settled=chosen[0] if chosen else None,
         unproven=next((reason for v in sent if (reason := unproven(v, state)) is not None), None),
         targets=tuple(dict.fromkeys(targets)),
+        prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
     )
 
@@ -249,7 +281,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         poison = before.poison
     child.process = replace(
         before,
-        identity=(*before.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}"),
+        identity=child_identity(parent, start),
         label=start.label,
         is_main=False,
         launch=launch,
@@ -297,7 +329,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     before = parent.process
     poison = _server_poison(machine, parent) if way.method == "forkserver" else None
     process = Process(
-        identity=(*before.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}"),
+        identity=child_identity(parent, start),
         label=start.label,
         is_main=False,
         launch=launch,
