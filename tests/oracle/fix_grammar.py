@@ -32,7 +32,7 @@ LAUNCHERS = (
     "start_processes",
     "loader",
 )
-HOMES = (*(home for home in homes.HOMES if home not in (*homes.LOCAL, "initializer")), "module")
+HOMES = (*(home for home in homes.HOMES if home != "initializer"), "module")
 CHOSEN = ("default", "context", "alias", "module_context", "set_guard", "set_main")
 CHANNELS = ("return", "queue", "file", "print")
 CROSSINGS = ("none", "value", "own", "any")
@@ -145,6 +145,9 @@ def _home_fits(c: Broken) -> bool:
     """A subclass of Process and a dataset call their code by its name."""
     if c.launcher in ("process_subclass", "loader"):
         return c.home in ("function", "deep", "wrapped", "staticmethod", "classmethod", "module")
+    if c.home in homes.LOCAL:  # what has no name cannot be pickled, whatever CUDA does
+        nested = c.framed or c.home == "lambda"
+        return nested and c.launcher in ("process", "process_keywords", "start_processes")
     return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from oracle.fix_grammar import Broken, legal
@@ -29,9 +29,9 @@ PLAIN: dict[str, tuple[object, ...]] = {
 }
 
 
-def shrink_repair(case: Judged) -> Judged:
+def shrink_repair(case: Judged, judge: Callable[[Broken, int], Judged] = judge_broken) -> Judged:
     """The plainest case found that has the same complaint."""
-    return plainest(case, ("states", *PLAIN), _simpler, judge_broken)
+    return plainest(case, ("states", *PLAIN), _simpler, judge)
 
 
 def _simpler(choice: Broken, name: str) -> Iterator[Broken]:
