@@ -69,20 +69,24 @@ class Broken:
 
 
 def draw_broken(seed: int) -> Broken:
-    """The program of a seed."""
+    """The program of a seed: a launcher and states, and choices on the other axes until they fit together."""
     rng = random.Random(f"repairs {seed}")
     while True:
-        choice = _attempt(rng)
-        if legal(choice):
-            return choice
+        launcher = rng.choice(_WEIGHTED)
+        states = tuple(_state(rng) for _ in range(rng.choice((1, 1, 1, 2))))
+        for _ in range(_PATIENCE):
+            choice = _attempt(rng, launcher, states)
+            if legal(choice):
+                return choice
 
 
-def _attempt(rng: random.Random) -> Broken:
-    launcher = rng.choice(_WEIGHTED)
+_PATIENCE = 1000  # two states may exclude each other, and some mean nothing to some launchers
+
+
+def _attempt(rng: random.Random, launcher: str, states: tuple[str, ...]) -> Broken:
     channel = rng.choice(("return", "return", "return", "file", "print"))
     if launcher in launch.PROCESSES:
         channel = rng.choice(("queue", "queue", "file", "print"))
-    states = tuple(_state(rng) for _ in range(rng.choice((1, 1, 1, 2))))
     once = any(STATES[name].once for name in states)
     opened = launcher in launch.OPENED and launcher != "joblib_config"
     return Broken(
