@@ -35,7 +35,7 @@ from oracle.fixes import (
 from oracle.states import STATES
 from paper.run import Observed
 
-FIRST, CHUNKS, CHUNK = 40_000, 8, 6
+FIRST, CHUNKS, CHUNK = 40_000, 6, 8
 JOBS = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
 
 SIMPLE = Broken(
@@ -167,7 +167,7 @@ def test_a_planted_repair_that_changes_nothing_is_right() -> None:
     assert str(complaint(choice, replace(right.repair, grade=Grade.UNSAFE), right.runs)) == f"{CAUTIOUS}: constant"
     caught = replace(choice, crossing="any")
     works = replace(right.runs, as_it_is=right.runs.reference)
-    assert str(complaint(caught, right.repair, works)) == f"{WORKED}: constant"
+    assert str(complaint(caught, right.repair, works)) == WORKED
     assert complaint(caught, Repair(Grade.NONE, right.files), works) is None
     assert "not broken" in str(complaint(choice, right.repair, works))
 

@@ -65,9 +65,12 @@ def _states(draft: Draft, jobs: Draft, choice: Broken) -> None:
 
 
 def _settings(choice: Broken, seed: int) -> str:
-    text = [f'"""Settings of program {seed}."""']
+    """The second file, its imports first."""
+    imports = dict.fromkeys(line for kind in choice.kinds for line in kind.settings if line.startswith("import "))
+    text = [f'"""Settings of program {seed}."""', *([""] if imports else []), *imports]
     for kind in choice.kinds:
-        text += ["", *kind.settings] if kind.settings else []
+        lines = [line for line in kind.settings if line not in imports]
+        text += ["", *lines] if lines else []
     return "\n".join(text) + "\n"
 
 
@@ -232,6 +235,7 @@ def _dataset(draft: Draft, function: str) -> None:
 
 def _loop(draft: Draft, choice: Broken, function: str) -> Plan:
     """What the author meant: every task in this process, one after the other."""
+    function = f"({function})" if function.startswith("lambda") else function
     if choice.channel == "queue":
         draft.imports.add("from queue import SimpleQueue")
         loop = block(f"for _ in range({choice.size}):", [f"{function}(queue)"])

@@ -102,14 +102,14 @@ _OWN = {
         'os.environ["ORACLE_STARTED"] == settings.STARTED',
         ("STARTED", "uuid", "top of"),
         (SETTINGS, "import os"),
-        settings=("import uuid", "", "STARTED = uuid.uuid4().hex"),
+        settings=("import uuid", "STARTED = uuid.uuid4().hex"),
     ),
     "module_read_at_import": State(
         ('os.environ["ORACLE_DEBUG"] = "yes"',),
         "settings.DEBUG",
         ("DEBUG", "environ", "top of"),
         (SETTINGS, "import os"),
-        settings=("import os", "", 'DEBUG = os.environ.get("ORACLE_DEBUG", "no")'),
+        settings=("import os", 'DEBUG = os.environ.get("ORACLE_DEBUG", "no")'),
     ),
 }
 
