@@ -107,7 +107,7 @@ def test_kinds_of_state_share_no_name() -> None:
     for kind in STATES.values():
         for place, lines in (("program", kind.top), ("settings", kind.settings)):
             names.update({f"{place}.{name}" for name in _bound(ast.parse("\n".join(lines)))})
-    assert [name for name, count in names.items() if count > 1 and name != "settings.uuid"] == []
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def _bound(module: ast.Module) -> set[str]:

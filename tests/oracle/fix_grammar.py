@@ -114,7 +114,8 @@ def _state(rng: random.Random) -> str:
     return rng.choice(tuple(FAMILIES[rng.choice(_FAMILIES)]))
 
 
-_FAMILIES = ("program", "program", "modules", "modules", "process", "libraries", "repeated", "nothing")
+# Of those that inherit nothing more than a share: they are the ones of which repairs can be safe.
+_FAMILIES = ("program", "program", "modules", "modules", "process", "libraries", "repeated", *["nothing"] * 4)
 _LIGHT = ("joblib_multiprocessing", "joblib_config", *launch.EXECUTORS, "start_processes")
 _WEIGHTED = (*launch.POOLS, *_LIGHT, *launch.PROCESSES * 2, *["loader"] * 4)
 

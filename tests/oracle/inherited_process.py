@@ -1,4 +1,7 @@
-"""State of the process that the standard library keeps: settings that a fresh interpreter does not have."""
+"""State of the process that the standard library keeps: settings that a fresh interpreter does not have.
+
+``random.seed()`` is none of them: Python seeds again in every child that it forks.
+"""
 
 from __future__ import annotations
 
