@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from paper.run import Observed
@@ -45,7 +45,7 @@ class Complaint:
     """What is wrong, and the kinds of state that it is about; whether it is how a program ends, not what it prints."""
 
     what: str
-    kinds: tuple[str, ...]
+    kinds: tuple[str, ...] = field(compare=False)  # two programs may have the same wrong with them
     of_an_end: bool = False
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ def complaint(choice: Broken, repair: Repair, runs: Runs) -> Complaint | None:
 def _of_repair(choice: Broken, repair: Repair, runs: Runs, repaired: Observed) -> Complaint | None:
     safe = repair.grade is Grade.SAFE
     if repaired.outcome != "ok":
-        return Complaint(f"{BROKEN} ({repair.grade.value}, {repaired.outcome})", _inherited(choice), True)
+        return Complaint(f"{BROKEN} ({repair.grade.value}, {repaired.outcome})", choice.states, True)
     if safe and runs.as_it_is.outcome == "ok":
         return Complaint(WORKED, ())
     kinds = differing(choice, runs.reference.stdout, repaired.stdout)
