@@ -1,6 +1,7 @@
 """python -m oracle --seed N --count M [--jobs 2] [--show-disagreements] [--save DIR].
 
-With --hardware [--out FILE] the programs run on real GPUs as well.
+With --hardware [--out FILE] the programs run on real GPUs as well. With --fixes the programs are broken ones that read
+what their parent set: they are repaired, and run as they are, as they were meant, and repaired.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from oracle.shrink import shrink
 def main() -> int:
     """Run a range of seeds and say how far paper and machine agree."""
     args = _arguments()
+    if args.fixes:
+        from oracle.fix_report import report_repairs
+
+        return report_repairs(args)
     if args.print:
         print(draw(args.seed), render(draw(args.seed), args.seed), sep="\n")
         return 0
@@ -47,6 +52,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--jobs", type=int, help="programs at once (default: 2; on hardware by the cores)")
+    parser.add_argument("--fixes", action="store_true", help="judge repairs of broken programs")
     parser.add_argument("--hardware", action="store_true", help="run them on this machine's GPUs as well, and compare")
     parser.add_argument(
         "--budget", type=float, default=420, help="with --hardware: seconds after which none is started"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from paper.run import Observed, run
 from paper.watch import watched
@@ -15,6 +16,8 @@ from paper.watch import watched
 from oracle.grammar import Choice, draw
 from oracle.render import render
 from oracle.verdict import Said, disagreement, outcome_of, predict
+
+T = TypeVar("T")
 
 LIMIT = 60.0  # also on a busy machine: who hangs is noticed by stillness
 QUIET = 1.0  # this long without work in any process is a hang: no program of the grammar waits for time
@@ -48,7 +51,7 @@ def judge_choice(choice: Choice, seed: int) -> Case:
     with tempfile.TemporaryDirectory(prefix="oracle-") as folder:
         path = Path(folder) / f"program_{seed}.py"
         path.write_text(text)
-        observed = watched(path, QUIET_LOADER if choice.launcher == "loader" else QUIET, on_paper)
+        observed = observe(path, QUIET_LOADER if choice.launcher == "loader" else QUIET)
     said = tuple(predict(text))
     outcome = outcome_of(observed.outcome, observed.stdout)
     complaint = disagreement(outcome, observed.text, said)
@@ -59,8 +62,18 @@ def judge_choice(choice: Choice, seed: int) -> Case:
 
 def judge_all(seeds: Iterable[int], jobs: int) -> Iterator[Case]:
     """Cases in the order of their seeds."""
+    return each(judge, seeds, jobs)
+
+
+def each(judge_one: Callable[[int], T], seeds: Iterable[int], jobs: int) -> Iterator[T]:
+    """Judge many seeds, some at a time; the answers come in the order of the seeds."""
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        yield from pool.map(judge, seeds)
+        yield from pool.map(judge_one, seeds)
+
+
+def observe(program: Path, quiet: float) -> Observed:
+    """Run a program on paper; stillness of some seconds is a hang."""
+    return watched(program, quiet, on_paper)
 
 
 def on_paper(program: Path) -> Observed:

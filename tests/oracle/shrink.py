@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
 from oracle.grammar import Choice, legal
 from oracle.runner import Case, judge_choice
@@ -36,30 +37,51 @@ PLAIN: dict[str, tuple[object, ...]] = {
 }
 
 
+class Found(Protocol):
+    """A case: a choice, its seed, and what is wrong."""
+
+    @property
+    def choice(self) -> Any: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def complaint(self) -> object: ...
+
+
+F = TypeVar("F", bound=Found)
+
+
 def shrink(case: Case) -> Case:
     """The plainest case found that has the same complaint."""
+    return plainest(case, PLAIN, _simpler, judge_choice)
+
+
+def plainest(
+    case: F,
+    axes: Iterable[str],
+    simpler: Callable[[Any, str], Iterator[Any]],
+    judge: Callable[[Any, int], F],
+) -> F:
+    """Go from choice to simpler choice, axis by axis, as long as the complaint stays."""
     for _ in range(3):
         before = case.choice
-        for name in PLAIN:
-            case = _plainer(case, name)
+        for name in axes:
+            tries = (judge(choice, case.seed) for choice in simpler(case.choice, name))
+            case = next((tried for tried in tries if tried.complaint == case.complaint), case)
         if case.choice == before:
             return case
     return case
 
 
-def _plainer(case: Case, name: str) -> Case:
-    for choice in _simpler(case.choice, name):
-        tried = judge_choice(choice, case.seed)
-        if tried.complaint == case.complaint:
-            return tried
-    return case
+def plainer_values(choice: object, name: str, plain: Mapping[str, tuple[object, ...]]) -> tuple[object, ...]:
+    """The values of an axis that are plainer than the choice's own, the plainest first."""
+    values, now = plain[name], getattr(choice, name)
+    return values[: values.index(now)] if now in values else values
 
 
 def _simpler(choice: Choice, name: str) -> Iterator[Choice]:
     """Legal choices that are plainer on one axis; some axes move together."""
-    values = PLAIN[name]
-    now = getattr(choice, name)
-    for value in values[: values.index(now)] if now in values else values:
+    for value in plainer_values(choice, name, PLAIN):
         tried = replace(choice, **{name: value})  # type: ignore[arg-type]
         for fitted in _fitted(tried, name):
             if legal(fitted):

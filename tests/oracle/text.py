@@ -38,6 +38,19 @@ class Draft:
 
     def text(self, title: str, framed: bool) -> str:
         """The whole program; `framed` puts what it does into a function main()."""
+        out = [*self._top(title), "", ""]
+        if framed:
+            out += [*block(f"def main({self.parameters}):", self.main), "", ""]
+            out += block('if __name__ == "__main__":', [*self.guard, "main()"])
+        else:
+            out += block('if __name__ == "__main__":', [*self.guard, *self.main])
+        return "\n".join(out) + "\n"
+
+    def module_text(self, title: str) -> str:
+        """A file that only defines: what others import."""
+        return "\n".join(self._top(title)) + "\n"
+
+    def _top(self, title: str) -> Lines:
         out: Lines = [f'"""{title}"""', "", *_sorted_imports(self.imports)]
         for group in (self.constants, [] if self.globals_last else self.globals):
             out += ["", *group] if group else []
@@ -45,13 +58,7 @@ class Draft:
             out += ["", "", *lines]
         if self.globals_last and self.globals:
             out += ["", "", *self.globals]
-        out += ["", ""]
-        if framed:
-            out += [*block(f"def main({self.parameters}):", self.main), "", ""]
-            out += block('if __name__ == "__main__":', [*self.guard, "main()"])
-        else:
-            out += block('if __name__ == "__main__":', [*self.guard, *self.main])
-        return "\n".join(out) + "\n"
+        return out
 
 
 _STANDARD = ("argparse", "concurrent", "functools", "multiprocessing", "os")

@@ -165,12 +165,37 @@ def set_num_interop_threads(count: int) -> None:
     """Nothing on paper."""
 
 
+class _Numerics:
+    """Choices of this process that change no number on paper, but that a program can ask for."""
+
+    matmul_precision = "highest"
+    deterministic = False
+    warn_only = False
+
+
 def set_float32_matmul_precision(name: str) -> None:
-    """Nothing on paper."""
+    """Remembered only."""
+    _Numerics.matmul_precision = name
+
+
+def get_float32_matmul_precision() -> str:
+    """What was set."""
+    return _Numerics.matmul_precision
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing on paper."""
+    """Remembered only."""
+    _Numerics.deterministic, _Numerics.warn_only = mode, warn_only
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What was set."""
+    return _Numerics.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """What was set."""
+    return _Numerics.warn_only
 
 
 def set_printoptions(**_: Any) -> None:
@@ -185,6 +210,11 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 def is_grad_enabled() -> bool:
     """Whether a graph is recorded."""
     return _tensor.grad.enabled
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether backward() looks for what went wrong."""
+    return _tensor.anomaly.enabled
 
 
 class autocast(contextlib.ContextDecorator):

@@ -1,0 +1,93 @@
+"""What a fresh process has as well, and what it does once more when it imports the program."""
+
+from __future__ import annotations
+
+from oracle.inherited import State
+from oracle.inherited_module import SETTINGS
+
+_OS = "import os"
+
+NOTHING = {
+    "nothing": State(provable=True),
+    "constant": State(read="SIZE", top=("SIZE = 3",), provable=True),
+    "constant_table": State(read='GRID["a"][0]', top=('GRID = {"a": [3]}',), provable=True),
+    "constant_class": State(read="Fixed.scale", top=("class Fixed:", "    scale = 3"), provable=True),
+    "constant_object": State(
+        read="Frozen().depth",
+        top=("class Frozen:", "    def __init__(self):", "        self.depth = 3"),
+        provable=True,
+    ),
+    "constant_default": State(read="scaled()", top=("def scaled(by=3):", "    return by"), provable=True),
+    "module_constant": State(read="settings.CONSTANT", imports=(SETTINGS,), settings=("CONSTANT = 3",), provable=True),
+    "module_constant_class": State(
+        read="settings.Shape.width", imports=(SETTINGS,), settings=("class Shape:", "    width = 3"), provable=True
+    ),
+    "environment": State(('os.environ["ORACLE_SCALE"] = "3"',), 'os.environ["ORACLE_SCALE"]', imports=(_OS,)),
+    "enumeration": State(
+        read="Colour.RED.value", imports=("import enum",), top=("class Colour(enum.Enum):", "    RED = 3")
+    ),
+    "pure_cache": State(
+        ("doubled(3)",),
+        "doubled(3)",
+        imports=("import functools",),
+        top=("@functools.lru_cache", "def doubled(value):", "    return value * 2"),
+    ),
+    "read_by_main_only": State(("Shown.width = 3", "print(Shown.width)"), "1", top=("class Shown:", "    width = 1")),
+    "changed_after": State(read="Later.scale", top=("class Later:", "    scale = 1"), finish=("Later.scale = 3",)),
+    "set_to_what_it_was": State(("Same.scale = 1",), "Same.scale", top=("class Same:", "    scale = 1")),
+    "local_of_the_same_name": State(
+        ("show()",),
+        "LOCAL_SIZE",
+        top=("LOCAL_SIZE = 1", "", "", "def show():", "    LOCAL_SIZE = 3", "    print(LOCAL_SIZE)"),
+    ),
+    "file_mask": State(("os.umask(0o077)",), "os.umask(0o077)", imports=(_OS,)),
+    "module_path": State(('sys.path.append("/oracle")',), '"/oracle" in sys.path', imports=("import sys",)),
+    "working_folder": State(
+        ('os.mkdir("below")', 'os.chdir("below")'),
+        "os.path.basename(os.getcwd())",
+        imports=(_OS,),
+        finish=('os.chdir("..")',),
+    ),
+    "arguments": State(('sys.argv.append("extra")',), "sys.argv[1:]", imports=("import sys",)),
+}
+
+_AGAIN = ("top of", "repeat")
+
+REPEATED = {
+    "program_prints": State(words=_AGAIN, top=('print("loading the program")',), marks=("loading the program",)),
+    "program_writes": State(
+        words=_AGAIN,
+        top=('with open("loads.txt", "a") as loads:', '    loads.write("x")'),
+        finish=('with open("loads.txt") as loads:', '    print("loads", len(loads.read()))'),
+        marks=("loads",),
+    ),
+    "program_makes_folder": State(
+        words=_AGAIN,
+        imports=("import tempfile", _OS),
+        top=('SCRATCH = tempfile.mkdtemp(prefix="scratch", dir=os.getcwd())',),
+        finish=('print("folders", sum(name.startswith("scratch") for name in os.listdir()))',),
+        marks=("folders",),
+    ),
+    "settings_print": State(
+        words=_AGAIN,
+        imports=(SETTINGS,),
+        read="settings.QUIET",
+        settings=("QUIET = False", 'print("loading settings")'),
+        marks=("loading settings",),
+    ),
+    "settings_write": State(
+        words=_AGAIN,
+        imports=(SETTINGS,),
+        read="settings.PATH",
+        settings=('PATH = "starts.txt"', "with open(PATH, 'a') as starts:", '    starts.write("x")'),
+        finish=('with open("starts.txt") as starts:', '    print("starts", len(starts.read()))'),
+        marks=("starts",),
+    ),
+    "settings_print_by_function": State(
+        words=_AGAIN,
+        imports=(SETTINGS,),
+        read="settings.READY",
+        settings=("def get_ready():", '    print("getting ready")', "    return True", "", "", "READY = get_ready()"),
+        marks=("getting ready",),
+    ),
+}

@@ -1,0 +1,201 @@
+"""The oracle for repairs: after a safe one a program prints what its author meant; any other says what differs."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from oracle import fix_grammar, inherited, methods
+from oracle.fix_grammar import Broken, draw_broken, legal
+from oracle.fix_render import PROGRAM, Files, Variant, render_broken
+from oracle.fix_report import table, text
+from oracle.fix_runner import Judged, judge_broken, judge_repairs, repair, run_files
+from oracle.fix_shrink import PLAIN, shrink_repair
+from oracle.fixes import (
+    BROKEN,
+    CAUTIOUS,
+    CHANGED,
+    UNNAMED,
+    WORKED,
+    Complaint,
+    Grade,
+    Repair,
+    Runs,
+    complaint,
+    differing,
+)
+from oracle.states import STATES
+from paper.run import Observed
+
+FIRST, CHUNKS, CHUNK = 70_000, 6, 8
+JOBS = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
+
+SIMPLE = Broken(
+    states=("class_attribute",),
+    placed="inline",
+    state_first=True,
+    touch="init",
+    touched_at="inline",
+    launcher="pool_map",
+    library="mp",
+    chosen="default",
+    home="function",
+    channel="return",
+    crossing="none",
+    argument="number",
+    result="pairs",
+    framed=True,
+    size=1,
+    with_block=True,
+    single=True,
+)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_repairs_keep_what_programs_print_or_say_what_differs(chunk: int) -> None:
+    first = FIRST + chunk * CHUNK
+    wrong = [case for case in judge_repairs(range(first, first + CHUNK), JOBS) if case.complaint is not None]
+    assert not wrong, "\n\n".join(map(text, wrong))
+
+
+# -- programs ------------------------------------------------------------------------------------------------
+
+
+def test_programs_are_python() -> None:
+    """Every file compiles, and a seed always gives the same ones."""
+    for seed in range(300):
+        for variant in (Variant(), Variant(launched=False), Variant(touched=False)):
+            files = render_broken(draw_broken(seed), seed, variant)
+            for name, content in files.items():
+                compile(content, f"{seed}_{name}", "exec")
+            assert files == render_broken(draw_broken(seed), seed, variant)
+
+
+def test_every_choice_occurs() -> None:
+    """No law of the grammar shuts a choice out, and every kind of state is met alone."""
+    drawn = [draw_broken(seed) for seed in range(4000)]
+    axes = {
+        "placed": inherited.PLACES,
+        "touch": fix_grammar.TOUCHES,
+        "touched_at": fix_grammar.TOUCHED_AT,
+        "launcher": fix_grammar.LAUNCHERS,
+        "library": methods.LIBRARIES,
+        "chosen": fix_grammar.CHOSEN,
+        "home": fix_grammar.HOMES,
+        "channel": fix_grammar.CHANNELS,
+        "crossing": fix_grammar.CROSSINGS,
+        "argument": fix_grammar.ARGUMENTS,
+        "result": fix_grammar.RESULTS,
+    }
+    for axis, choices in axes.items():
+        assert {getattr(choice, axis) for choice in drawn} == set(choices), axis
+    assert {choice.states for choice in drawn} >= {(name,) for name in STATES}
+    assert any(len(choice.states) == 2 for choice in drawn)
+
+
+def test_kinds_of_state_share_no_name() -> None:
+    """Two of them may stand in one program."""
+    names: Counter[str] = Counter()
+    for kind in STATES.values():
+        for place, lines in (("program", kind.top), ("settings", kind.settings)):
+            names.update({f"{place}.{name}" for name in _bound(ast.parse("\n".join(lines)))})
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def _bound(module: ast.Module) -> set[str]:
+    found = {node.name for node in module.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    assigned = [target for node in module.body if isinstance(node, ast.Assign) for target in node.targets]
+    return found | {target.id for target in assigned if isinstance(target, ast.Name)}
+
+
+# -- kinds of state ------------------------------------------------------------------------------------------
+
+BATCHES = 12  # neighbours, which may be about the same setting, lie in different programs
+FRAIL = "global_only_in_main"  # without it a worker fails, and nothing can be read of the others
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_a_forked_worker_has_what_its_parent_set_and_a_fresh_one_has_not(batch: int) -> None:
+    """Without CUDA in the parent fork prints what the loop prints, and spawn differs in what is inherited."""
+    names = tuple(name for name in STATES if name != FRAIL)[batch::BATCHES]
+    choice = replace(SIMPLE, states=names)
+    loop = run_files(render_broken(choice, batch, Variant(launched=False, touched=False)))
+    files = render_broken(choice, batch, Variant(touched=False))
+    forked, fresh = run_files(files), run_files(_by_spawn(files))
+    assert [(run.outcome, run.gaps) for run in (loop, forked, fresh)] == [("ok", ())] * 3
+    assert forked.stdout == loop.stdout
+    assert set(differing(choice, loop.stdout, fresh.stdout)) == {name for name in names if STATES[name].inherited}
+
+
+def _by_spawn(files: Files) -> Files:
+    changed = files[PROGRAM].replace("mp.Pool(", 'mp.get_context("spawn").Pool(')
+    assert changed != files[PROGRAM]
+    return {**files, PROGRAM: changed}
+
+
+# -- judgement -----------------------------------------------------------------------------------------------
+
+
+def test_a_planted_repair_is_judged_by_what_its_program_prints() -> None:
+    wrong = judge_broken(SIMPLE, 1, lambda files: Repair(Grade.SAFE, _by_spawn(files)))
+    assert wrong.complaint is not None
+    assert (wrong.complaint.what, wrong.complaint.kinds) == (CHANGED, ("class_attribute",))
+    assert wrong.runs.as_it_is.outcome == "crash"
+    assert "class_attribute" in "\n".join(table([wrong]))
+    assert "# a 3" in text(wrong)
+    silent = Repair(Grade.UNSAFE, wrong.repair.files, ("a fresh process starts slower",))
+    assert str(complaint(SIMPLE, silent, wrong.runs)) == f"{UNNAMED}: class_attribute"
+    told = replace(silent, reasons=("the worker reads `Cfg.scale`, which the program changes",))
+    assert complaint(SIMPLE, told, wrong.runs) is None
+    useless = replace(wrong.runs, repaired=wrong.runs.as_it_is)
+    assert BROKEN in str(complaint(SIMPLE, wrong.repair, useless))
+    assert BROKEN in str(complaint(SIMPLE, told, useless))
+
+
+def test_a_planted_repair_that_changes_nothing_is_right() -> None:
+    choice = replace(SIMPLE, states=("constant",))
+    right = judge_broken(choice, 2, lambda files: Repair(Grade.SAFE, _by_spawn(files)))
+    assert right.complaint is None
+    assert str(complaint(choice, replace(right.repair, grade=Grade.UNSAFE), right.runs)) == f"{CAUTIOUS}: constant"
+    caught = replace(choice, crossing="any")
+    works = replace(right.runs, as_it_is=right.runs.reference)
+    assert str(complaint(caught, right.repair, works)) == WORKED
+    assert complaint(caught, Repair(Grade.NONE, right.files), works) is None
+    assert "not broken" in str(complaint(choice, right.repair, works))
+
+
+def test_repairs_come_from_cudalint() -> None:
+    """Safe as --fix leaves the program, otherwise as --unsafe-fixes does, with all that is said against it."""
+    safe = repair(render_broken(replace(SIMPLE, states=("constant",)), 3))
+    assert (safe.grade, safe.reasons) == (Grade.SAFE, ())
+    assert 'get_context("spawn")' in safe.files[PROGRAM]
+    unsafe = repair(render_broken(replace(SIMPLE, states=("list_filled",)), 3))
+    assert unsafe.grade is Grade.UNSAFE
+    assert "NAMES" in " ".join(unsafe.reasons)
+    assert 'get_context("spawn")' in unsafe.files[PROGRAM]
+    none = repair({PROGRAM: "print(1)\n"})
+    assert (none.grade, dict(none.files)) == (Grade.NONE, {PROGRAM: "print(1)\n"})
+
+
+def test_a_complaint_shrinks_to_the_state_it_is_about() -> None:
+    """Every axis goes to its plainest choice as long as the same is wrong."""
+    ended = Observed("ok", 0, "", "", 0.0)
+
+    def judge(choice: Broken, seed: int) -> Judged:
+        files = render_broken(choice, seed)
+        wrong = Complaint(CHANGED if "class Tables:" in files[PROGRAM] else UNNAMED, ())
+        return Judged(seed, choice, files, Repair(Grade.SAFE, files), Runs(ended, ended, ended), wrong)
+
+    large = next(c for c in map(draw_broken, range(9000)) if "class_table" in c.states and len(c.states) == 2)
+    small = shrink_repair(judge(large, 0), judge).choice
+    assert small.states == ("class_table",)
+    assert legal(small)
+    assert {axis: getattr(small, axis) for axis in PLAIN} == {axis: values[0] for axis, values in PLAIN.items()}
