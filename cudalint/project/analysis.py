@@ -41,7 +41,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an analysis read and lowered; the entries that ran, and the steps that the machine made in all of them."""
+    """What an analysis read and lowered, and what the machine did.
+
+    ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended;
+    ``steps`` were made in all of them.
+    """
 
     files_read: int
     bytes_read: int
@@ -50,6 +54,8 @@ class Work:
     nodes_lowered: int
     entries: int = 0
     steps: int = 0
+    functions: int = 0
+    cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +221,12 @@ def _run(
     shown_by: dict[tuple[Kind, Site], set[Entry]] = {}
     places: dict[Entry, set[Place]] = {}
     launches: dict[tuple[Site, str], Launched] = {}
-    entries = steps = 0
+    entries = steps = functions = cut = 0
     for ran in Runner(files, _host(options), alone, set(entered), chosen=chosen).run(names):
         machine, entry = ran.machine, (ran.owner, ran.label)
         entries += 1
         steps += machine.steps
+        functions += len(machine.entered)
         outcomes = ran.outcomes()
         found.extend(outcomes)
         for outcome in outcomes:
@@ -227,6 +234,7 @@ def _run(
         places.setdefault(entry, set()).update((site.module, site.ordinal) for site in machine.entered)
         launches.update(machine.launches)
         if machine.cut is not None:
+            cut += 1
             notes.add(f"{files.sources[machine.main].path}: cut off: {machine.cut}")
     shown = _findings(files, found)
     findings = [*shown, *_syntax_errors(files)]
@@ -239,6 +247,8 @@ def _run(
         files.nodes,
         entries,
         steps,
+        functions,
+        cut,
     )
     basis = Basis(
         files,
