@@ -57,7 +57,9 @@ def grown(
             if member.name not in there:
                 shutil.copytree(folders[member.name], top / member.package.folder)
                 there.add(member.name)
-        project = Project(f"{subset.size / 1e6:.1f} MB", top, subset.members[0].file, scratch / "cache of sizes")
+        first = subset.members[0]
+        file = f"{first.package.folder}/{first.file}"
+        project = Project(f"{subset.size / 1e6:.1f} MB", top, file, scratch / "cache of sizes")
         for sample in rounds(tools, (project,), kinds, 1, limit):
             yield subset, sample
             if sample.failure:
