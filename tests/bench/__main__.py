@@ -40,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BadCorpus, Unusable) as error:
         print(f"bench: error: {error}", file=sys.stderr)
         return 2
+    # Before anything runs: a commit made meanwhile is not what is measured.
+    about = _about(tools, members, options.rounds)
     with tempfile.TemporaryDirectory(prefix="cudalint-bench-") as name:
         scratch = Path(name)
         projects = tuple(_project(member, folders[member.name], scratch) for member in members)
@@ -56,7 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("bench: interrupted: what was measured by now follows", file=sys.stderr)
     measured = report.Samples(tuple(samples))
-    about = _about(tools, members, options.rounds)
     text = report.tables(measured)
     print(f"\n{_in_words(about)}\n\n{text}")
     if options.json is not None:
@@ -124,10 +125,12 @@ def _about(tools: Tools, members: Sequence[Member], count: int) -> dict[str, obj
 
 def _in_words(about: dict[str, object]) -> str:
     cache = "" if about["caches"] else " This cudalint keeps no cache: warm and touched are further cold runs."
+    count = about["rounds"]
+    rounds_in_words = "one round" if count == 1 else f"medians of {count} rounds"
     return (
         f"cudalint {about['cudalint']} ({about['commit']}) and ruff {about['ruff']} on {about['date']}, Python "
         f"{about['python']}, {about['system']}, {about['cores']} cores ({about['processor']}); "
-        f"medians of {about['rounds']} rounds.{cache}"
+        f"{rounds_in_words}.{cache}"
     )
 
 
