@@ -87,6 +87,7 @@ class Config:
     models: tuple[str, ...] = ()
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
+    cache_dir: str | None = None
 
 
 def load(paths: Iterable[str]) -> Config:
@@ -200,6 +201,7 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         models=_check_models(tuple(os.path.join(root, model) for model in _strings(table, "models"))),
         extend_safe_fixes=_selectors(table, "extend-safe-fixes"),
         extend_unsafe_fixes=_selectors(table, "extend-unsafe-fixes"),
+        cache_dir=_choice(table, "cache-dir", lambda given: os.path.join(root, given) if given else None, None),
     )
 
 
@@ -216,6 +218,7 @@ _KEYS = (
     "models",
     "extend-safe-fixes",
     "extend-unsafe-fixes",
+    "cache-dir",
 )
 
 

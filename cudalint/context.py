@@ -12,6 +12,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from cudalint.text.source import SourceFile
 
@@ -22,6 +23,21 @@ _IMPORT = re.compile(
 )
 _WORD = re.compile(rb"\w+")
 MOST_BESIDE = 2_000
+
+
+class Bytes(Protocol):
+    """A file by its path, with its bytes."""
+
+    @property
+    def path(self) -> str:
+        """Where it lies."""
+
+    @property
+    def data(self) -> bytes:
+        """What is in it."""
+
+
+_File = TypeVar("_File", bound=Bytes)
 
 
 def connected(selected: Sequence[SourceFile], others: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
@@ -39,12 +55,9 @@ def connected(selected: Sequence[SourceFile], others: Sequence[SourceFile]) -> t
     return tuple(source for source in others if source.path in known)
 
 
-def beside(selected: Sequence[SourceFile], read: Callable[[str], SourceFile | None]) -> tuple[SourceFile, ...]:
-    """What ``selected`` files import from their own folders and from the packages that they lie in.
-
-    ``read`` takes in a file; None for what cannot be read or is no concern of the run.
-    """
-    found: list[SourceFile] = []
+def beside(selected: Sequence[_File], read: Callable[[str], _File]) -> tuple[_File, ...]:
+    """What ``selected`` files import from their own folders and from the packages that they lie in."""
+    found: list[_File] = []
     names: set[str] = set()
     folders: dict[str, frozenset[str]] = {}
     known = {source.path for source in selected}
@@ -64,11 +77,11 @@ def beside(selected: Sequence[SourceFile], read: Callable[[str], SourceFile | No
         for folder, name in sorted((folder, name) for folder, here in places for name in here):
             pending.append(os.path.join(folder, name))
             for path in (os.path.join(folder, f"{name}.py"), os.path.join(folder, name, f"{_PACKAGE}.py")):
-                made = read(path) if path not in known and os.path.isfile(path) else None
+                if path in known or not os.path.isfile(path):
+                    continue
                 known.add(path)
-                if made is not None:
-                    found.append(made)
-                    sources.append(made)
+                found.append(made := read(path))
+                sources.append(made)
     return tuple(found)
 
 
@@ -90,7 +103,7 @@ def _modules(folder: str) -> frozenset[str]:
     return frozenset(entry.removesuffix(".py") for entry in entries if entry.endswith(".py") or "." not in entry)
 
 
-def _words(source: SourceFile) -> set[bytes]:
+def _words(source: Bytes) -> set[bytes]:
     """The names in the import statements of a file."""
     return {word for statement in _IMPORT.findall(source.data) for word in _WORD.findall(statement)}
 

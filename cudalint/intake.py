@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cudalint import rules
@@ -44,6 +44,21 @@ class Intake:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A file as the disk gave it: its bytes, or why there are none."""
+
+    path: str
+    data: bytes
+    refusal: Refusal | None = None
+
+
+def states(files: Iterable[Read]) -> Iterator[str | bytes]:
+    """What tells these files, in this state, from all others: three parts for each."""
+    for file in files:
+        yield from (file.path, "" if file.refusal is None else file.refusal.reason, file.data)
+
+
 @dataclass(slots=True)
 class _Collector:
     """An intake under construction."""
@@ -56,18 +71,14 @@ class _Collector:
     size: int = 0
     matters: Callable[[bytes], bool] = may_matter
 
-    def read(self, path: str) -> None:
-        """Take in one file from the disk."""
-        if path.endswith(_NOTEBOOK):
-            self.warnings.append(f"{path}: notebooks are not read in this version")
-            return
-        try:
-            with open(path, "rb") as stream:
-                data = stream.read()
-        except OSError as error:
-            self._refuse(path, Refusal(f"it cannot be read: {error.strerror or type(error).__name__}"))
-            return
-        self.take(path, data)
+    def add(self, read: Read) -> None:
+        """Take in one file that was read."""
+        if read.path.endswith(_NOTEBOOK):
+            self.warnings.append(f"{read.path}: notebooks are not read in this version")
+        elif read.refusal is not None:
+            self._refuse(read.path, read.refusal)
+        else:
+            self.take(read.path, read.data)
 
     def take(self, path: str, data: bytes) -> None:
         """Take in bytes that are already read."""
@@ -109,19 +120,27 @@ class _Collector:
         )
 
 
-def read_files(
-    paths: Iterable[str],
-    instead: Mapping[str, bytes] | None = None,
-    matters: Callable[[bytes], bool] = may_matter,
-) -> Intake:
-    """Read files from the disk, or ``instead`` what stands for them; ``matters`` tells which are worth a look."""
+def read(paths: Iterable[str], instead: Mapping[str, bytes] | None = None) -> tuple[Read, ...]:
+    """The bytes of files from the disk, or ``instead`` what stands for them."""
+    given = instead or {}
+    return tuple(Read(path, given[path]) if path in given else _from_disk(path) for path in paths)
+
+
+def _from_disk(path: str) -> Read:
+    if path.endswith(_NOTEBOOK):
+        return Read(path, b"")
+    try:
+        with open(path, "rb") as stream:
+            return Read(path, stream.read())
+    except OSError as error:
+        return Read(path, b"", Refusal(f"it cannot be read: {error.strerror or type(error).__name__}"))
+
+
+def sort(files: Iterable[Read], matters: Callable[[bytes], bool] = may_matter) -> Intake:
+    """Sort what was read; ``matters`` tells which files are worth a look."""
     collector = _Collector(matters=matters)
-    for path in paths:
-        data = None if instead is None else instead.get(path)
-        if data is None:
-            collector.read(path)
-        else:
-            collector.take(path, data)
+    for file in files:
+        collector.add(file)
     return collector.intake()
 
 

@@ -6,6 +6,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
@@ -13,11 +14,26 @@ from cudalint.config import Config
 from cudalint.context import beside, connected
 from cudalint.discovery import discover
 from cudalint.finding import Applicability, Finding
-from cudalint.intake import INTERNAL_ERROR, SYNTAX_ERROR, Intake, about_file, read_files, take_bytes, take_text
+from cudalint.intake import (
+    INTERNAL_ERROR,
+    SYNTAX_ERROR,
+    Intake,
+    Read,
+    about_file,
+    read,
+    sort,
+    states,
+    take_bytes,
+    take_text,
+)
 from cudalint.policy import suppression
 from cudalint.policy.globs import Globs
 from cudalint.policy.selection import matches
 from cudalint.project.markers import may_matter
+from cudalint.project.scripts import METADATA
+from cudalint.results import Question, Result
+from cudalint.store import Store
+from cudalint.text.decode import decode
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
 from cudalint.text.source import SourceFile
 
@@ -78,10 +94,11 @@ class _Outcome:
 
 
 class Session:
-    """Runs with one configuration. It keeps nothing between runs."""
+    """Runs with one configuration. What runs have in common it keeps in ``store``, if it is given one."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, store: Store | None = None) -> None:
         self._config = config
+        self._store = store
 
     def selected(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The files that a check of these paths is about; raises ``NotFound`` for a path that does not exist."""
@@ -102,11 +119,24 @@ class Session:
         nothing else of the project is read.
         """
         paths = tuple(paths)
-        selected = discover(paths, self._config.exclude, self._config.root)
-        intake = read_files(selected, instead, self._matters)
-        if intake.mattering and not whole:
-            # Otherwise nothing here speaks of CUDA or processes, and the rest of the project cannot matter either.
-            intake += self._context(selected, intake, instead)
+        files = read(discover(paths, self._config.exclude, self._config.root), instead)
+        rest = cache(lambda: self._rest(files, instead))
+        asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths)).about(*states(files))
+        known = _recalled(asked, files, rest)
+        if known is not None:
+            return known
+        intake = sort(files, self._matters)
+        is_partial = bool(intake.mattering) and not whole
+        if is_partial:
+            # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
+            intake += self._context(intake, rest())
+        report = self._checked(paths, tuple(file.path for file in files), intake, repair)
+        if is_partial:
+            asked.keep(Result(is_partial=True))
+        _keep(asked.about(*states(rest())) if is_partial else asked, report)
+        return report
+
+    def _checked(self, paths: Iterable[str], selected: Sequence[str], intake: Intake, repair: bool) -> Report:
         outcome = self._analyse(intake, alone=False)
         raw = [*intake.findings, *_touching(outcome.findings, frozenset(selected))]
         raw.extend(_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
@@ -122,6 +152,11 @@ class Session:
     ) -> Report:
         """Check one file as if there were no other: standard input, or flake8, which has its own noqa."""
         path = os.path.abspath(filename)
+        asked = self._question("alone", str(honour_noqa), str(repair), type(content).__name__)
+        asked = asked.about(path, content)
+        known = asked.answer()
+        if known is not None:
+            return _replayed(known, {path: content} if isinstance(content, str) else _decoded((Read(path, content),)))
         matters = self._matters
         intake = take_text(path, content, matters) if isinstance(content, str) else take_bytes(path, content, matters)
         outcome = self._analyse(intake, alone=True)
@@ -129,29 +164,33 @@ class Session:
         findings = (*findings, *_syntax_errors(intake.sources, findings))
         if honour_noqa:
             findings = suppression.apply(findings, _comments_of(intake)).kept
-        return self._report(intake, outcome, findings, repair)
+        report = self._report(intake, outcome, findings, repair)
+        _keep(asked, report)
+        return report
 
     def explain(self, filename: str, row: int) -> list[str]:
         """What the analysis believes about a line; raises ``NotFound`` for a missing file."""
-        selected = discover((filename,), self._config.exclude, self._config.root)
-        intake = read_files(selected, matters=self._matters)
+        intake = self._with_context((filename,))
         if not intake.mattering:
             return []
         from cudalint.project.analysis import explain
 
-        whole = intake + self._context(selected, intake)
-        return explain(whole.sources, self._options(), selected[0], row)
+        return explain(intake.sources, self._options(), os.path.abspath(filename), row, self._store)
 
     def functions(self, paths: Iterable[str]) -> list[str]:
         """What the functions of some files do to CUDA and processes; raises ``NotFound`` for a missing file."""
-        selected = discover(tuple(paths), self._config.exclude, self._config.root)
-        intake = read_files(selected, matters=self._matters)
+        intake = self._with_context(tuple(paths))
         if not intake.mattering:
             return []
         from cudalint.project.analysis import functions
 
-        whole = intake + self._context(selected, intake)
-        return functions(whole.sources, self._options(), self._config.root)
+        return functions(intake.sources, self._options(), self._config.root, self._store)
+
+    def _with_context(self, paths: tuple[str, ...]) -> Intake:
+        """The files under some paths, and what bears on them if they matter."""
+        files = read(discover(paths, self._config.exclude, self._config.root))
+        intake = sort(files, self._matters)
+        return intake + self._context(intake, self._rest(files)) if intake.mattering else intake
 
     def _matters(self, data: bytes) -> bool:
         """Whether a file speaks of CUDA, processes, or what the user's own models name."""
@@ -163,30 +202,42 @@ class Session:
 
         return load(self._config.models).speaks_of_own(data)
 
-    def _context(self, selected: Sequence[str], intake: Intake, instead: Mapping[str, bytes] | None = None) -> Intake:
-        """What of the rest of the project can bear on the run. What cannot be read there is not its concern."""
+    def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes] | None = None) -> tuple[Read, ...]:
+        """The rest of the project; where nothing marks one, what the files import from beside them."""
         root = self._config.root
         if root is None:
-            return self._beside(intake, instead)
-        known = frozenset(selected)
-        others = (path for path in discover((root,), self._config.exclude, root) if path not in known)
-        rest = read_files(others, instead, self._matters)
-        sources = connected(intake.sources, rest.sources)
-        mattering = rest.mattering & {source.path for source in sources}
-        return Intake(sources, mattering, files=rest.files, size=rest.size)
+            return beside(files, lambda path: read((path,), instead)[0])
+        known = frozenset(file.path for file in files)
+        others = discover((root,), self._config.exclude, root)
+        return read((path for path in others if path not in known), instead)
 
-    def _beside(self, intake: Intake, instead: Mapping[str, bytes] | None) -> Intake:
-        """What the files of a run import from beside them, where nothing marks a project around them."""
-        parts: list[Intake] = []
+    def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
+        """What of the rest can bear on the run. What cannot be read there is not its concern."""
+        around = sort(rest, self._matters)
+        sources = around.sources if self._config.root is None else connected(intake.sources, around.sources)
+        mattering = around.mattering & {source.path for source in sources}
+        return Intake(sources, mattering, files=around.files, size=around.size)
 
-        def read(path: str) -> SourceFile | None:
-            one = read_files(discover((path,), self._config.exclude, None), instead, self._matters)
-            parts.append(one)
-            return one.sources[0] if one.sources else None
-
-        sources = beside(intake.sources, read)
-        mattering = frozenset(path for part in parts for path in part.mattering)
-        return Intake(sources, mattering, files=sum(p.files for p in parts), size=sum(p.size for p in parts))
+    def _question(self, *words: str) -> Question:
+        """What decides the result of a run besides the files: what is asked, and the configuration."""
+        asked = Question(self._store)
+        if self._store is None:
+            return asked
+        config = self._config
+        root = config.root
+        decisive = (
+            root or os.getcwd(),
+            root is None,
+            config.selection,
+            config.per_file_ignores,
+            config.exclude,
+            config.target_versions,
+            config.platform,
+            config.extend_safe_fixes,
+            config.extend_unsafe_fixes,
+        )
+        metadata = () if root is None else (os.path.join(root, name) for name in METADATA)
+        return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))
 
     def _options(self) -> Options:
         from cudalint.project.analysis import Options
@@ -200,8 +251,9 @@ class Session:
         from cudalint.project.analysis import analyse
 
         options, root = self._options(), self._config.root
+        store = self._store
         try:
-            return _outcome(intake, [analyse(intake.sources, options, alone=alone, root=root)])
+            return _outcome(intake, [analyse(intake.sources, options, alone=alone, root=root, store=store)])
         except Exception:  # whatever it is, it becomes a finding, and the other files are checked
             failure = traceback.format_exc()
         return _salvage(intake, lambda source: analyse((source,), options, alone=True, root=root), failure)
@@ -228,8 +280,10 @@ class Session:
 
     def _report(self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool) -> Report:
         shown = _sorted(finding for finding in findings if self._shows(finding))
+        notes: tuple[str, ...] = ()
         if repair and shown:
-            shown = tuple(self._graded(finding) for finding in _repaired(outcome.analyses, shown))
+            found, notes = _repaired(outcome.analyses, shown)
+            shown = tuple(self._graded(finding) for finding in found)
         named = {finding.span.filename for finding in shown}
         named.update(step.span.filename for finding in shown for step in finding.trace)
         return Report(
@@ -237,7 +291,7 @@ class Session:
             texts={source.path: source.text for source in intake.sources if source.path in named},
             effort=outcome.effort,
             warnings=intake.warnings,
-            notes=outcome.notes,
+            notes=(*outcome.notes, *notes),
             failures=outcome.failures,
         )
 
@@ -261,6 +315,49 @@ class Session:
             matches(ignored, finding.code) and Globs((pattern,), root).covers(filename, root)
             for pattern, ignored in self._config.per_file_ignores
         )
+
+
+def _recalled(asked: Question, files: tuple[Read, ...], rest: Callable[[], tuple[Read, ...]]) -> Report | None:
+    """The report of an earlier run over the same; the rest of the project is read where that one needed it."""
+    known = asked.answer()
+    if known is not None and known.is_partial:
+        known = asked.about(*states(rest())).answer()
+        files += rest()
+    return None if known is None else _replayed(known, _decoded(file for file in files if file.path in known.texts))
+
+
+def _replayed(known: Result, texts: Mapping[str, str]) -> Report:
+    return Report(
+        findings=known.findings,
+        texts={path: texts[path] for path in known.texts},
+        effort=Effort(known.files_read, known.bytes_read),
+        warnings=known.warnings,
+        notes=known.notes,
+        silenced=known.silenced,
+    )
+
+
+def _decoded(files: Iterable[Read]) -> dict[str, str]:
+    found = (decode(file.path, file.data) for file in files)
+    return {source.path: source.text for source in found if isinstance(source, SourceFile)}
+
+
+def _keep(asked: Question, report: Report) -> None:
+    """Keep a report; one of a run that failed may depend on what was left of memory, and is not kept."""
+    if report.failures:
+        return
+    effort = report.effort
+    asked.keep(
+        Result(
+            findings=report.findings,
+            silenced=report.silenced,
+            warnings=report.warnings,
+            notes=report.notes,
+            texts=tuple(report.texts),
+            files_read=effort.files_read,
+            bytes_read=effort.bytes_read,
+        )
+    )
 
 
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -335,13 +432,15 @@ def _outcome(intake: Intake, analyses: Sequence[Analysis]) -> _Outcome:
     return _Outcome(findings, effort, notes, analyses=tuple(analyses))
 
 
-def _repaired(analyses: Iterable[Analysis], findings: Sequence[Finding]) -> Iterator[Finding]:
-    """The findings with the repairs that there are for them; a repair that fails costs only itself."""
-    from cudalint.fixes.engine import repaired
+def _repaired(
+    analyses: Iterable[Analysis], findings: Sequence[Finding]
+) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """The findings with the repairs that there are for them, and for which of them none was looked for."""
+    from cudalint.fixes.engine import Run, repaired
 
-    fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings).items()}
-    for finding in findings:
-        yield replace(finding, fix=fixes[finding]) if finding in fixes else finding
+    run = Run()
+    fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings, run).items()}
+    return tuple(replace(f, fix=fixes[f]) if f in fixes else f for f in findings), run.notes
 
 
 def _salvage(intake: Intake, analyse: Callable[[SourceFile], Analysis], failure: str) -> _Outcome:

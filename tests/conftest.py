@@ -41,6 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Where bytecode may not lie beside the sources, it lies in a folder of this session, which workers inherit.
     """
+    # What a test sees must not come from another; the tests of the cache switch it on for themselves.
+    os.environ["CUDALINT_NO_CACHE"] = "1"
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         config.stash[_BYTECODE] = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="cudalint-bytecode-")
 

@@ -124,11 +124,11 @@ def test_only_tests_that_reach_a_change_are_run_again() -> None:
     mended = CONFTEST.replace('get_context("fork")', 'get_context("spawn")')
     again = analyse_again(first.basis, {CONFTEST_PATH: mended}, finding)
     assert again.findings == ()
-    # Each file as a program; of six modules the collection and all tests, then of two of them that of the pool alone.
-    assert (first.work.entries, again.work.entries) == (7 + 6 + 2 * 2 + 4 * 9, 3 + 2 * 2)
+    # Of seven files the collection, and of six all tests; then of two of them the collection and the test of the pool.
+    assert (first.work.entries, again.work.entries) == (7 + 2 * 2 + 4 * 9, 2 * 2)
     # A change of what the others use as well, in the program as it is now.
     assert again.basis is not None
     undone = mended.replace('get_context("spawn")', 'get_context("fork")').replace("cpu_count()", "cpu_count() + 1")
     last = analyse_again(again.basis, {CONFTEST_PATH: undone}, finding)
     assert [found.code for found in last.findings] == ["CUD101"]
-    assert last.work.entries == first.work.entries - 2
+    assert last.work.entries == first.work.entries - 3

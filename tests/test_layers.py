@@ -14,6 +14,9 @@ PACKAGE = Path(cudalint.__file__).parent
 LAYERS = (
     "finding",
     "proof",
+    "fingerprint",
+    "secret",
+    "store",
     "models",
     "text",
     "ir",
@@ -30,6 +33,7 @@ LAYERS = (
     "discovery",
     "context",
     "intake",
+    "results",
     "session",
     "fixing",
     "report",

@@ -72,3 +72,14 @@ def test_recursion_over_what_nobody_knows_costs_little() -> None:
         '    mp.set_start_method("fork")\n'
     )
     assert analyse([SourceFile("program.py", text, text.encode())], Options()).work.steps < 40
+
+
+@pytest.mark.parametrize(
+    ("path", "guard", "entries"),
+    [("test_job.py", "", 2), ("test_job.py", 'if __name__ == "__main__":\n    test_job()\n', 3), ("job.py", "", 1)],
+)
+def test_a_test_module_is_a_program_only_by_its_own_word(path: str, guard: str, entries: int) -> None:
+    body = "torch.cuda.init()\n    multiprocessing.Process(target=print).start()"
+    text = f"import multiprocessing\nimport torch\n\n\ndef test_job():\n    {body}\n\n\n{guard}"
+    for alone in (False, True):
+        assert analyse([SourceFile(path, text, text.encode())], Options(), alone=alone).work.entries == entries

@@ -36,7 +36,12 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], Calls]:
         calls: Calls = []
 
         def analyse(
-            sources: Sequence[SourceFile], options: object, *, alone: bool = False, root: object = None
+            sources: Sequence[SourceFile],
+            options: object,
+            *,
+            alone: bool = False,
+            root: object = None,
+            store: object = None,
         ) -> object:
             calls.append(([source.path for source in sources], alone))
             work = analysis.Work(len(sources), 0, 1, 10, 5)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cudalint.finding import Edit, Position, Span
-from cudalint.text.lines import Rows
+from cudalint.text.lines import Rows, changed_rows
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,11 +34,9 @@ def between(old: str, new: str) -> list[Change]:
     """The changes that lead from one text to another: per run of changed rows, without what both ends share."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     starts = _starts(before)
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     return [
-        _trimmed(starts[i], "".join(before[i:j]), "".join(after[k:m]))
-        for tag, i, j, k, m in matcher.get_opcodes()
-        if tag != "equal"
+        _trimmed(starts[rows.start], "".join(before[rows.start : rows.stop]), "".join(content))
+        for rows, content in changed_rows(before, after)
     ]
 
 

@@ -8,20 +8,25 @@ a main guard that spawn needs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
-from cudalint.finding import Applicability, Edit, Finding, Fix, Severity, Span, StepKind
+from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span, StepKind
 from cudalint.fixes.catalogue import may_be_safe, repairs
 from cudalint.fixes.edits import Change, apply, as_edits, between, images
 from cudalint.fixes.proposal import Case, Proof, Proposal
 from cudalint.fixes.spawn_safety import spawn_doubt
+from cudalint.fixes.view import Views
 from cudalint.project.analysis import Analysis, Basis, analyse_again
 from cudalint.text.lines import Rows
 from cudalint.text.scan import Kind, lexemes
 
 MOST_TRIALS = 24
+# Of all findings of a run together: a trial runs the entries that show a finding once more.
+MOST_TRIALS_OF_RUN = 500
+MOST_TEXTS = 16
 MOST_STEPS = 8
 _TWINS = {"CUD101": "CUD102", "CUD102": "CUD101"}
 
@@ -46,19 +51,73 @@ class _Attempt:
     basis: Basis
 
 
+class Run:
+    """What the searches of one run share: what is known of texts, and how many repairs were tried out.
+
+    ``notes`` say for which findings none was looked for.
+    """
+
+    def __init__(self) -> None:
+        self.views = Views()
+        self.trials = 0
+        self._rows: dict[str, Rows] = {}
+        self._comments: dict[str, Counter[str]] = {}
+        self._left_out: dict[str, int] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all trials are used up."""
+        return self.trials >= MOST_TRIALS_OF_RUN
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One line for each file with findings for which no repair was looked for."""
+        return tuple(
+            f"{path}: {MOST_TRIALS_OF_RUN} repairs were tried out in this run, and none for {count} findings here: "
+            "check this file alone"
+            for path, count in sorted(self._left_out.items())
+        )
+
+    def leave_out(self, finding: Finding) -> None:
+        """Look for no repair of a finding."""
+        path = finding.span.filename
+        self._left_out[path] = self._left_out.get(path, 0) + 1
+
+    def offset(self, text: str, place: Position) -> int:
+        """The character at a place of a text."""
+        return _kept(self._rows, text, Rows).offset(place.row, place.column)
+
+    def comments(self, text: str) -> Counter[str]:
+        """The comments of a text."""
+        return _kept(self._comments, text, _comments)
+
+
+_Known = TypeVar("_Known")
+
+
+def _kept(known: dict[str, _Known], text: str, make: Callable[[str], _Known]) -> _Known:
+    """What is known of a text, and of the texts that were asked for last."""
+    found = known.pop(text, None)
+    known[text] = make(text) if found is None else found
+    if len(known) > MOST_TEXTS:
+        del known[next(iter(known))]
+    return known[text]
+
+
 class _Search:
     """The search for one finding's repair; the number of trials is bounded, never the time."""
 
-    def __init__(self, basis: Basis, finding: Finding) -> None:
+    def __init__(self, basis: Basis, finding: Finding, run: Run) -> None:
         self._basis = basis
         self._finding = finding
+        self._run = run
         self._trials = 0
         self._old = {s.path: s.text for s in basis.files.sources.values()}
 
     @cached_property
     def _first_steps(self) -> frozenset[str]:
         """What could be proposed for the program as it is; asked late, because a repair may run the machine for it."""
-        case = Case(self._finding, self._basis.outcomes[self._finding], self._basis)
+        case = Case(self._finding, self._basis.outcomes[self._finding], self._basis, self._run.views)
         return frozenset(p.message for p in self._proposals(case) if not p.shown)
 
     def fix(self) -> Fix | None:
@@ -95,7 +154,7 @@ class _Search:
         outcome = basis.outcomes.get(problem)
         if outcome is None:
             return
-        for proposal in self._proposals(Case(problem, outcome, basis)):
+        for proposal in self._proposals(Case(problem, outcome, basis, self._run.views)):
             if proposal.shown:
                 if not attempt.proposals:
                     yield proposal
@@ -120,7 +179,7 @@ class _Search:
 
     def _tried(self, attempt: _Attempt, proposal: Proposal) -> _Attempt | None:
         """The program with one more proposal in it; None where nothing changes or a bound is met."""
-        if self._trials >= MOST_TRIALS:
+        if self._trials >= MOST_TRIALS or self._run.is_over:
             return None
         texts = dict(attempt.texts)
         for path, changes in proposal.changes.items():
@@ -129,15 +188,24 @@ class _Search:
                 texts[path] = apply(before, changes)
             except ValueError:
                 return None
-        if texts == attempt.texts or any(_comments(self._old[p]) - _comments(t) for p, t in texts.items()):
+        if texts == attempt.texts or any(
+            self._run.comments(self._old[p]) - self._run.comments(t) for p, t in texts.items()
+        ):
             # What somebody wrote for people to read is never lost.
             return None
         self._trials += 1
+        self._run.trials += 1
         changed = {path: texts[path] for path in proposal.changes}
         analysis = analyse_again(attempt.basis, changed, self._finding)
         assert analysis.basis is not None
+        if self._is_cut_short(analysis.basis):
+            return None
         moved = {path: between(self._old[path], text) for path, text in texts.items()}
         return _Attempt(texts, moved, (*attempt.proposals, proposal), analysis.findings, analysis.basis)
+
+    def _is_cut_short(self, basis: Basis) -> bool:
+        """Whether a bound now cuts an entry that showed the finding: then that it is gone means nothing."""
+        return not self._basis.entries.get(self._finding, frozenset()).isdisjoint(basis.cut - self._basis.cut)
 
     def _problems(self, attempt: _Attempt) -> list[Finding]:
         """What an attempt leaves to do: the finding itself, then errors that were not there before."""
@@ -146,7 +214,7 @@ class _Search:
         same: list[Finding] = []
         new: list[Finding] = []
         for found in attempt.findings:
-            place = _place(found, attempt.texts, self._old)
+            place = self._place(found, attempt.texts)
             if place in own:
                 same.append(found)
             elif found.severity is Severity.ERROR and place not in known:
@@ -174,23 +242,28 @@ class _Search:
         if old.filename != new.filename:
             return False
         texts = [a.texts.get(old.filename, self._old[old.filename]) for a in (before, after)]
-        was, now = (Rows(t).offset(s.start.row, s.start.column) for t, s in zip(texts, (old, new), strict=True))
+        was, now = (self._run.offset(t, s.start) for t, s in zip(texts, (old, new), strict=True))
         return now in images(was, between(texts[0], texts[1]))
 
     def _warnings(self, attempt: _Attempt) -> bool:
         """Whether the changed program has findings that were not there before."""
         known = self._images(self._basis.outcomes, attempt)
-        return any(_place(f, attempt.texts, self._old) not in known for f in attempt.findings)
+        return any(self._place(f, attempt.texts) not in known for f in attempt.findings)
 
     def _images(self, findings: Iterable[Finding], attempt: _Attempt) -> set[_Place]:
         """Where findings of the program as it was would stand now; the two grades of one rule are one."""
         result: set[_Place] = set()
         for finding in findings:
-            place = _place(finding, {}, self._old)
+            place = self._place(finding, {})
             offsets = images(place.offset, attempt.changes.get(place.filename, ()))
             codes = [finding.code, *([_TWINS[finding.code]] if finding.code in _TWINS else [])]
             result.update(_Place(code, place.filename, offset) for code in codes for offset in offsets)
         return result
+
+    def _place(self, finding: Finding, texts: Mapping[str, str]) -> _Place:
+        filename = finding.span.filename
+        text = texts.get(filename, self._old[filename])
+        return _Place(finding.code, filename, self._run.offset(text, finding.span.start))
 
     # -- what is offered -------------------------------------------------------------------------------------
 
@@ -226,16 +299,20 @@ class _Search:
         return None
 
 
-def repaired(analysis: Analysis, findings: Iterable[Finding]) -> dict[Finding, Fix]:
-    """The repairs of those findings that the analysis made and that have one."""
+def repaired(analysis: Analysis, findings: Iterable[Finding], run: Run | None = None) -> dict[Finding, Fix]:
+    """The repairs of those findings that the analysis made and that have one; ``run`` bounds them together."""
     basis = analysis.basis
     if basis is None:
         return {}
+    run = run or Run()
     result: dict[Finding, Fix] = {}
     for finding in findings:
         if finding not in basis.outcomes:
             continue
-        fix = _Search(basis, finding).fix()
+        if run.is_over:
+            run.leave_out(finding)
+            continue
+        fix = _Search(basis, finding, run).fix()
         if fix is not None:
             result[finding] = fix
     return result
@@ -243,9 +320,3 @@ def repaired(analysis: Analysis, findings: Iterable[Finding]) -> dict[Finding, F
 
 def _comments(text: str) -> Counter[str]:
     return Counter(text[lexeme.start : lexeme.end] for lexeme in lexemes(text) if lexeme.kind is Kind.COMMENT)
-
-
-def _place(finding: Finding, texts: Mapping[str, str], old: Mapping[str, str]) -> _Place:
-    filename, start = finding.span.filename, finding.span.start
-    text = texts.get(filename, old[filename])
-    return _Place(finding.code, filename, Rows(text).offset(start.row, start.column))

@@ -96,6 +96,7 @@ def _carried(view: View, statement: cst.BaseStatement, place: cst.BaseStatement)
     """A statement and what binds its names below a place, in their order; empty where some of it cannot move."""
     scope = names.scope_of(view, place)
     bound = [(n, b) for n, b in names.bindings(view, scope) if view.start(b) >= view.start(place)]
+    changed = [(n, c) for n, c in names.changed(view, scope) if view.start(c) >= view.start(place)]
     carried: list[cst.BaseStatement] = [statement]
     waiting: list[cst.BaseStatement] = [statement]
     while waiting:
@@ -103,6 +104,8 @@ def _carried(view: View, statement: cst.BaseStatement, place: cst.BaseStatement)
         if not layout.has_own_rows(view, current):
             return []
         for name in sorted(names.read(view, current)):
+            if any(n == name and view.start(c) < view.start(current) for n, c in changed):
+                return []
             sources = [b for n, b in bound if n == name and view.start(b) < view.start(current)]
             if not sources:
                 continue

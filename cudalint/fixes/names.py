@@ -94,6 +94,25 @@ def _bound_by(view: View, node: cst.CSTNode) -> set[str]:
     return set()
 
 
+def changed(view: View, scope: _Scope) -> Iterator[tuple[str, cst.CSTNode]]:
+    """Names of objects of which a function or the module sets an attribute or an item, each with the node that does."""
+    modules = view.bindings()
+    for node in view.inside(scope.body if isinstance(scope, cst.FunctionDef) else scope):
+        match node:
+            case cst.AssignTarget(target=target) | cst.AnnAssign(target=target) | cst.AugAssign(target=target):
+                name = _root(target)
+                if name is not None and name not in modules and scope_of(view, node) is scope:
+                    yield name, node
+
+
+def _root(target: cst.CSTNode) -> str | None:
+    """The name whose object an assignment to ``name.x`` or ``name[i]`` changes."""
+    part = target
+    while isinstance(part, cst.Attribute | cst.Subscript):
+        part = part.value
+    return part.value if isinstance(part, cst.Name) and part is not target else None
+
+
 def parameters(function: cst.FunctionDef) -> list[str]:
     """The names of a function's parameters, in the order of positional arguments; keyword-only ones last."""
     given = function.params

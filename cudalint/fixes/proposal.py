@@ -10,7 +10,7 @@ import libcst as cst
 
 from cudalint.finding import Finding
 from cudalint.fixes.edits import Change
-from cudalint.fixes.view import View
+from cudalint.fixes.view import View, Views
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.shapes import Shape
@@ -50,16 +50,12 @@ class Case:
     finding: Finding
     outcome: Outcome
     basis: Basis
-    _views: dict[str, View] = field(default_factory=dict)
+    views: Views = field(default_factory=Views)
 
     def view(self, module: str) -> View | None:
         """A file of the project to look at."""
-        if module not in self._views:
-            source = self.basis.files.sources.get(module)
-            if source is None:
-                return None
-            self._views[module] = View(source, module)
-        return self._views[module]
+        source = self.basis.files.sources.get(module)
+        return None if source is None else self.views.of(source, module)
 
     def at(self, site: Site) -> tuple[View, cst.CSTNode] | None:
         """The node at a site of the machine."""

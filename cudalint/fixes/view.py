@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
@@ -38,6 +39,9 @@ class View:
             wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
             self._ranges: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
             self._parents: Mapping[cst.CSTNode, cst.CSTNode] = wrapper.resolve(ParentNodeProvider)
+        self._children: dict[cst.CSTNode, list[cst.CSTNode]] = {}
+        for node, above in self._parents.items():
+            self._children.setdefault(above, []).append(node)
         self._rows = Rows(source.text)
         self.newline = self.tree.default_newline
 
@@ -73,7 +77,7 @@ class View:
         while stack:
             current = stack.pop()
             yield current
-            stack.extend(reversed(current.children))
+            stack.extend(reversed(self._children.get(current, ())))
 
     def calls(self) -> Iterator[cst.Call]:
         """All calls of the file."""
@@ -234,8 +238,8 @@ class View:
 
     # -- names ---------------------------------------------------------------------------------------------
 
-    def bindings(self) -> dict[str, Binding]:
-        """What the imports at the top of the file, also under ``if`` and ``try``, bind names to."""
+    @cached_property
+    def _bindings(self) -> dict[str, Binding]:
         result: dict[str, Binding] = {}
         for node in self.inside(self.tree):
             if isinstance(node, cst.Import):
@@ -248,9 +252,41 @@ class View:
                     result[_alias(alias) or original] = Binding("." * len(node.relative) + module, original)
         return result
 
+    def bindings(self) -> Mapping[str, Binding]:
+        """What the imports at the top of the file, also under ``if`` and ``try``, bind names to."""
+        return self._bindings
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(n.value for n in self.inside(self.tree) if isinstance(n, cst.Name))
+
     def names(self) -> frozenset[str]:
         """All names in the file, so that a new one can be chosen."""
-        return frozenset(n.value for n in self.inside(self.tree) if isinstance(n, cst.Name))
+        return self._names
+
+
+# Trees are large: so many of them are kept, those that were looked at last.
+MOST_VIEWS = 8
+
+
+class Views:
+    """The views of texts, each made once however many findings are looked at in it; ``made`` counts them."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self._known: dict[tuple[str, str, str], View] = {}
+
+    def of(self, source: SourceFile, name: str) -> View:
+        """The view of a file as it is."""
+        key = (source.path, name, source.text)
+        view = self._known.pop(key, None)
+        if view is None:
+            self.made += 1
+            view = View(source, name)
+        self._known[key] = view
+        if len(self._known) > MOST_VIEWS:
+            del self._known[next(iter(self._known))]
+        return view
 
 
 def dotted(node: cst.BaseExpression) -> str:

@@ -16,6 +16,8 @@ from cudalint import config
 from cudalint.config import Config
 from cudalint.discovery import NotFound
 from cudalint.finding import Applicability
+from cudalint.hosts import caching
+from cudalint.hosts.caching import Cache
 from cudalint.intake import INTERNAL_ERROR
 from cudalint.policy.selection import Layer, Selection
 from cudalint.report.render import OutputFormat, Style, render
@@ -51,6 +53,8 @@ class CheckOptions:
     exit_zero: bool
     unsafe_fixes: bool
     verbose: bool
+    cache_dir: str | None = None
+    no_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +64,26 @@ class _Input:
     named: tuple[str, ...]
     effective: Config
     data: bytes | None
+    cache: Cache
 
     @property
     def is_stdin(self) -> bool:
         return self.data is not None
 
     def check(self, repair: bool) -> Report:
-        session = Session(self.effective)
+        session = self._session()
         if self.data is not None:
             return session.check_alone(self.named[0], self.data, repair=repair)
         return session.check(self.named, repair=repair)
+
+    def _session(self) -> Session:
+        return Session(self.effective, self.cache.store)
 
     def repaired(self, unsafe: bool) -> Fixed:
         """All repairs that the options admit, made in memory."""
         from cudalint.fixing.rounds import fix, fix_text
 
-        session = Session(self.effective)
+        session = self._session()
         if self.data is not None:
             return fix_text(session, self.named[0], self.data, unsafe=unsafe)
         return fix(session, self.named, unsafe=unsafe)
@@ -85,10 +93,11 @@ def _input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
     if _from_stdin(paths, options):
         filename = options.stdin_filename or STDIN
         effective = _with_options(config.load((filename,)), options)
-        return _Input((filename,), effective, sys.stdin.buffer.read())
+        return _Input((filename,), effective, sys.stdin.buffer.read(), Cache())
     named = paths or (".",)
     require(named)
-    return _Input(named, _with_options(config.load(named), options), None)
+    effective = _with_options(config.load(named), options)
+    return _Input(named, effective, None, caching.opened(effective, options.cache_dir, wanted=not options.no_cache))
 
 
 def _from_stdin(paths: tuple[str, ...], options: CheckOptions) -> bool:
@@ -126,7 +135,8 @@ def check(paths: tuple[str, ...], options: CheckOptions) -> int:
     """Report what is found."""
     given = _input(paths, options)
     report = given.check(repair=not options.statistics and options.output_format is not OutputFormat.GITHUB)
-    _print_report(report, options)
+    given.cache.close()
+    _print_report(report, options, given.cache)
     return _exit_code(report, given.effective, options)
 
 
@@ -142,8 +152,9 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
         return Exit.FAILED if failed else Exit.CLEAN
     # What was not written is still wrong: say what the files are like now.
     report = given.check(repair=True) if failed else fixed.report
+    given.cache.close()
     if not given.is_stdin:
-        _print_report(report, options, fixed=0 if failed else fixed.count)
+        _print_report(report, options, given.cache, fixed=0 if failed else fixed.count)
     return Exit.FAILED if failed else _exit_code(report, given.effective, options)
 
 
@@ -168,7 +179,9 @@ def show_patch(paths: tuple[str, ...], options: CheckOptions) -> int:
     """Print what ``--fix`` would do; 1 where it would do something."""
     from cudalint.report import patch
 
-    fixed = _input(paths, options).repaired(options.unsafe_fixes)
+    given = _input(paths, options)
+    fixed = given.repaired(options.unsafe_fixes)
+    given.cache.close()
     sys.stdout.write(patch.render(fixed.changes, os.getcwd(), colour=_wants_colour()))
     made = f"Would make {fixed.count} repair{'' if fixed.count == 1 else 's'}"
     click.echo(f"{made}{_reserved(fixed.report, options)}.", err=True)
@@ -181,7 +194,7 @@ def _reserved(report: Report, options: CheckOptions) -> str:
     return "" if options.unsafe_fixes or not more else f"; {more} more with --unsafe-fixes"
 
 
-def _print_report(report: Report, options: CheckOptions, fixed: int = 0) -> None:
+def _print_report(report: Report, options: CheckOptions, cache: Cache, fixed: int = 0) -> None:
     style = Style(_wants_colour(), os.getcwd(), unsafe_fixes=options.unsafe_fixes, fixed=fixed)
     if options.statistics:
         from cudalint.report import statistics
@@ -191,15 +204,17 @@ def _print_report(report: Report, options: CheckOptions, fixed: int = 0) -> None
     else:
         sys.stdout.write(render(report, options.output_format, style))
     if options.verbose:
-        _print_effort(report)
+        _print_effort(report, cache)
     else:
         for note in report.warnings:
             click.echo(f"cudalint: warning: {note}", err=True)
 
 
-def _print_effort(report: Report) -> None:
+def _print_effort(report: Report, cache: Cache) -> None:
     for note in (*report.warnings, *report.notes, *report.failures):
         click.echo(f"cudalint: {note}", err=True)
+    if cache.problem is not None:
+        click.echo(f"cudalint: {cache.problem}", err=True)
     effort = report.effort
     click.echo(
         f"cudalint: read {effort.files_read:,} files ({effort.bytes_read:,} bytes), "

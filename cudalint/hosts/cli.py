@@ -17,10 +17,11 @@ import click
 from cudalint import __version__, config, proof, rules
 from cudalint.config import ConfigError
 from cudalint.discovery import NotFound
-from cudalint.hosts import checks, settings
+from cudalint.hosts import caching, checks, settings
 from cudalint.hosts.checks import Exit, require
 from cudalint.report.render import OutputFormat
 from cudalint.session import Session
+from cudalint.store import clear
 
 if TYPE_CHECKING:
     from cudalint.verify import Program
@@ -151,7 +152,8 @@ def cli() -> None:
 @click.option("--fix-only", is_flag=True, help="Repair, and report nothing of the rest.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what was read and parsed, and print internal errors.")
 @click.option("--jobs", type=int, hidden=True, expose_value=False)
-@click.option("--no-cache", is_flag=True, hidden=True, expose_value=False)
+@click.option("--cache-dir", metavar="DIR", help="Folder of the cache (default: .cudalint_cache in the project).")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
 def check(
     paths: tuple[str, ...],
     select: tuple[str, ...],
@@ -169,6 +171,8 @@ def check(
     diff: bool,
     fix_only: bool,
     verbose: bool,
+    cache_dir: str | None,
+    no_cache: bool,
 ) -> int:
     """Check files and directories (default: the current one); - reads standard input."""
     options = checks.CheckOptions(
@@ -184,6 +188,8 @@ def check(
         exit_zero=exit_zero,
         unsafe_fixes=unsafe_fixes,
         verbose=verbose,
+        cache_dir=cache_dir,
+        no_cache=no_cache,
     )
     if diff:
         return checks.show_patch(paths, options)
@@ -220,14 +226,31 @@ def rule(code: str | None, every: bool, output_format: str) -> int:
 def explain(place: str, functions: bool) -> int:
     """Say what is believed about the processes at a line."""
     if functions:
-        told = Session(config.load((place,))).functions((place,))
+        told = _session((place,)).functions((place,))
         click.echo("\n".join(told or [f"{place}: nothing is known to happen to CUDA or processes here"]))
         return Exit.CLEAN
     filename, _, row = place.rpartition(":")
     if not filename or not row.isdecimal() or int(row) < 1:
         raise click.UsageError(f"expected FILE:LINE, not {place!r}")
-    lines = Session(config.load((filename,))).explain(filename, int(row))
+    lines = _session((filename,)).explain(filename, int(row))
     click.echo("\n".join(lines or [f"{place}: nothing is known to happen to CUDA or processes here"]))
+    return Exit.CLEAN
+
+
+def _session(paths: tuple[str, ...]) -> Session:
+    found = config.load(paths)
+    return Session(found, caching.opened(found).store)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1)
+@click.option("--cache-dir", metavar="DIR", help="Folder of the cache (default: .cudalint_cache in the project).")
+def clean(paths: tuple[str, ...], cache_dir: str | None) -> int:
+    """Remove what is kept between runs over PATHS (default: the current directory)."""
+    require(paths)
+    folder = caching.folder(config.load(paths), cache_dir)
+    count = clear(folder)
+    click.echo(f"Removed {count} {'entry' if count == 1 else 'entries'} from {folder}.", err=True)
     return Exit.CLEAN
 
 

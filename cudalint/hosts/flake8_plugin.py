@@ -40,13 +40,16 @@ class Plugin:
 def _check(filename: str, text: str) -> list[tuple[int, int, str]]:
     # Only here, so that a run over files that cannot matter imports neither the parser nor the rules.
     from cudalint import config
+    from cudalint.hosts import caching
     from cudalint.policy.selection import Selection
     from cudalint.session import Session
 
     found = config.load((filename,))
     # What is shown is flake8's to decide; versions, platform and models are about the program.
     neutral = dataclasses.replace(found, selection=Selection(), per_file_ignores=())
-    report = Session(neutral).check_alone(filename, text, honour_noqa=False, repair=False)
+    cache = caching.opened(found)
+    report = Session(neutral, cache.store).check_alone(filename, text, honour_noqa=False, repair=False)
+    cache.close()
     return [
         (finding.span.start.row, finding.span.start.column - 1, f"{finding.code} {finding.message}")
         for finding in report.findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cudalint.config import Config
+from cudalint.hosts import caching
 
 
 def lines(found: Config) -> Iterable[str]:
@@ -26,6 +27,7 @@ def lines(found: Config) -> Iterable[str]:
     yield f"models = {_toml_list(found.models)}"
     yield f"extend-safe-fixes = {_toml_list(found.extend_safe_fixes)}"
     yield f"extend-unsafe-fixes = {_toml_list(found.extend_unsafe_fixes)}"
+    yield f"cache-dir = {_toml(caching.folder(found))}"
 
 
 def _toml_list(values: Iterable[str]) -> str:

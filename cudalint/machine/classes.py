@@ -1,27 +1,113 @@
-"""User classes and those they derive from."""
+"""User classes and those they derive from: the order in which Python looks at them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable
+from dataclasses import dataclass
 
 from cudalint.machine.heap import Class, Scope
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Ref
+from cudalint.machine.values import Atom, Bound, Lib, Ref
+
+# Of one order as many classes are kept; an order costs as much as it is long, and that of a row of classes its square.
+MOST_BASES = 256
+
+# A class and those it derives from, the nearest first; of libraries, their dotted names.
+Order = tuple[Class | str, ...]
 
 
-def lineage(cls: Ref, state: State) -> Iterator[Class]:
-    """A class and the user classes that it derives from, depth first."""
-    seen: set[Ref] = set()
-    stack: list[Atom] = [cls]
-    while stack:
-        atom = stack.pop(0)
-        if not isinstance(atom, Ref) or atom in seen:
-            continue
-        seen.add(atom)
-        found = state.get(atom)
-        if isinstance(found, Class):
-            yield found
-            stack = [a for base in found.bases for a in base] + stack
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An order, and the user classes that it was made of where they lay."""
+
+    order: Order
+    parts: tuple[tuple[Ref, Class], ...]
+
+    def holds(self, state: State) -> bool:
+        """Whether all classes that it was made of are those of a path."""
+        return all(state.get(ref) is cls for ref, cls in self.parts)
+
+
+class Orders:
+    """The orders in which Python looks at classes (C3), each made once.
+
+    A class is known by its address and the object there, so that a path on which it has other bases has an order of
+    its own. ``made`` counts the orders that were made.
+    """
+
+    def __init__(self, canonical: Callable[[str], str]) -> None:
+        self.made = 0
+        self._canonical = canonical
+        self._known: dict[tuple[Hashable, int], _Known] = {}
+        # Addresses are used again in loops: a class may come to lie where one of its bases lay.
+        self._making: set[Hashable] = set()
+
+    def of(self, cls: Ref, state: State) -> Order:
+        """A class and its bases; empty where no user class is known at the reference."""
+        found = state.get(cls)
+        return self._of(cls, found, state).order if isinstance(found, Class) else ()
+
+    def _of(self, ref: Ref, cls: Class, state: State) -> _Known:
+        # What is kept holds the object, so that no other one gets its identity.
+        key = (ref.address, id(cls))
+        known = self._known.get(key)
+        if known is None or not known.holds(state):
+            self._making.add(ref.address)
+            known = self._known[key] = self._make(ref, cls, state)
+            self._making.discard(ref.address)
+        return known
+
+    def _make(self, ref: Ref, cls: Class, state: State) -> _Known:
+        self.made += 1
+        parts = {ref: cls}
+        rows: list[Order] = []
+        for base in (atom for bases in cls.bases for atom in bases):
+            found = state.get(base) if isinstance(base, Ref) else None
+            if not isinstance(base, Ref) or not isinstance(found, Class):
+                rows.append(self._of_library(base))
+            elif base.address not in self._making:
+                above = self._of(base, found, state)
+                parts.update(above.parts)
+                rows.append(above.order)
+        heads = tuple(row[0] for row in rows if row)
+        return _Known((cls, *_merged([*rows, heads]))[:MOST_BASES], tuple(parts.items()))
+
+    def _of_library(self, base: Atom) -> Order:
+        match base:
+            case Lib(path=path):
+                return (path,)
+            case Bound(function=Lib(path=path)):
+                return (self._canonical(path),)
+        return ()
+
+
+def _merged(rows: list[Order]) -> Order:
+    """Rows of bases as one: each before its own, and in the order in which they are named (C3).
+
+    Where the rows contradict each other, which Python refuses, the first of the first row goes ahead.
+    """
+    names = [[entry if isinstance(entry, str) else id(entry) for entry in row] for row in rows]
+    behind: Counter[str | int] = Counter(name for row in names for name in row[1:])
+    at = [0] * len(rows)
+    taken: set[str | int] = set()
+    result: list[Class | str] = []
+    while heads := [i for i, row in enumerate(names) if at[i] < len(row)]:
+        first = next((i for i in heads if not behind[names[i][at[i]]]), heads[0])
+        name = names[first][at[first]]
+        result.append(rows[first][at[first]])
+        taken.add(name)
+        for i in heads:
+            while at[i] < len(names[i]) and names[i][at[i]] in taken:
+                at[i] += 1
+                if at[i] < len(names[i]):
+                    behind[names[i][at[i]]] -= 1
+    return tuple(result)
+
+
+def lineage(cls: Ref, state: State) -> tuple[Class, ...]:
+    """The user classes among a class and its bases, in the order in which Python looks at them."""
+    return tuple(entry for entry in Orders(str).of(cls, state) if isinstance(entry, Class))
 
 
 def defines(cls: Class, names: Collection[str], state: State) -> bool:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums, operators
+from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results
 from cudalint.machine.heap import (
     Cache,
@@ -58,7 +59,6 @@ from cudalint.models.library import Library
 
 MOST_STEPS = 20_000
 MOST_ASSUMED_STEPS = 3_000
-MOST_HURRIED_STEPS = 300
 MOST_DEPTH = 40
 ROUNDS = 2
 MOST_TURNS = 6
@@ -126,7 +126,11 @@ class Host:
 
 
 class Machine:
-    """Runs one entry. ``outcomes`` gathers what goes wrong; ``cut`` says which bound was met."""
+    """Runs one entry. ``outcomes`` gathers what goes wrong.
+
+    ``cut`` says which bound was met: from then on it is not known what was not done, and nothing is certain.
+    ``spent`` is it when the steps are used up: all paths have ended there.
+    """
 
     def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
         self.program = program
@@ -134,6 +138,7 @@ class Machine:
         self.behaviours = behaviours
         self.main = main
         self.host = host
+        self.orders = Orders(library.canonical)
         self.uses_gpu = True
         self.running: list[Site] = []
         self.protected: list[tuple[Site, tuple[tuple[Hashable, bool], ...]]] = []
@@ -150,6 +155,7 @@ class Machine:
         self.uncaught: list[tuple[State, Raised]] = []
         self.outcomes: list[Outcome] = []
         self.cut: str | None = None
+        self.spent = False
         self.launched: set[Site] = set()
         self.launches: dict[tuple[Site, str], Launched] = {}
         self.entered: set[Site] = set()
@@ -170,8 +176,6 @@ class Machine:
         self.in_test = False
         # Whether it imports what all tests of a module begin with: they miss what is not there.
         self.collects = False
-        # Whether the entries before have used up what all of them have: each of the others gets few steps.
-        self.hurried = False
         self.assumed = False
         # Whether workers run although what is sent to them does not pickle: for a look at what they do with it.
         self.lenient = False
@@ -195,9 +199,12 @@ class Machine:
             self.protected.append((anchor, state.facts))
 
     def softened(self) -> list[Outcome]:
-        """The outcomes; those whose launch is harmless on a contradicting path are not certain."""
-        given = [o for o in self.outcomes if not self._falls_back(o) and not self._has_its_device(o)]
-        return [replace(o, certain=o.certain and not self._contradicted(o)) for o in given]
+        """The outcomes; those whose launch is harmless on a contradicting path are not certain.
+
+        Where a bound cut, such a path may not have been seen.
+        """
+        given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
+        return [replace(o, certain=o.certain and not self._may_be_contradicted(o)) for o in given]
 
     def _has_its_device(self, outcome: Outcome) -> bool:
         """Whether a device is selected before the group is joined, under a condition that is not seen to fail."""
@@ -214,7 +221,9 @@ class Machine:
             return False
         return tuple(hop.site for hop in outcome.effect) in self.local_choices
 
-    def _contradicted(self, outcome: Outcome) -> bool:
+    def _may_be_contradicted(self, outcome: Outcome) -> bool:
+        if self.cut is not None and (outcome.facts or outcome.kind in _BY_ABSENCE):
+            return True
         for anchor, facts in self.protected:
             if anchor == outcome.within and any((sym, not value) in facts for sym, value in outcome.facts):
                 return True
@@ -261,10 +270,13 @@ class Machine:
         # A step costs the more the more objects the path has: copying, comparing and joining it do.
         self._steps += 1 + (len(state.heap) + len(state.base)) // 200
         most = MOST_ASSUMED_STEPS if self.assumed or (self.in_test and not self.collects) else MOST_STEPS
-        most = MOST_HURRIED_STEPS if self.hurried else most
         if self._steps > (most // 2 if self._importing else most):
             self.cut = self.cut or f"more than {most} steps{', half of them for imports' if self._importing else ''}"
-            return [state]
+            if self._importing and self._steps <= most:
+                # What modules do after that is left out, so that the program itself is still seen.
+                return [state]
+            self.spent = True
+            return []
         if self.watched:
             watched = self.watched.get(Site(frame.module, node.ordinal))
             if watched is not None and state.process not in watched:
@@ -863,7 +875,7 @@ class Machine:
     def _derives_from_record(self, bases: Iterable[Value], state: State) -> bool:
         """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel)."""
         for atom in (a for base in bases for a in base):
-            entries = self.mro(atom, state) if isinstance(atom, Ref) else [atom.path] if isinstance(atom, Lib) else []
+            entries = self.mro(atom, state) if isinstance(atom, Ref) else (atom.path,) if isinstance(atom, Lib) else ()
             if any(isinstance(e, str) and self.library.is_a(e, "cudalint.record") for e in entries):
                 return True
         return False
@@ -1340,10 +1352,6 @@ class Machine:
     def _apply(self, node: ir.Call, function: Value, state: State, frame: Frame, statement: bool) -> Results:
         result: Results = []
         site = Site(frame.module, node.ordinal)
-        atom = only(function)
-        is_super = isinstance(atom, Lib) and atom.path == "builtins.super" and not node.args
-        if is_super and frame.owner is not None and frame.receiver is not None:
-            return [(state, (Super(frame.owner, frame.receiver),))]
         if any(isinstance(a.value, ir.Comprehension) and a.value.kind == "generator" for a in node.args):
             self._begin_lazy(function, state)
         for current, values in self.eval_all([a.value for a in node.args], state, frame):
@@ -1800,22 +1808,9 @@ class Machine:
 
     # -- objects ---------------------------------------------------------------------------------
 
-    def mro(self, cls: Ref, state: State) -> list[Class | str]:
+    def mro(self, cls: Ref, state: State) -> Order:
         """A class and its bases, in the order in which Python looks at them; library bases by their dotted name."""
-        return self._order(cls, state, 0)[:30]
-
-    def _order(self, atom: Atom, state: State, depth: int) -> list[Class | str]:
-        if isinstance(atom, Lib):
-            return [atom.path]
-        if isinstance(atom, Bound) and isinstance(atom.function, Lib):
-            return [self.library.canonical(atom.function.path)]
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(found, Class) or depth > 12:
-            return []
-        rows = [self._order(base, state, depth + 1) for bases in found.bases for base in bases]
-        if len(rows) < 2:
-            return [found, *(entry for row in rows for entry in row)]
-        return [found, *_linear([*rows, [row[0] for row in rows if row]])]
+        return self.orders.of(cls, state)
 
     def library_base(self, cls: Ref, state: State) -> str | None:
         """The first library class that a user class derives from."""
@@ -1824,19 +1819,15 @@ class Machine:
                 return entry
         return None
 
-    def user_method(self, instance: Instance, name: str, state: State, after: Ref | None = None) -> Atom | None:
+    def user_method(self, instance: Instance, name: str, state: State) -> Atom | None:
         """A function that a user class in the order of resolution defines."""
-        found = self._class_attribute(instance.cls, name, state, after)
+        found = self._class_attribute(instance.cls, name, state)
         atom = None if found is None else only(found)
         return atom if isinstance(atom, Ref | Lib | Partial | Bound) else None
 
     def _class_attribute(self, cls: Ref, name: str, state: State, after: Ref | None = None) -> Value | None:
-        skip = state.get(after) if after is not None else None
-        for entry in self.mro(cls, state):
-            if skip is not None:
-                if entry is skip or (isinstance(entry, Class) and isinstance(skip, Class) and entry.site == skip.site):
-                    skip = None
-                continue
+        order = self.mro(cls, state)
+        for entry in order if after is None else _behind(order, after, state):
             scope = state.get(entry.scope) if isinstance(entry, Class) else None
             if isinstance(scope, Scope) and name in scope.variables:
                 return scope.variables[name]
@@ -1867,8 +1858,8 @@ class Machine:
                 return [(state, self._device_attribute(atom, name))]
             case Tensor():
                 return self.behaviours.tensor_attribute(self, atom, name, state, frame, site)
-            case Super(cls=cls, receiver=receiver):
-                return [(state, self._super_attribute(cls, receiver, name, state))]
+            case Super():
+                return self._super_attribute(atom, name, state, frame, site)
             case Const(value=Member() as member):
                 return self._member_attribute(atom, member, name, state, frame, site)
             case Const() if name == "value":  # of an enum's member, which is its constant here
@@ -1891,23 +1882,62 @@ class Machine:
             return const(device.index)
         return unknown("device", name)
 
-    def _super_attribute(self, cls: Ref, receiver: Atom, name: str, state: State) -> Value:
-        found = state.get(receiver) if isinstance(receiver, Ref) else None
+    def _super_attribute(self, atom: Super, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """What the classes after one give an object, or a class whose method runs."""
+        receiver = atom.receiver
+        kind, is_class = self._kind_behind(atom, state)
+        libraries: list[str] = []
+        for entry in () if kind is None else _behind(self.mro(kind, state), atom.cls, state):
+            if isinstance(entry, Class):
+                scope = state.get(entry.scope)
+                if isinstance(scope, Scope) and name in scope.variables:
+                    return self._bind_super(scope.variables[name], name, receiver, kind, is_class, state, frame, site)
+                continue
+            libraries.append(f"{entry}.{name}")
+            call = self._library_call(f"{entry}.{name}.__get__", state, frame, site, [])
+            if call is not None:
+                call.receiver = receiver
+                return self.library_call(call)
+            if self.library.function(libraries[-1]) is not None and name != "__new__":
+                return [(state, (Bound(Lib(libraries[-1]), receiver),))]
         if name == "__new__":
-            return (Lib("builtins.object.__new__"),)
-        if isinstance(found, Class) and isinstance(receiver, Ref):
-            given = self._class_attribute(self._kind_of(receiver, state) or cls, name, state, after=cls)
-            made = Lib("builtins.type.__call__") if name == "__call__" else None
-            atom = made if given is None else only(given)
-            return unknown("super", name) if atom is None else (Bound(atom, receiver),)
+            return [(state, (Lib("builtins.object.__new__"),))]
+        if name == "__call__" and not is_class and isinstance(receiver, Ref) and isinstance(state.get(receiver), Class):
+            return [(state, (Bound(Lib("builtins.type.__call__"), receiver),))]
+        return [(state, (Bound(Lib(libraries[0]), receiver),) if libraries else unknown("super", name))]
+
+    def _kind_behind(self, atom: Super, state: State) -> tuple[Ref | None, bool]:
+        """The class in whose order ``super`` looks, and whether the receiver itself is that class."""
+        receiver = atom.receiver
+        if isinstance(receiver, Const) and isinstance(receiver.value, Member):
+            return receiver.value.cls, False
+        found = state.get(receiver) if isinstance(receiver, Ref) else None
         if isinstance(found, Instance):
-            method = self.user_method(found, name, state, after=cls)
-            if method is not None:
-                return (Bound(method, receiver),)
-            base = self.library_base(found.cls, state)
-            if base is not None:
-                return (Bound(Lib(f"{base}.{name}"), receiver),)
-        return unknown("super", name)
+            return found.cls, False
+        if not isinstance(receiver, Ref) or not isinstance(found, Class):
+            return None, False
+        if any(_is_class(entry, atom.cls, state) for entry in self.mro(receiver, state)):
+            return receiver, True
+        return self._kind_of(receiver, state), False
+
+    def _bind_super(
+        self,
+        value: Value,
+        name: str,
+        receiver: Atom,
+        kind: Ref | None,
+        is_class: bool,
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        if name == "__new__":
+            return [(state, value)]
+        if name in _OF_CLASSES and (atom := only(value)) is not None:
+            return [(state, (Bound(atom, receiver),))]
+        if is_class and isinstance(receiver, Ref):
+            return [(state, self._bind_class_method(value, receiver, state))]
+        return [(state, value)] if kind is None else self._bind_method(value, name, receiver, kind, state, frame, site)
 
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
         full = self.library.canonical(f"{path}.{name}")
@@ -2245,6 +2275,8 @@ class Machine:
         value = self.lookup(node.id, state, frame.scope)
         if value is not None:
             return self.force(value, state, frame) if _deferred(value) else [(state, value)]
+        if node.id == "__class__" and frame.owner is not None:
+            return [(state, (frame.owner,))]
         if self.library.is_builtin(node.id):
             return [(state, (Lib(f"builtins.{node.id}"),))]
         return self.behaviours.missing_name(self, node.id, state, frame, Site(frame.module, node.ordinal))
@@ -2615,7 +2647,11 @@ _METHOD_KINDS = {
     "functools.cached_property": "cached",
 }
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
+# Outcomes that another path takes back, by what it does first.
+_BY_ABSENCE = frozenset({Kind.INIT_BEFORE_DEVICE, Kind.BARRIER_BEFORE_DEVICE, Kind.GLOBAL_RANK_DEVICE})
 _METACLASS = "metaclass"
+# Methods that are class methods without saying so.
+_OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
 _ACCESSORS = frozenset({"setter", "deleter", "getter"})
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
@@ -2637,23 +2673,17 @@ def _assigned(body: tuple[ir.Stmt, ...]) -> list[str]:
     return [t.id for t in targets if isinstance(t, ir.Name)]
 
 
-def _linear(rows: list[list[Class | str]]) -> list[Class | str]:
-    """Rows of bases as one: each before its own, and in the order in which they are named (C3)."""
-    result: list[Class | str] = []
-    while rows := [row for row in rows if row]:
-        heads = [row[0] for row in rows]
-        head = next((h for h in heads if not any(_is_in(h, row[1:]) for row in rows)), heads[0])
-        result.append(head)
-        rows = [[entry for entry in row if not _is_same(entry, head)] for row in rows]
-    return result
+def _behind(order: Order, cls: Atom, state: State) -> Order:
+    """The part of an order after a class; empty where the class is not in it."""
+    return next((order[i + 1 :] for i, entry in enumerate(order) if _is_class(entry, cls, state)), ())
 
 
-def _is_in(entry: Class | str, row: list[Class | str]) -> bool:
-    return any(_is_same(entry, other) for other in row)
-
-
-def _is_same(one: Class | str, two: Class | str) -> bool:
-    return one == two if isinstance(one, str) or isinstance(two, str) else one is two
+def _is_class(entry: Class | str, cls: Atom, state: State) -> bool:
+    """Whether a class in an order is the one meant; a class that was decorated or made again stands for itself."""
+    if isinstance(entry, str):
+        return isinstance(cls, Lib) and cls.path == entry
+    found = state.get(cls) if isinstance(cls, Ref) else None
+    return entry is found or (isinstance(found, Class) and entry.site == found.site)
 
 
 def _deferred(value: Value) -> bool:

@@ -55,7 +55,7 @@ class Outcome:
     ``certain``: guilt was seen and no protective fact is in doubt. ``assumed``: found from an entry
     that nobody is seen to call. ``caught``: the program handles it. ``detail`` fills messages. ``within``
     is the launch in whose worker it happens: of those that share one, only the root cause is told. ``facts``
-    are what its path assumed.
+    are what its path assumed. ``unsaid``: it shows only because a bound ended the paths before it, and is not told.
     """
 
     kind: Kind
@@ -74,6 +74,7 @@ class Outcome:
     in_test: bool = False
     within: Site | None = None
     facts: tuple[tuple[Hashable, bool], ...] = ()
+    unsaid: bool = False
 
     @property
     def length(self) -> int:

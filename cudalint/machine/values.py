@@ -125,9 +125,9 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Super:
-    """``super()`` inside a method: attributes are looked up after ``cls``."""
+    """``super(cls, receiver)``: attributes are looked up after ``cls`` among the classes of the receiver."""
 
-    cls: Ref
+    cls: Ref | Lib
     receiver: Atom
 
 

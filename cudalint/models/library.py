@@ -41,6 +41,8 @@ class Library:
     attributes: dict[str, frozenset[str]] = field(default_factory=dict)
     owned: set[str] = field(default_factory=set)
     roots: set[str] = field(default_factory=set)
+    # The top-level packages that may use a GPU.
+    gpu_roots: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
     own_words: set[str] = field(default_factory=set)
     _own: re.Pattern[bytes] | None = None
@@ -175,10 +177,11 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
         library.bases[str(entry["name"])] = [str(b) for b in _list(entry.get("bases"))]
         if "attributes" in entry:
             library.attributes[str(entry["name"])] = frozenset(_list(entry["attributes"]))
+    library.gpu_roots.update(_gpu_roots(document, framework))
     for entry in _entries(document, "function"):
         spec = {**entry, "framework": entry.get("framework", framework)}
         for name in _list(entry["names"]):
-            library.roots.add(name.removeprefix("import ").partition(".")[0])
+            library.roots.add(_root(name))
             if name.endswith(".*"):
                 library.prefixes.append((name[:-1], spec))
             else:
@@ -187,6 +190,25 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
                 library.words.update(_WORD.findall(name.rpartition(".")[2]))
     library.words.update(str(w) for w in _list(head.get("words")))
     library.owned.update(_list(head.get("owns")))
+
+
+# Behaviours of libraries that use a GPU by themselves, though none of their functions is said to.
+_ON_GPU = frozenset({"engine", "estimator", "trainer", "text-pipe", "placed"})
+
+
+def _gpu_roots(document: Mapping[str, object], framework: object) -> Iterable[str]:
+    """The packages of a model file that may use a GPU, and those that are other names for them."""
+    found: set[str] = set()
+    for entry in _entries(document, "function"):
+        if framework or entry.get("gpu", "none") != "none" or entry.get("does") in _ON_GPU:
+            found.update(_root(name) for name in _list(entry["names"]))
+    found -= {"?", "cudalint"}
+    yield from found
+    yield from (_root(alias) for alias, target in _table(document, "alias").items() if _root(str(target)) in found)
+
+
+def _root(path: str) -> str:
+    return path.removeprefix("import ").partition(".")[0]
 
 
 def _own_words(names: Iterable[str]) -> Iterable[str]:

@@ -83,7 +83,7 @@ DOES = frozenset(
         "put", "range", "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline",
         "search.pipeline.fit", "search.validate", "server.import", "server.register", "server.request", "set-device",
         "setattr", "show", "spawn", "stack.enter", "stack.leave", "starmap", "stop", "str.method", "stream",
-        "suppress", "tensor", "text-pipe", "text-pipe.add", "text-pipe.worker", "thread", "thread.call",
+        "super", "suppress", "tensor", "text-pipe", "text-pipe.add", "text-pipe.worker", "thread", "thread.call",
         "thread.start", "through", "trainer", "trainer.fit", "trainer.strategy", "transformers.arguments",
         "transformers.train", "transformers.trainer", "type", "type.call", "unknown-map", "vars", "visible", "wait",
         "wrapped", "wraps", "zip",

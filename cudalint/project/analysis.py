@@ -11,7 +11,7 @@ from typing import Literal
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
-from cudalint.ir.positions import spans
+from cudalint.ir.stored import placed
 from cudalint.machine.interpret import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -27,6 +27,7 @@ from cudalint.project.running import Entry, Runner
 from cudalint.project.summary import summaries
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
+from cudalint.store import Store
 from cudalint.text.source import SourceFile
 
 
@@ -72,7 +73,8 @@ class Analysis:
 class Basis:
     """What the machine saw behind the findings, from which a changed program is analysed again.
 
-    ``entered`` holds the functions that each entry ran; ``entries`` are those that show a finding.
+    ``entered`` holds the functions that each entry ran; ``entries`` are those that show a finding; ``cut`` those that
+    a bound cut.
     """
 
     files: FileProgram
@@ -82,6 +84,7 @@ class Basis:
     entries: Mapping[Finding, frozenset[Entry]]
     entered: Mapping[Entry, frozenset[Place]]
     launches: Mapping[tuple[Site, str], Launched]
+    cut: frozenset[Entry] = frozenset()
 
 
 # One launch tells its root cause only: the earlier kind wins.
@@ -104,11 +107,19 @@ _ROOT_RANK = {kind: i for i, kinds in enumerate(_ROOTS) for kind in kinds}
 
 
 def analyse(
-    sources: Sequence[SourceFile], options: Options, *, alone: bool = False, root: str | None = None
+    sources: Sequence[SourceFile],
+    options: Options,
+    *,
+    alone: bool = False,
+    root: str | None = None,
+    store: Store | None = None,
 ) -> Analysis:
-    """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers."""
+    """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers.
+
+    ``store`` keeps lowered files between runs.
+    """
     with _at_work():
-        return _analyse(sources, options, alone, root)
+        return _analyse(sources, options, alone, root, store)
 
 
 # Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
@@ -127,9 +138,13 @@ def _at_work() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-def _analyse(sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None) -> Analysis:
-    files = program(sources, load(options.models), root)
-    return _run(files, options, alone, candidates(files))
+def _analyse(
+    sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None, store: Store | None
+) -> Analysis:
+    files = program(sources, load(options.models), root, store)
+    analysis = _run(files, options, alone, candidates(files))
+    files.known.keep()
+    return analysis
 
 
 def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> Analysis:
@@ -144,8 +159,10 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     again |= basis.entries.get(about, frozenset())
     # What runs when tests are collected, all of them begin with.
     again |= {entry for entry in basis.entered if (entry[0], entry[0]) in again}
-    owners = {owner for owner, _ in again} | changed
-    names = [name for name in candidates(files) if name in owners]
+    owners = {owner for owner, _ in again}
+    # What had entries may have them still; only of a module that had none the whole program is asked.
+    fresh = changed - {owner for owner, _ in basis.entered}
+    names = sorted(owners | changed - fresh | fresh.intersection(candidates(files) if fresh else ()))
     chosen = None if places is None else frozenset(again)
     with _at_work():
         analysis = _run(files, basis.options, basis.alone, names, _left(basis, names, chosen), chosen)
@@ -166,7 +183,8 @@ def _completed(new: Basis | None, old: Basis, changed: set[str], about: Finding)
         for entry, places in old.entered.items()
     }
     entries = {**new.entries, about: old.entries.get(about, frozenset())}
-    return replace(new, entered={**entered, **new.entered}, entries=entries)
+    cut = new.cut | (old.cut - new.entered.keys())
+    return replace(new, entered={**entered, **new.entered}, entries=entries, cut=cut)
 
 
 def _touched(files: FileProgram, changes: Mapping[str, str]) -> frozenset[Place] | None:
@@ -221,7 +239,8 @@ def _run(
     shown_by: dict[tuple[Kind, Site], set[Entry]] = {}
     places: dict[Entry, set[Place]] = {}
     launches: dict[tuple[Site, str], Launched] = {}
-    entries = steps = functions = cut = 0
+    cut: set[Entry] = set()
+    entries = steps = functions = 0
     for ran in Runner(files, _host(options), alone, set(entered), chosen=chosen).run(names):
         machine, entry = ran.machine, (ran.owner, ran.label)
         entries += 1
@@ -234,21 +253,20 @@ def _run(
         places.setdefault(entry, set()).update((site.module, site.ordinal) for site in machine.entered)
         launches.update(machine.launches)
         if machine.cut is not None:
-            cut += 1
+            cut.add(entry)
             notes.add(f"{files.sources[machine.main].path}: cut off: {machine.cut}")
     shown = _findings(files, found)
     findings = [*shown, *_syntax_errors(files)]
-    parsed = [m for m in files.parsed.values() if m is not None]
     work = Work(
         len(files.sources),
         sum(len(s.data) for s in files.sources.values()),
-        len(parsed) + len(files.broken),
+        files.files_parsed,
         files.bytes_parsed,
         files.nodes,
         entries,
         steps,
         functions,
-        cut,
+        len(cut),
     )
     basis = Basis(
         files,
@@ -258,6 +276,7 @@ def _run(
         {finding: frozenset(shown_by[outcome.kind, outcome.anchor]) for finding, outcome in shown.items()},
         {entry: frozenset(known) for entry, known in places.items()},
         launches,
+        frozenset(cut),
     )
     return Analysis(tuple(sorted(findings, key=lambda f: f.sort_key)), work, tuple(sorted(notes | files.notes)), basis)
 
@@ -350,8 +369,12 @@ def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]
         source = files.sources.get(name)
         if source is None:
             continue
-        found = spans(source.text, source.path, name, ordinals)
-        result.update((Site(name, ordinal), span) for ordinal, span in found.items())
+        known = files.places.setdefault(name, {})
+        missing = ordinals - known.keys()
+        if missing:
+            found = placed(source.text, source.path, name, missing, files.store)
+            known.update({ordinal: found.get(ordinal) for ordinal in missing})
+        result.update((Site(name, o), span) for o in ordinals if (span := known[o]) is not None)
     return result
 
 
@@ -418,10 +441,12 @@ def _syntax_errors(files: FileProgram) -> Iterable[Finding]:
 # -- explain -------------------------------------------------------------------------------------------------
 
 
-def explain(sources: Sequence[SourceFile], options: Options, filename: str, row: int) -> list[str]:
+def explain(
+    sources: Sequence[SourceFile], options: Options, filename: str, row: int, store: Store | None = None
+) -> list[str]:
     """The process states that the machine saw at a line, one line of text each."""
     library = load(options.models)
-    files = program(sources, library)
+    files = program(sources, library, store=store)
     name = files.names.get(filename)
     module = None if name is None else files.module(name)
     if name is None or module is None:
@@ -429,7 +454,7 @@ def explain(sources: Sequence[SourceFile], options: Options, filename: str, row:
     source = files.sources[name]
     at_row = {
         ordinal
-        for ordinal, span in spans(source.text, source.path, name, range(_count(module))).items()
+        for ordinal, span in placed(source.text, source.path, name, range(_count(module)), store).items()
         if span.start.row == row
     }
     seen: list[Process] = []
@@ -440,9 +465,11 @@ def explain(sources: Sequence[SourceFile], options: Options, filename: str, row:
     return [line for process in seen for line in _described(process)]
 
 
-def functions(sources: Sequence[SourceFile], options: Options, root: str | None = None) -> list[str]:
+def functions(
+    sources: Sequence[SourceFile], options: Options, root: str | None = None, store: Store | None = None
+) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
-    files = program(sources, load(options.models), root)
+    files = program(sources, load(options.models), root, store)
     with _at_work():
         ran = Runner(files, _host(options), listens=True).run(candidates(files))
         return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])

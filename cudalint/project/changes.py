@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 
 from cudalint.ir import nodes as ir
 from cudalint.project.callers import Place
 from cudalint.project.program import functions
+from cudalint.text.lines import changed_rows
 
 
 def touched(before: str, after: str, module: ir.Module) -> frozenset[Place] | None:
@@ -18,7 +18,7 @@ def touched(before: str, after: str, module: ir.Module) -> frozenset[Place] | No
     except (SyntaxError, ValueError, RecursionError):
         return None
     names: set[str] = set()
-    for rows, new in _changed(before.splitlines(), after.splitlines()):
+    for rows, new in changed_rows(before.splitlines(), after.splitlines()):
         home = next((name for name, body in bodies if rows.start >= body.start and rows.stop <= body.stop), None)
         if home is not None:
             names.add(home)
@@ -47,13 +47,6 @@ def _bodies(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, range
                     yield prefix + name, range(inner[0].lineno - 1, (statement.end_lineno or 0))
             case ast.ClassDef(name=name, body=inner):
                 yield from _bodies(inner, f"{prefix}{name}.")
-
-
-def _changed(before: list[str], after: list[str]) -> Iterator[tuple[range, list[str]]]:
-    """The rows of the old text that are not in the new one, and what stands there now."""
-    for kind, start, stop, new_start, new_stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind != "equal":
-            yield range(start, stop), after[new_start:new_stop]
 
 
 def _is_import(line: str) -> bool:

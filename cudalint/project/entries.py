@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 
 from cudalint.ir import nodes as ir
-from cudalint.ir.walk import last_name
-from cudalint.project.markers import device_statement, may_launch
+from cudalint.ir.walk import inner_statements, last_name
+from cudalint.project.file_facts import FileFacts
 from cudalint.project.program import FileProgram, functions
 
 _LAUNCHERS = frozenset(
@@ -27,7 +27,7 @@ _DEVICES = frozenset({"device", "Device"})
 def candidates(program: FileProgram) -> list[str]:
     """The modules in which something that a rule speaks about may start, or that lead to one."""
     own = program.library.speaks_of_own
-    launching = {n for n, s in program.sources.items() if may_launch(s.data) or own(s.data)}
+    launching = {n for n, s in program.sources.items() if program.facts(n).may_launch or own(s.data)}
     result: list[str] = []
     for name in sorted(program.sources):
         leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
@@ -55,24 +55,8 @@ def _may_start(program: FileProgram, name: str) -> bool:
     """Whether a module may be started, or holds something that may."""
     if program.guards_main(name) or program.scripts(name) or program.lies_outside_packages(name):
         return True
-    data = program.sources[name].data
-    return may_register(data) or may_serve(data) or is_test_module(program.sources[name].path)
-
-
-_REGISTERS = re.compile(rb"^[ \t]*@[\w.]*(?:command|group|callback|main)\b", re.MULTILINE)
-
-
-def may_register(data: bytes) -> bool:
-    """Whether a file may hand functions to a library as the commands of a program."""
-    return _REGISTERS.search(data) is not None
-
-
-_SERVES = re.compile(rb"\b(?:celery|wsgi_app|uwsgidecorators)\b")
-
-
-def may_serve(data: bytes) -> bool:
-    """Whether a server that is started from outside may import a file before it forks."""
-    return _SERVES.search(data) is not None
+    facts = program.facts(name)
+    return facts.may_register or facts.may_serve or is_test_module(program.sources[name].path)
 
 
 def tests(module: ir.Module) -> Iterable[ir.Function]:
@@ -82,17 +66,38 @@ def tests(module: ir.Module) -> Iterable[ir.Function]:
             yield function
 
 
-def unreached(module: ir.Module, data: bytes, own: frozenset[str] = frozenset()) -> Iterable[ir.Function]:
+def unreached(module: ir.Module, facts: FileFacts, own: frozenset[str] = frozenset()) -> Iterable[ir.Function]:
     """The functions that hold a launcher of their own, or a device object as a statement."""
-    statement = device_statement(data)
+    statement = facts.states_a_device
     launchers = _LAUNCHERS | _aliases(module, _LAUNCHERS)
     launchers |= _process_classes(module, launchers)
     devices = _DEVICES | _aliases(module, _DEVICES)
     for function in functions(module.body):
         if function.name.startswith("test"):
             continue
-        if function.words & launchers or (statement and function.words & devices):
+        if function.words & launchers or (statement and function.words & devices and _states(function, devices)):
             yield function
+
+
+def _states(function: ir.Function, devices: frozenset[str]) -> bool:
+    """Whether a function makes a device object as a statement of its own, by one of these names or one of its own."""
+    named: set[str] = set()
+    made: set[str] = set()
+    pending = list(function.body)
+    while pending:
+        statement = pending.pop()
+        match statement:
+            case ir.ExprStmt(value=ir.Call(func=callee)):
+                made.add(last_name(callee))
+            case ir.Assign(targets=targets, value=value) if last_name(value) in devices:
+                named.update(target.id for target in targets if isinstance(target, ir.Name))
+            case ir.FunctionDef(function=inner):
+                pending.extend(inner.body)
+            case ir.ClassDef(body=body):
+                pending.extend(body)
+            case _:
+                pending.extend(inner_statements(statement))
+    return not made.isdisjoint(devices | named)
 
 
 def _process_classes(module: ir.Module, launchers: frozenset[str]) -> frozenset[str]:

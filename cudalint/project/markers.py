@@ -23,16 +23,21 @@ _PROCESS = re.compile(rb"\b(?:" + _LAUNCH_WORDS + rb")\b")
 _LAUNCH = re.compile(
     rb"\b(?:ProcessPool|ProcessPoolExecutor|DataLoader|StatefulDataLoader|WebLoader|start_processes|forkpty|set_start_method|init_process_group|"
     rb"num_proc|notebook_launcher|CUDA_VISIBLE_DEVICES|set_default_device|set_default_tensor_type|set_memory_growth|"
-    rb"set_visible_devices|init_device_mesh|process_map|WorkerPool|p_tqdm)\b|\b(?:Pool|Process|Parallel|spawn|fork)\(|\.(?:Pool|Process|Parallel|spawn|fork)\b|"
-    rb"\bimport\b.*\b(?:Pool|Process|Parallel|spawn|fork)\b|\b(?:ddp_fork\w*|ddp_notebook\w*|DDPStrategy|n_jobs|n_process|use_multiprocessing|dataloader_num_workers|LLM|preload_app|wsgi_app|celery|uwsgidecorators)\b"
+    rb"set_visible_devices|init_device_mesh|process_map|WorkerPool|p_tqdm)\b|\b(?:Pool|Process|Parallel|spawn|fork|LLM)\(|\.(?:Pool|Process|Parallel|spawn|fork|LLM)\b|"
+    rb"\bimport\b.*\b(?:Pool|Process|Parallel|spawn|fork|LLM)\b|\b(?:ddp_fork\w*|ddp_notebook\w*|DDPStrategy|n_jobs|n_process|use_multiprocessing|dataloader_num_workers|preload_app|wsgi_app|celery|uwsgidecorators)\b"
 )
 _THREAD = re.compile(rb"\b(?:Thread(?:Pool|PoolExecutor)?|to_thread|run_in_executor)\b")
 _SELECTS = re.compile(rb"\bset_device\b|\bselect_device\b|\.use\(\)")
+# A device object at the beginning of a line, or under another name. ``torch.device`` is none.
 _DEVICE = re.compile(
-    rb"(?:^[ \t]*(?:[\w.]+\.)?|[:;][ \t]*[\w.]*\bcuda\.)[dD]evice\(|"
-    rb"\bimport\b.*\b[dD]evice[ \t]+as\b|=[ \t]*[\w.]+\.[dD]evice[ \t]*$",
+    rb"(?:^|[:;])[ \t]*(?:(?:\w+\.)*cuda\.)?[dD]evice\(|\bcuda\.[dD]evice[ \t]*(?:$|[,;)\]}#])|"
+    rb"\bimport\b.*\b[dD]evice[ \t]+as\b",
     re.MULTILINE,
 )
+_RENAMED = re.compile(
+    rb"\bcuda[ \t]+as[ \t]+\w+|\bimport[ \t]+cupy[ \t]+as\b|\bfrom[ \t]+torch[ \t]+import\b.*\bcuda\b"
+)
+_OF_RENAMED = re.compile(rb"(?:^|[:;])[ \t]*[\w.]+\.[dD]evice\(|=[ \t]*\w+\.[dD]evice[ \t]*$", re.MULTILINE)
 _CUDA = re.compile(rb"\b(?:cuda|cupy)\b")
 
 
@@ -50,7 +55,13 @@ def may_launch(data: bytes) -> bool:
 
 def device_statement(data: bytes) -> bool:
     """Whether a line may be a device object as a statement."""
-    return _DEVICE.search(data) is not None and _CUDA.search(data) is not None
+    if b"evice" not in data or (b"cuda" not in data and b"cupy" not in data):
+        return False
+    if _CUDA.search(data) is None:
+        return False
+    return _DEVICE.search(data) is not None or (
+        _RENAMED.search(data) is not None and _OF_RENAMED.search(data) is not None
+    )
 
 
 _ACTS = re.compile(
@@ -73,6 +84,14 @@ def acts_at_top(data: bytes) -> bool:
 def mentions_gpu(data: bytes) -> bool:
     """Whether the file mentions a GPU framework."""
     return _GPU.search(data) is not None
+
+
+_PLACES = re.compile(rb"\.cuda\(|\bto\(\s*f?[\"']cuda|\b[dD]evice\w*\s*[=:(,]\s*f?[\"']cuda|CUDA_VISIBLE_DEVICES")
+
+
+def places_on_gpu(data: bytes) -> bool:
+    """Whether the file puts something on a GPU or chooses one, be it of a framework that another file imports."""
+    return b"uda" in data and _PLACES.search(data) is not None
 
 
 _TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async)\b|[ \t#'\")\]}])[^#\n]*", re.MULTILINE)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import libcst
-
+from cudalint.finding import Span
 from cudalint.ir import nodes as ir
-from cudalint.ir.lower import lower
+from cudalint.ir.stored import Unparsable, lowered
 from cudalint.ir.walk import bound_names, inner_statements
 from cudalint.models.library import Library
-from cudalint.project.imports import imported
+from cudalint.project.file_facts import FileFacts, KnownFacts
 from cudalint.project.layout import Layout, layout
-from cudalint.project.markers import acts_at_top, calls_at_top, does_something, may_matter, mentions_gpu
+from cudalint.project.markers import does_something
 from cudalint.project.relevance import Relevance
 from cudalint.project.scripts import console_scripts
+from cudalint.store import Store
 from cudalint.text.source import SourceFile
 
 MOST_BYTES = 2_000_000
@@ -27,7 +26,6 @@ MOST_ACTING = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
 MOST_PLAIN_BYTES = 10_000
-_RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +48,18 @@ class FileProgram:
     layout: Layout = field(default_factory=Layout)
     commands: frozenset[tuple[str, str]] = frozenset()
     broken: list[Broken] = field(default_factory=list)
+    store: Store | None = None
     parsed: dict[str, ir.Module | None] = field(default_factory=dict)
+    # Where nodes of modules stand, of those that findings named so far; None where they stand nowhere.
+    places: dict[str, dict[int, Span | None]] = field(default_factory=dict)
+    files_parsed: int = 0
     bytes_parsed: int = 0
     nodes: int = 0
     budget: int = MOST_BYTES
     notes: set[str] = field(default_factory=set)
     top_levels: dict[str, Any] = field(default_factory=dict)
+    known: KnownFacts = field(default_factory=KnownFacts)
+    _facts: dict[str, FileFacts] = field(default_factory=dict)
     _charged: set[str] = field(default_factory=set)
     _resolved: dict[tuple[str, str, int], str | None] = field(default_factory=dict)
     _children: dict[tuple[str, str], str | None] = field(default_factory=dict)
@@ -72,12 +76,22 @@ class FileProgram:
     def changed(self, texts: Mapping[str, str]) -> FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
         result = FileProgram(self.library, dict(self.sources), dict(self.names), self.layout, self.commands)
+        result.store = self.store
+        result._facts = {n: f for n, f in self._facts.items() if self.sources[n].path not in texts}
         result.parsed = dict(self.parsed)
+        result.places = {n: dict(known) for n, known in self.places.items() if self.sources[n].path not in texts}
         for path, text in texts.items():
             name = self.names[path]
             result.sources[name] = replace(self.sources[name], text=text, data=text.encode("utf-8", "surrogatepass"))
             result.parsed.pop(name, None)
         return result
+
+    def facts(self, name: str) -> FileFacts:
+        """What the bytes of a module's file tell."""
+        found = self._facts.get(name)
+        if found is None:
+            found = self._facts[name] = self.known.of(self.sources[name].data)
+        return found
 
     def begin(self, budget: int) -> None:
         """Start an entry, which may read this many bytes."""
@@ -109,22 +123,30 @@ class FileProgram:
         if len(source.data) <= MOST_PLAIN_BYTES:
             return True
         if name not in self._worth:
-            around = (self.sources[n].data for n in (name, *self.reach(name)))
-            self._worth[name] = any(may_matter(data) or self.library.speaks_of_own(data) for data in around)
+            around = (name, *self.reach(name))
+            self._worth[name] = any(self.facts(n).may_matter or self._speaks_of_own(n) for n in around)
         return self._worth[name]
 
     def _lower(self, name: str, source: SourceFile) -> ir.Module | None:
-        self.bytes_parsed += len(source.data)
         try:
-            module = lower(source.text, source.path, name)
-        except libcst.ParserSyntaxError as error:
-            self.broken.append(Broken(source, error.message, error.raw_line, error.raw_column + 1))
-            return None
+            form = lowered(source.text, source.path, name, self.store)
         except RecursionError:
+            self._count(source)
             self.broken.append(Broken(source, "the code is nested too deeply", 1, 1))
             return None
-        self.nodes += module.size
+        module = form.module
+        if form.is_fresh:
+            self._count(source)
+        if isinstance(module, Unparsable):
+            self.broken.append(Broken(source, module.reason, module.row, module.column))
+            return None
+        if form.is_fresh:
+            self.nodes += module.size
         return module
+
+    def _count(self, source: SourceFile) -> None:
+        self.files_parsed += 1
+        self.bytes_parsed += len(source.data)
 
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The project's module that an import in ``importer`` means."""
@@ -204,29 +226,33 @@ class FileProgram:
 
     def _acts(self, name: str) -> bool:
         if name not in self._tops_act:
-            data = self.sources[name].data
-            acts = acts_at_top(data) or self.library.speaks_of_own(data)
+            acts = self.facts(name).acts_at_top or self._speaks_of_own(name)
             self._tops_act[name] = acts or self._calls_at_top(name)
         return self._tops_act[name]
 
+    def _speaks_of_own(self, name: str) -> bool:
+        """Whether a file names something of the user's own models."""
+        return self.library.speaks_of_own(self.sources[name].data)
+
     def _calls_at_top(self, name: str) -> bool:
         """Whether the top level calls a function of the project that may use a GPU, or hands one to a registry."""
-        data = self.sources[name].data
-        calls = calls_at_top(data)
+        calls = self.facts(name).calls_at_top
         if not calls.called and not calls.decorating:
             return False
         homes = dict.fromkeys((name, *(i.home for i in self._imports(name))))
-        registers = mentions_gpu(data)
+        registers = self.facts(name).mentions_gpu
         return any(does_something(self.sources[home].data, calls, registers=registers) for home in homes)
 
     def reaches_gpu(self, name: str) -> bool:
-        """Whether a file, or what it imports of the project, mentions a GPU framework."""
-        return self._mentions_gpu(name) or any(self._mentions_gpu(n) for n in self.reach(name))
+        """Whether a file, or what it imports of the project, imports what may use a GPU, or puts something there."""
+        return self._uses_gpu(name) or any(self._uses_gpu(n) for n in self.reach(name))
 
-    def _mentions_gpu(self, name: str) -> bool:
+    def _uses_gpu(self, name: str) -> bool:
         if name not in self._gpu:
-            data = self.sources[name].data
-            self._gpu[name] = mentions_gpu(data) or self.library.speaks_of_own(data)
+            facts = self.facts(name)
+            roots = {found.module.partition(".")[0] for found in facts.imports if not found.level}
+            uses = not roots.isdisjoint(self.library.gpu_roots) or facts.places_on_gpu
+            self._gpu[name] = uses or self._speaks_of_own(name)
         return self._gpu[name]
 
     def reach(self, name: str) -> frozenset[str]:
@@ -252,13 +278,11 @@ class FileProgram:
 
     def guards_main(self, name: str) -> bool:
         """Whether a module says itself what it does as a program."""
-        source = self.sources[name]
-        return b"__main__" in source.data or os.path.basename(source.path) == "__main__.py"
+        return self.facts(name).guards_main or os.path.basename(self.sources[name].path) == "__main__.py"
 
     def runs_in_package(self, name: str) -> bool:
         """Whether a program is started as a part of its package, as ``python -m`` does: else nothing imports that."""
-        source = self.sources[name]
-        return os.path.basename(source.path) == "__main__.py" or _RELATIVE.search(source.data) is not None
+        return os.path.basename(self.sources[name].path) == "__main__.py" or self.facts(name).imports_relatively
 
     def lies_outside_packages(self, name: str) -> bool:
         """Whether a module is a file by itself, or a package at the top."""
@@ -274,7 +298,7 @@ class FileProgram:
         return self._imported[name]
 
     def _read_imports(self, name: str) -> Iterable[_Import]:
-        for found in imported(self.sources[name].data):
+        for found in self.facts(name).imports:
             home = self.resolve(name, found.module, found.level)
             if home is None:
                 continue
@@ -291,12 +315,15 @@ class _Import:
     at_once: bool
 
 
-def program(sources: Sequence[SourceFile], library: Library, root: str | None = None) -> FileProgram:
-    """Name all files of a run."""
+def program(
+    sources: Sequence[SourceFile], library: Library, root: str | None = None, store: Store | None = None
+) -> FileProgram:
+    """Name all files of a run; ``store`` is where their lowered forms are kept between runs."""
     by_path = {source.path: source for source in sources}
     placed = layout(by_path, root)
     named = {name: by_path[path] for path, name in placed.names.items()}
-    result = FileProgram(library, named, placed.names, placed)
+    result = FileProgram(library, named, placed.names, placed, store=store)
+    result.known = KnownFacts(store, root or placed.top)
     result.commands = frozenset(_commands(result, root))
     return result
 

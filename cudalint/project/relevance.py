@@ -119,8 +119,11 @@ class Relevance:
 
 
 def _followed(home: str, table: _Table, fresh: set[str], words: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The code that names lead to; of a module, any of its names that stands beside it may be meant."""
-    for word in fresh:
+    """The code that names lead to; of a module, any of its names that stands beside it may be meant.
+
+    In an order that is the same in every run, because it decides which modules are read until something matters.
+    """
+    for word in sorted(w for w in fresh if w in table.words or w in table.modules or w in table.members):
         if word in table.words:
             yield home, table.words[word]
         for module in table.modules.get(word, ()):

@@ -16,14 +16,9 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
-from cudalint.project.entries import conftests, is_test_module, may_register, may_serve, tests, unreached
+from cudalint.project.entries import conftests, is_test_module, tests, unreached
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
-
-# Of all programs together, and of all tests: a project of hundreds still ends, and the last ones are looked at briefly.
-MOST_STEPS_OF_ALL = 3_000_000
-MOST_STEPS_OF_TESTS = 1_500_000
-
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
 Entry: TypeAlias = tuple[str, str]
@@ -62,9 +57,8 @@ class Runner:
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
     _callers: Callers | None = None
-    _ready: dict[str, State] = field(default_factory=dict)
-    _steps: int = 0
-    _steps_of_tests: int = 0
+    # The state after importing a module, and what cut that.
+    _ready: dict[str, tuple[State, str | None]] = field(default_factory=dict)
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
         """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
@@ -81,10 +75,6 @@ class Runner:
 
     def _note(self, ran: Ran) -> None:
         self.entered.update((site.module, site.ordinal) for site in ran.machine.entered)
-        if ran.machine.in_test:
-            self._steps_of_tests += ran.machine.steps
-        else:
-            self._steps += ran.machine.steps
 
     @property
     def callers(self) -> Callers:
@@ -94,9 +84,11 @@ class Runner:
         return self._callers
 
     def starts(self, name: str) -> bool:
-        """Whether somebody may start a module as a program."""
+        """Whether a module may be started as a program; one that pytest collects only where it says so itself."""
         if self.files.guards_main(name):
             return True
+        if is_test_module(self.files.sources[name].path):
+            return False
         return self.files.lies_outside_packages(name) and name not in self.callers.importers
 
     # -- what somebody starts ----------------------------------------------------------------
@@ -109,18 +101,17 @@ class Runner:
         in_test = is_test_module(self.files.sources[name].path)
         commands: list[Site] = []
         main: Machine | None = None
-        if self.alone or self.starts(name):
-            # A program by its own word is one, whatever its file is called.
-            main = self._machine(name, in_test and not self.files.guards_main(name))
+        if self.starts(name) or (self.alone and not in_test):
+            main = self._machine(name, in_test=False)
             self._run_main(main, module)
             commands = main.commands
             yield Ran(name, name, main)
-        elif may_register(self.files.sources[name].data):
+        elif self.files.facts(name).may_register:
             registered = self._machine(name, in_test)
             self._imported(registered, module, assumed=False)
             commands = registered.commands
         yield from self._commands(module, commands)
-        if may_serve(self.files.sources[name].data) and not (main is not None and main.serves):
+        if self.files.facts(name).may_serve and not (main is not None and main.serves):
             yield self._served(module, in_test)
         if in_test:
             yield from self._tests(module)
@@ -132,16 +123,19 @@ class Runner:
         return Ran(module.name, module.name, machine)
 
     def _tests(self, module: ir.Module) -> Iterator[Ran]:
-        fresh: State | None = None
-        for function in tests(module):
-            if self.chosen is not None and (module.name, function.qualname) not in self.chosen:
-                continue
-            if fresh is None:
-                collector = self._machine(module.name, in_test=True)
-                collector.collects = True
-                fresh = self._collected(collector, module)
-                yield Ran(module.name, module.name, collector)
+        given = [f for f in tests(module) if self.chosen is None or (module.name, f.qualname) in self.chosen]
+        if not given and self.chosen is not None and (module.name, module.name) not in self.chosen:
+            return
+        collector = self._machine(module.name, in_test=True)
+        collector.collects = True
+        fresh = self._collected(collector, module)
+        for _, raised in collector.uncaught:
+            if raised.outcome is not None:
+                collector.emit(raised.outcome)
+        yield Ran(module.name, module.name, collector)
+        for function in given:
             machine = self._machine(module.name, in_test=True)
+            machine.cut = collector.cut
             self._test(machine, module, function, fresh.clone())
             yield Ran(module.name, function.qualname, machine)
 
@@ -183,7 +177,7 @@ class Runner:
         module = self.files.module(name)
         if module is None:
             return
-        for function in unreached(module, self.files.sources[name].data, frozenset(self.files.library.own_words)):
+        for function in unreached(module, self.files.facts(name), frozenset(self.files.library.own_words)):
             launcher = Caller(name, function)
             if launcher.place in self.entered:
                 continue
@@ -201,8 +195,9 @@ class Runner:
         machine = self._machine(entry.module, is_test_module(self.files.sources[entry.module].path))
         machine.assumed = True
         if entry.module not in self._ready:
-            self._ready[entry.module] = self._imported(machine, module, assumed=True)
-        self._call(machine, module, entry.function, self._ready[entry.module].clone())
+            self._ready[entry.module] = self._imported(machine, module, assumed=True), machine.cut
+        ready, machine.cut = self._ready[entry.module]
+        self._call(machine, module, entry.function, ready.clone())
         self.entered.add(entry.place)
         ran = Ran(owner, entry.function.qualname, machine)
         self._note(ran)
@@ -219,9 +214,6 @@ class Runner:
         )
         machine.uses_gpu = self.files.reaches_gpu(name)
         machine.in_test = in_test
-        machine.hurried = (
-            self._steps_of_tests > MOST_STEPS_OF_TESTS if in_test else self._steps > MOST_STEPS_OF_ALL
-        )
         machine.watched = {site: [] for site in self.watched}
         machine.seen = [] if self.listens else None
         return machine

@@ -12,6 +12,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+# The files of a project that may name its commands.
+METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
+
 _TARGET = re.compile(r"^\s*([\w.]+)\s*:\s*([\w.]+)")
 _LINE = re.compile(r"^\s*[\"']?[\w.-]+\s*=\s*([\w.]+)\s*:\s*([\w.]+)", re.MULTILINE)
 _IN_SETUP = re.compile(r"[\"'][\w.-]+\s*=\s*([\w.]+)\s*:\s*([\w.]+)\s*(?:\[[^\]]*\])?\s*[\"']")
@@ -21,9 +24,9 @@ _TABLES = (("project", "scripts"), ("project", "gui-scripts"), ("tool", "poetry"
 def console_scripts(root: str) -> list[tuple[str, str]]:
     """Module and function of each command that ``pyproject.toml``, ``setup.cfg`` or ``setup.py`` declare."""
     found = {
-        *_from_toml(_read(root, "pyproject.toml")),
-        *_LINE.findall(_section(_read(root, "setup.cfg"))),
-        *_IN_SETUP.findall(_read(root, "setup.py")),
+        *_from_toml(_read(root, METADATA[0])),
+        *_LINE.findall(_section(_read(root, METADATA[1]))),
+        *_IN_SETUP.findall(_read(root, METADATA[2])),
     }
     return sorted(found)
 

@@ -18,7 +18,10 @@ MAX_INDENTS = 100
 MAX_CHAIN = 2_000
 
 _INDENT = re.compile(r"^([ \t\f]+)(?=[^\s#])", re.MULTILINE)
+_DEEP_INDENT = re.compile(rf"^[ \t\f]{{{MAX_INDENTS}}}", re.MULTILINE)
 _ELIF = re.compile(r"^[ \t]*elif\b", re.MULTILINE)
+# Whatever may lengthen a chain; counted in strings and comments too, so that the count is never too low.
+_LINKS = (*"\"'.+-*/%@&|^~<>!=([{", "and", "or", "not", "if", "in", "is", "lambda", "await")
 _BRACKET = re.compile(r"[(\[{]|([)\]}])")
 # A line that begins with one of these begins a statement, so no expression goes on across it.
 _STATEMENT = re.compile(
@@ -43,13 +46,18 @@ def refuse(text: str, size: int) -> Refusal | None:
 
 def _could_exceed(text: str, start: int, end: int) -> bool:
     """Whether a stretch is long enough, or has the brackets, to exceed a limit; most are told apart by length alone."""
-    if end - start > MAX_CHAIN:
+    if end - start <= MAX_BRACKETS:
+        return False
+    if sum(text.count(opener, start, end) for opener in "([{") > MAX_BRACKETS:
         return True
-    return end - start > MAX_BRACKETS and sum(text.count(opener, start, end) for opener in "([{") > MAX_BRACKETS
+    return end - start > MAX_CHAIN and sum(text.count(link, start, end) for link in _LINKS) > MAX_CHAIN
 
 
 def _indents_exceed(text: str) -> bool:
     """Whether the distinct indentations of one block stack exceed the limit."""
+    if _DEEP_INDENT.search(text) is None:
+        # Each block stands at least one character deeper than the one around it.
+        return False
     stack: list[int] = []
     for match in _INDENT.finditer(text):
         width = len(match.group(1).expandtabs())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 
 ROW_END = re.compile(r"\r\n|\r|\n")
 
@@ -11,6 +13,21 @@ ROW_END = re.compile(r"\r\n|\r|\n")
 def split_rows(text: str) -> list[str]:
     """The rows of ``text`` without their ends; form feeds and Unicode separators end no row."""
     return ROW_END.split(text)
+
+
+def changed_rows(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[range, Sequence[str]]]:
+    """The runs of rows of one text that are not in another, and what stands there now.
+
+    Only what lies between the first and the last row that differ is compared: the rest of a long file costs no more
+    than a look.
+    """
+    shared = min(len(before), len(after))
+    head = next((i for i in range(shared) if before[i] != after[i]), shared)
+    tail = next((i for i in range(shared - head) if before[-1 - i] != after[-1 - i]), shared - head)
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    for kind, start, stop, new_start, new_stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind != "equal":
+            yield range(head + start, head + stop), new[new_start:new_stop]
 
 
 class Rows:

@@ -63,7 +63,7 @@ def check(package: packages.Package, folder: Path, limit: float) -> Run:
 
 def _cudalint(folder: Path, limit: float) -> tuple[str, str, usage.Usage]:
     """Its output, its messages, and what it took."""
-    command = [sys.executable, "-m", "cudalint", "check", "--output-format", "json", "."]
+    command = [sys.executable, "-m", "cudalint", "check", "--no-cache", "--output-format", "json", "."]
     output, errors = folder.with_suffix(".json"), folder.with_suffix(".err")
     with output.open("wb") as out, errors.open("wb") as err:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -83,6 +83,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "copy.deep": copies.deepcopy,
     "lookup": attributes.lookup,
     "type": attributes.type_,
+    "super": attributes.super_,
     "setattr": attributes.setattr_,
     "hasattr": attributes.hasattr_,
     "len": python.len_,
@@ -314,7 +315,7 @@ class LibraryBehaviours:
         fresh = launch is not None and launch.method in ("spawn", "forkserver")
         if launch is None or not fresh or not machine.uses_gpu or state.process.doomed:
             return [(state, unknown("name", frame.module, name))]
-        if (frame.module, name) not in state.process.left_behind:
+        if machine.cut is not None or (frame.module, name) not in state.process.left_behind:
             return [(state, unknown("name", frame.module, name))]
         outcome = outcome_of(
             machine,

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Atom, Const, Dev, Lib, Ref, Value, const, constant, only, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Const,
+    Dev,
+    Lib,
+    Ref,
+    Super,
+    Value,
+    const,
+    constant,
+    only,
+    union,
+    unknown,
+)
 
 _CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set}
 _DYNAMIC = frozenset({"__getattr__", "__getattribute__", "__setattr__"})
@@ -59,6 +74,18 @@ def type_(machine: Machine, call: Call) -> Results:
     return [(call.state, unknown("type", *call.args))]
 
 
+def super_(machine: Machine, call: Call) -> Results:
+    """``super()`` in a method, and ``super(Class, self)`` of any class and object."""
+    frame = call.frame
+    if not call.args and frame.owner is not None and frame.receiver is not None:
+        return [(call.state, (Super(frame.owner, frame.receiver),))]
+    if len(call.args) != 2 or call.open:
+        return [(call.state, unknown("super", call.site))]
+    after = [cls for cls in call.args[0] if isinstance(cls, Ref | Lib)]
+    found = union([(Super(cls, receiver),) for cls in after for receiver in call.args[1]])
+    return [(call.state, found or unknown("super", call.site))]
+
+
 def _says_something(default: Value) -> bool:
     """Whether a default says more than any value that is not known: it names a device, a method or a strategy."""
     return all(isinstance(a, Dev) or (isinstance(a, Const) and isinstance(a.value, str)) for a in default)
@@ -105,7 +132,7 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
 
 def _class_gives(machine: Machine, cls: Ref, name: str, state: State) -> bool | None:
     """Whether the instances of a class have an attribute that nothing was seen to set on one of them."""
-    if not _is_known(cls, state, 0):
+    if not _is_known(machine, cls, state):
         return None
     missing = True
     for entry in machine.mro(cls, state):
@@ -121,16 +148,13 @@ def _class_gives(machine: Machine, cls: Ref, name: str, state: State) -> bool | 
     return False if missing else None
 
 
-def _is_known(cls: Ref, state: State, depth: int) -> bool:
+def _is_known(machine: Machine, cls: Ref, state: State) -> bool:
     """Whether all bases of a class are seen."""
-    found = state.get(cls)
-    if not isinstance(found, Class) or depth > 10:
-        return False
-    for base in found.bases:
-        atom = only(base)
-        if not isinstance(atom, Lib) and not (isinstance(atom, Ref) and _is_known(atom, state, depth + 1)):
-            return False
-    return True
+    order = machine.mro(cls, state)
+    bases = (only(base) for entry in order if isinstance(entry, Class) for base in entry.bases)
+    return 0 < len(order) < MOST_BASES and all(
+        isinstance(base, Lib) or (isinstance(base, Ref) and isinstance(state.get(base), Class)) for base in bases
+    )
 
 
 def _may_set(name: str, value: Value, state: State) -> bool:

@@ -28,13 +28,16 @@ def outcome_of(
     within: Site | None = None,
     facts: tuple[tuple[Hashable, bool], ...] = (),
 ) -> Outcome:
-    """One outcome. ``launch`` is how its process was started; ``started`` is a launch that is made here."""
+    """One outcome. ``launch`` is how its process was started; ``started`` is a launch that is made here.
+
+    After a bound has cut, what would have averted it may lie in what was left out: it is not certain.
+    """
     hops: tuple[Hop, ...] = () if launch is None else launch.chain.hops()
     return Outcome(
         kind=kind,
         anchor=anchor,
         how=how,
-        certain=certain,
+        certain=certain and machine.cut is None,
         assumed=machine.assumed,
         cause=() if cause is None else cause.hops(),
         launch=(*hops, *(() if started is None else started.hops())),
@@ -46,4 +49,5 @@ def outcome_of(
         in_test=machine.in_test,
         within=within,
         facts=facts,
+        unsaid=machine.spent,
     )

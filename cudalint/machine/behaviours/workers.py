@@ -418,7 +418,7 @@ def _crossing_outcome(
     if found.what == "unpicklable":
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
     if found.what == "lock":
-        return _lock_outcome(base, found, state, way, start) if fresh else None
+        return _lock_outcome(machine, base, found, state, way, start) if fresh else None
     if found.what == "numba.cuda.devicearray":
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
     if way.method == "loky":
@@ -432,7 +432,9 @@ def _crossing_outcome(
     return replace(base, kind=Kind.CUDA_TO_FORK, how=launch.failure)
 
 
-def _lock_outcome(base: Outcome, found: Carried, state: State, way: Way, start: Start) -> Outcome | None:
+def _lock_outcome(
+    machine: Machine, base: Outcome, found: Carried, state: State, way: Way, start: Start
+) -> Outcome | None:
     thing = state.get(found.atom) if isinstance(found.atom, Ref) else None
     if not isinstance(thing, Thing) or start.family in ("joblib",):
         return None
@@ -443,7 +445,8 @@ def _lock_outcome(base: Outcome, found: Carried, state: State, way: Way, start: 
         # Both follow the default, and so each other, whatever it is.
         return None
     how = start.failures.get("parent", "crash")
-    return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=methods == ["fork"], detail=thing.type)
+    certain = methods == ["fork"] and machine.cut is None
+    return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=certain, detail=thing.type)
 
 
 def _lost(machine: Machine, state: State, start: Start, launch: Launch, name: str) -> Outcome | None:

@@ -1,0 +1,144 @@
+"""Where a bound ends a path, nothing is said of what comes after it, and nothing for certain by its absence."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudalint.finding import Finding, Severity
+from cudalint.project.analysis import Analysis, Options, analyse
+from cudalint.text.source import SourceFile
+
+HEAD = (
+    "import os\n\nimport torch\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n"
+    "from torch.utils.data import DataLoader, Dataset\n\n\n"
+)
+# Each call calls the next three times, with other arguments each time: 3 ** 9 calls.
+LONG = "".join(
+    f"def step{i}(x):\n    step{i + 1}(x + 1)\n    step{i + 1}(x + 2)\n    step{i + 1}(x + 3)\n\n\n" for i in range(9)
+)
+LONG += "def step9(x):\n    pass\n\n\ndef long():\n    step0(0)\n\n\n"
+# Sixty calls, each inside the one before; what the innermost does is not seen.
+DEEP = "".join(f"def deep{i}(action):\n    deep{i + 1}(action)\n\n\n" for i in range(60))
+DEEP += "def deep60(action):\n    action()\n\n\n"
+WORK = "def work(n):\n    return torch.ones(n, device='cuda')\n\n\n"
+
+# What averts a failure, and the program around it: CUDA before the launch, the launch, work on the GPU.
+SPAWN = (
+    "def averting():\n    mp.set_start_method('spawn')\n\n\n",
+    "torch.zeros(1, device='cuda')",
+    "mp.Pool(2).map(work, [1])",
+)
+JOIN = "dist.init_process_group('nccl')"
+DEVICE = "def averting():\n    torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n\n\n"
+REDUCE = "dist.all_reduce(torch.ones(1, device='cuda'))"
+CASES = {
+    "start method": SPAWN,
+    "device before a collective": (DEVICE, JOIN, REDUCE),
+    "device before a barrier": (DEVICE, JOIN, "dist.barrier()"),
+    "device at the end": (DEVICE, JOIN, "pass"),
+    "rendezvous": (
+        "def averting():\n    os.environ['MASTER_ADDR'] = 'localhost'\n    os.environ['MASTER_PORT'] = '29500'\n\n\n",
+        "pass",
+        "mp.spawn(joins, nprocs=2)",
+    ),
+    "visible devices": (
+        "def averting():\n    global visible\n    visible = None\n\n\n",
+        "visible = '1'; torch.cuda.is_available()",
+        "visible and os.environ.__setitem__('CUDA_VISIBLE_DEVICES', visible)",
+    ),
+}
+JOINS = "def joins(rank):\n    dist.init_process_group('nccl', rank=rank, world_size=2)\n\n\n"
+
+
+def program(first: str, last: str, between: str) -> str:
+    body = "\n    ".join([first, between, last])
+    main = f"def main():\n    {body}\n\n\nif __name__ == '__main__':\n    main()\n"
+    return f"{HEAD}{LONG}{DEEP}{WORK}{JOINS}{{averting}}{main}"
+
+
+def checked(text: str) -> Analysis:
+    return analyse([SourceFile("program.py", text, text.encode())], Options())
+
+
+def errors(found: Analysis) -> list[Finding]:
+    return [f for f in found.findings if f.severity is Severity.ERROR]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_after_the_steps_are_used_up_nothing_is_reported(case: str) -> None:
+    averting, first, last = CASES[case]
+    text = program(first, last, "long()\n    averting()").replace("{averting}", averting)
+    found = checked(text)
+    assert found.findings == ()
+    assert [note for note in found.notes if "more than 20000 steps" in note]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_call_too_deep_may_have_averted_is_no_error(case: str) -> None:
+    averting, first, last = CASES[case]
+    text = program(first, last, "deep0(averting)").replace("{averting}", averting)
+    found = checked(text)
+    assert errors(found) == []
+    assert [note for note in found.notes if "calls nested too deeply" in note]
+
+
+@pytest.mark.parametrize(("case", "code"), [("start method", "CUD101"), ("device before a collective", "CUD502")])
+def test_without_a_cut_it_is_an_error(case: str, code: str) -> None:
+    averting, first, last = CASES[case]
+    text = program(first, last, "pass").replace("{averting}", averting)
+    assert [f.code for f in errors(checked(text))] == [code]
+    averted = program("averting()", "; ".join([first, last]), "pass").replace("{averting}", averting)
+    assert errors(checked(averted)) == []
+
+
+def test_what_was_found_before_the_cut_stays() -> None:
+    _, first, _ = SPAWN
+    text = program(first, "mp.Process(target=work, args=(1,)).start()", "pass").replace("{averting}", "")
+    found = checked(text.replace("    main()", "    main()\n    long()"))
+    assert [(f.code, f.severity) for f in found.findings] == [("CUD101", Severity.ERROR)]
+    assert [note for note in found.notes if "more than 20000 steps" in note]
+
+
+def test_another_path_that_a_cut_hides_may_take_it_back() -> None:
+    # On the path that is seen the device is chosen late; on the other, which the cut hides, it was chosen first.
+    text = HEAD + LONG + (
+        "def main(early):\n    if not early:\n        dist.init_process_group('nccl')\n        dist.barrier()\n"
+        "    else:\n        long()\n        torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n\n\n"
+        "if __name__ == '__main__':\n    import options\n\n    main(options.early)\n"
+    )
+    assert errors(checked(text)) == []
+
+
+def test_a_worker_that_is_cut_ends_nothing_for_its_parent() -> None:
+    text = HEAD + LONG + (
+        "def produce(queue):\n    long()\n    queue.put(torch.ones(1, device='cuda'))\n\n\n"
+        "if __name__ == '__main__':\n    queue = mp.get_context('spawn').Queue()\n"
+        "    process = mp.get_context('spawn').Process(target=produce, args=(queue,))\n    process.start()\n"
+        "    process.join()\n    torch.zeros(1, device='cuda')\n"
+        "    mp.get_context('fork').Pool(1).map(torch.cuda.init, [1])\n"
+    )
+    found = checked(text)
+    assert found.findings == ()
+    assert [note for note in found.notes if "cut off" in note]
+
+
+def test_imports_that_are_cut_leave_the_program_and_its_doubts() -> None:
+    texts = {
+        "heavy.py": HEAD + LONG + "long()\nmp.set_start_method('spawn')\n",
+        "main.py": "import heavy\n\n" + HEAD + WORK
+        + "if __name__ == '__main__':\n    torch.zeros(1, device='cuda')\n    mp.Pool(2).map(work, [1])\n",
+    }
+    given = [SourceFile(path, text, text.encode()) for path, text in texts.items()]
+    found = analyse(given, Options())
+    assert [(f.code, f.severity) for f in found.findings] == [("CUD102", Severity.WARNING)]
+    assert any("half of them for imports" in note for note in found.notes)
+
+
+def test_a_test_whose_module_was_cut_is_in_doubt() -> None:
+    texts = {
+        "heavy.py": HEAD + LONG + "long()\nmp.set_start_method('spawn')\n",
+        "test_main.py": "import heavy\n\n" + HEAD + WORK
+        + "def test_main():\n    torch.zeros(1, device='cuda')\n    mp.Pool(2).map(work, [1])\n",
+    }
+    given = [SourceFile(path, text, text.encode()) for path, text in texts.items()]
+    assert errors(analyse(given, Options())) == []

@@ -1,0 +1,79 @@
+"""What looking for repairs costs, counted in trials, trees and nodes, for more and more findings in one file."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudalint.finding import Finding, Fix
+from cudalint.fixes import engine
+from cudalint.fixes.engine import Run, repaired
+from cudalint.fixes.view import MOST_VIEWS, Views
+from cudalint.project import analysis
+from cudalint.project.analysis import Analysis, Options, analyse
+from cudalint.text.source import SourceFile
+
+HEAD = "import multiprocessing\n\nimport torch\n\n\ndef work(n):\n    return torch.ones(n, device='cuda').item()\n"
+
+
+def launches(count: int) -> SourceFile:
+    tests = (
+        f"\n\ndef test_launch{i}():\n    torch.zeros(1, device='cuda')\n"
+        f"    with multiprocessing.Pool(2) as pool:\n        return pool.map(work, [{i}])\n"
+        for i in range(count)
+    )
+    text = HEAD + "".join(tests)
+    return SourceFile("test_launches.py", text, text.encode())
+
+
+def searched(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[Finding, Fix], Run, list[Analysis]]:
+    """The repairs of so many launches, what the search kept, and the analyses that trials made."""
+    tried: list[Analysis] = []
+    real = analysis.analyse_again
+
+    def counted(*given: object) -> Analysis:
+        tried.append(real(*given))  # type: ignore[arg-type]
+        return tried[-1]
+
+    monkeypatch.setattr(engine, "analyse_again", counted)
+    found, run = analyse([launches(count)], Options()), Run()
+    return repaired(found, found.findings, run), run, tried
+
+
+@pytest.mark.parametrize("count", [20, 40])
+def test_a_finding_costs_the_same_however_many_there_are(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fixes, run, tried = searched(count, monkeypatch)
+    assert len(fixes) == run.trials == len(tried) == count
+    # One for the file as it is: a repair of a file that was changed needs one more, and here none does.
+    assert run.views.made == 1
+    for trial in tried:
+        # The collection, and the one test that the change reaches; of the files the changed one.
+        assert trial.work.entries == 2
+        assert trial.basis is not None
+        assert len(trial.basis.files.parsed) == 1
+    # Steps per trial do not grow with the findings: the collection binds names, ten statements to a step.
+    assert max(trial.work.steps for trial in tried) <= 20 + count // 5
+
+
+def test_trials_of_a_run_are_bounded_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST_TRIALS_OF_RUN", 6)
+    fixes, run, tried = searched(10, monkeypatch)
+    assert len(tried) == run.trials == 6
+    assert len(fixes) == 6
+    assert run.notes == (
+        "test_launches.py: 6 repairs were tried out in this run, and none for 4 findings here: check this file alone",
+    )
+    assert Run().notes == ()
+
+
+def test_views_are_made_once_and_few_are_kept() -> None:
+    views = Views()
+    sources = [SourceFile(f"f{i}.py", text := f"x = {i}\n", text.encode()) for i in range(MOST_VIEWS + 1)]
+    first = views.of(sources[0], "f0")
+    assert views.of(sources[0], "f0") is first
+    for i, source in enumerate(sources[1:], 1):
+        views.of(source, f"f{i}")
+    assert views.made == MOST_VIEWS + 1
+    assert views.of(sources[-1], f"f{MOST_VIEWS}") is not first
+    assert views.made == MOST_VIEWS + 1
+    assert views.of(sources[0], "f0") is not first
+    assert views.made == MOST_VIEWS + 2
