@@ -49,13 +49,19 @@ _Comments: TypeAlias = Callable[[str], Suppressions]
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a run cost, in units that do not depend on the machine."""
+    """What a run cost before it looked for repairs, in units that do not depend on the computer.
+
+    ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended.
+    """
 
     files_read: int = 0
     bytes_read: int = 0
     files_parsed: int = 0
     bytes_parsed: int = 0
     nodes_lowered: int = 0
+    functions: int = 0
+    entries: int = 0
+    cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,6 +423,9 @@ def _outcome(intake: Intake, analyses: Sequence[Analysis]) -> _Outcome:
         files_parsed=sum(analysis.work.files_parsed for analysis in analyses),
         bytes_parsed=sum(analysis.work.bytes_parsed for analysis in analyses),
         nodes_lowered=sum(analysis.work.nodes_lowered for analysis in analyses),
+        functions=sum(analysis.work.functions for analysis in analyses),
+        entries=sum(analysis.work.entries for analysis in analyses),
+        cut=sum(analysis.work.cut for analysis in analyses),
     )
     findings = tuple(finding for analysis in analyses for finding in analysis.findings)
     notes = tuple(note for analysis in analyses for note in analysis.notes)

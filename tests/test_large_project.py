@@ -1,22 +1,16 @@
 """Generated projects with cycles and deep calls: work grows with their size and no faster, and what was cut is said.
 
-Seconds and memory of the largest one are measured by `benchmarks/large_project.py`.
+Seconds and memory of the largest one are measured by `python -m bench.large_project`.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+from bench.large_project import measure
 
 from cudalint.machine.interpret import MOST_STEPS
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
-
-sys.path.insert(0, str(Path(__file__).resolve().parent / "benchmarks"))
-
-from large_project import measure
 
 FEW, MANY = 20, 60
 

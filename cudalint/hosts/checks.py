@@ -219,7 +219,8 @@ def _print_effort(report: Report, cache: Cache) -> None:
     click.echo(
         f"cudalint: read {effort.files_read:,} files ({effort.bytes_read:,} bytes), "
         f"parsed {effort.files_parsed:,} ({effort.bytes_parsed:,} bytes), "
-        f"lowered {effort.nodes_lowered:,} nodes",
+        f"lowered {effort.nodes_lowered:,} nodes, "
+        f"entered {effort.functions:,} functions, ran {effort.entries:,} entries, {effort.cut:,} cut",
         err=True,
     )
 

@@ -43,7 +43,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an analysis read and lowered; the entries that ran, and the steps that the machine made in all of them."""
+    """What an analysis read and lowered, and what the machine did.
+
+    ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended;
+    ``steps`` were made in all of them.
+    """
 
     files_read: int
     bytes_read: int
@@ -52,6 +56,8 @@ class Work:
     nodes_lowered: int
     entries: int = 0
     steps: int = 0
+    functions: int = 0
+    cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,11 +259,12 @@ def _run(
     places: dict[Entry, set[Place]] = {}
     launches: dict[tuple[Site, str], Launched] = {}
     cut: set[Entry] = set()
-    entries = steps = 0
+    entries = steps = functions = 0
     for ran in Runner(files, _host(options), alone, set(entered), chosen=chosen).run(names):
         machine, entry = ran.machine, (ran.owner, ran.label)
         entries += 1
         steps += machine.steps
+        functions += len(machine.entered)
         outcomes = ran.outcomes()
         found.extend(outcomes)
         for outcome in outcomes:
@@ -277,6 +284,8 @@ def _run(
         files.nodes,
         entries,
         steps,
+        functions,
+        len(cut),
     )
     basis = Basis(
         files,

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import packages
 import reviewed
+import usage
 from reviewed import Finding, Verdict
 
 ROOT = Path(__file__).parents[2]
@@ -52,41 +51,27 @@ class Run:
 def check(package: packages.Package, folder: Path, limit: float) -> Run:
     """Check one unpacked package in a process of its own."""
     sources = list(folder.rglob("*.py"))
-    started = time.monotonic()
-    output, errors, code, peak = _cudalint(folder, limit)
-    seconds = time.monotonic() - started
+    output, errors, used = _cudalint(folder, limit)
+    code = used.code
     findings = reviewed.of_json(package.name, package.version, output, folder) if code in (0, 1) else []
     failure = "" if code in (0, 1) else f"cudalint ended with {code}: {errors.strip()[-300:]}"
     if any(finding.code == reviewed.INTERNAL_ERROR for finding in findings):
         failure = "cudalint failed on a file (CUD900)"
     size = sum(path.stat().st_size for path in sources)
-    return Run(package, findings, len(sources), size, seconds, peak, failure)
+    return Run(package, findings, len(sources), size, used.wall, used.peak, failure)
 
 
-def _cudalint(folder: Path, limit: float) -> tuple[str, str, int, int]:
-    """Its output, its messages, its exit code and the most memory it held, in bytes."""
+def _cudalint(folder: Path, limit: float) -> tuple[str, str, usage.Usage]:
+    """Its output, its messages, and what it took."""
     command = [sys.executable, "-m", "cudalint", "check", "--no-cache", "--output-format", "json", "."]
     output, errors = folder.with_suffix(".json"), folder.with_suffix(".err")
     with output.open("wb") as out, errors.open("wb") as err:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=err)
-        peak, code = _wait(process, limit)
+        used = usage.used(command, cwd=folder, environment=environment, output=out, errors=err, limit=limit)
     texts = output.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")
     output.unlink()
     errors.unlink()
-    return *texts, code, peak
-
-
-def _wait(process: subprocess.Popen[bytes], limit: float) -> tuple[int, int]:
-    deadline = time.monotonic() + limit
-    while True:
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024), process.returncode
-        if time.monotonic() > deadline:
-            process.kill()
-        time.sleep(0.05)
+    return *texts, used
 
 
 def precision(findings: Counter[Finding], known: reviewed.Reviewed) -> tuple[str, bool]:

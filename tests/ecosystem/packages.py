@@ -11,6 +11,7 @@ import venv
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -40,16 +41,23 @@ class Package:
 
 
 def pinned(path: Path = HERE / "packages.toml") -> list[Package]:
-    entries = tomllib.loads(path.read_text(encoding="utf-8"))["package"]
+    return [package for package, _ in entries(path)]
+
+
+def entries(path: Path) -> list[tuple[Package, dict[str, Any]]]:
+    """The releases of a list, each with all that the list says of it."""
     return [
-        Package(
-            name=entry["name"],
-            version=entry["version"],
-            sdist=entry["kind"] == "sdist",
-            tiny=entry.get("tiny", False),
-            python=entry.get("python", "3.11"),
+        (
+            Package(
+                name=entry["name"],
+                version=entry["version"],
+                sdist=entry["kind"] == "sdist",
+                tiny=entry.get("tiny", False),
+                python=entry.get("python", "3.11"),
+            ),
+            entry,
         )
-        for entry in entries
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["package"]
     ]
 
 

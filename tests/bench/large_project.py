@@ -1,7 +1,8 @@
 """A generated project with cycles and deep call chains, and what checking it costs.
 
-`python large_project.py [--modules N]`: every module imports others, back and forth; every function calls functions of
-others; some launch workers, some use CUDA. The bound is 60 seconds and 1 GB for 2,000 modules with 20,000 functions.
+`python -m bench.large_project [--modules N]`, from `tests/`: every module imports others, back and forth; every
+function calls functions of others; some launch workers, some use CUDA. The bound is 60 seconds and 1 GB for 2,000
+modules with 20,000 functions.
 """
 
 from __future__ import annotations
