@@ -23,6 +23,7 @@ from cudalint.models.library import load
 from cudalint.project.callers import Place
 from cudalint.project.changes import renumbered, touched
 from cudalint.project.entries import candidates
+from cudalint.project.entry_results import EntryResults, identity
 from cudalint.project.program import FileProgram, program
 from cudalint.project.running import Entry, Runner
 from cudalint.project.summary import summaries
@@ -143,9 +144,18 @@ def _analyse(
     sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None, store: Store | None
 ) -> Analysis:
     files = program(sources, load(options.models), root, store)
-    analysis = _run(files, options, alone, candidates(files))
+    kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
+    analysis = _run(files, options, alone, candidates(files), kept=kept)
     files.known.keep()
     return analysis
+
+
+def _decisive(options: Options, alone: bool) -> Iterator[str]:
+    """What of the options decides what entries give."""
+    yield repr((options.target_versions, options.platform, alone))
+    for path in options.models:
+        with open(path, encoding="utf-8") as stream:
+            yield stream.read()
 
 
 def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> Analysis:
@@ -252,6 +262,7 @@ def _run(
     names: Iterable[str],
     entered: Iterable[Place] = (),
     chosen: frozenset[Entry] | None = None,
+    kept: EntryResults | None = None,
 ) -> Analysis:
     found: list[Outcome] = []
     notes: set[str] = set()
@@ -260,20 +271,20 @@ def _run(
     launches: dict[tuple[Site, str], Launched] = {}
     cut: set[Entry] = set()
     entries = steps = functions = 0
-    for ran in Runner(files, _host(options), alone, set(entered), chosen=chosen).run(names):
-        machine, entry = ran.machine, (ran.owner, ran.label)
+    runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept)
+    for result in runner.results(names):
+        entry = (result.owner, result.label)
         entries += 1
-        steps += machine.steps
-        functions += len(machine.entered)
-        outcomes = ran.outcomes()
-        found.extend(outcomes)
-        for outcome in outcomes:
+        steps += result.steps
+        functions += len(result.entered)
+        found.extend(result.outcomes)
+        for outcome in result.outcomes:
             shown_by.setdefault((outcome.kind, outcome.anchor), set()).add(entry)
-        places.setdefault(entry, set()).update((site.module, site.ordinal) for site in machine.entered)
-        launches.update(machine.launches)
-        if machine.cut is not None:
+        places.setdefault(entry, set()).update(result.entered)
+        launches.update(result.launches)
+        if result.cut is not None:
             cut.add(entry)
-            notes.add(f"{files.sources[machine.main].path}: cut off: {machine.cut}")
+            notes.add(f"{files.sources[result.main].path}: cut off: {result.cut}")
     shown = _findings(files, found)
     findings = [*shown, *_syntax_errors(files)]
     work = Work(
