@@ -24,6 +24,7 @@ from cudalint.project.callers import Place
 from cudalint.project.changes import renumbered, touched
 from cudalint.project.entries import candidates
 from cudalint.project.entry_results import EntryResults, identity
+from cudalint.project.near import near
 from cudalint.project.program import FileProgram, program
 from cudalint.project.running import Entry, Runner
 from cudalint.project.summary import summaries
@@ -115,13 +116,15 @@ def analyse(
     alone: bool = False,
     root: str | None = None,
     store: Store | None = None,
+    about: frozenset[str] | None = None,
 ) -> Analysis:
     """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers.
 
-    ``store`` keeps lowered files between runs.
+    ``store`` keeps lowered files, and what entries gave, between runs. ``about`` are the paths of the files that a run
+    is about, where these are not all: the others are context.
     """
     with _at_work():
-        return _analyse(sources, options, alone, root, store)
+        return _analyse(sources, options, alone, root, store, about)
 
 
 # Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
@@ -141,13 +144,26 @@ def _at_work() -> Iterator[None]:
 
 
 def _analyse(
-    sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None, store: Store | None
+    sources: Sequence[SourceFile],
+    options: Options,
+    alone: bool,
+    root: str | None,
+    store: Store | None,
+    about: frozenset[str] | None,
 ) -> Analysis:
     files = program(sources, load(options.models), root, store)
     kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
-    analysis = _run(files, options, alone, candidates(files), kept=kept)
+    analysis = _run(files, options, alone, _candidates(files, about), kept=kept)
     files.known.keep()
     return analysis
+
+
+def _candidates(files: FileProgram, about: frozenset[str] | None) -> list[str]:
+    """The modules whose entries are run: of context, those that have to do with what the run is about."""
+    if about is None or about >= files.names.keys():
+        return candidates(files)
+    around = near(files, about)
+    return [name for name in candidates(files, around) if name in around]
 
 
 def _decisive(options: Options, alone: bool) -> Iterator[str]:
@@ -490,19 +506,24 @@ def explain(
     }
     seen: list[Process] = []
     watched = frozenset(Site(name, ordinal) for ordinal in at_row)
-    for ran in Runner(files, _host(options), watched=watched).run(candidates(files) or [name]):
+    around = frozenset({filename})
+    for ran in Runner(files, _host(options), watched=watched).run(_candidates(files, around) or [name]):
         for states in ran.machine.watched.values():
             seen.extend(p for p in states if p not in seen)
     return [line for process in seen for line in _described(process)]
 
 
 def functions(
-    sources: Sequence[SourceFile], options: Options, root: str | None = None, store: Store | None = None
+    sources: Sequence[SourceFile],
+    options: Options,
+    about: frozenset[str] | None = None,
+    root: str | None = None,
+    store: Store | None = None,
 ) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root, store)
     with _at_work():
-        ran = Runner(files, _host(options), listens=True).run(candidates(files))
+        ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
         return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])
 
 
