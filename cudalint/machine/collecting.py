@@ -203,14 +203,14 @@ class _Mark:
             case Bound(function=function, receiver=receiver):
                 self._atom(function)
                 self._atom(receiver)
-            case Partial(function=function, args=args, kwargs=kwargs) | Task(
-                function=function, args=args, kwargs=kwargs
+            case (
+                Partial(function=function, args=args, kwargs=kwargs) | Task(function=function, args=args, kwargs=kwargs)
             ):
                 self._value(function)
                 self._values(args)
                 self._values(value for _, value in kwargs)
             case Super(cls=cls, receiver=receiver):
-                self._ref(cls)
+                self._atom(cls)
                 self._atom(receiver)
 
     def _key(self, key: Hashable) -> None:
