@@ -9,7 +9,7 @@ from cudalint.machine.frame import Raised
 from cudalint.machine.heap import Instance, Mapping_, Scope, Sequence
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Const, Ref, const, unknown
+from cudalint.machine.values import Const, Ref, Unknown, Value, const, unknown
 from cudalint.project.analysis import Options, analyse
 from cudalint.text.source import SourceFile
 
@@ -141,6 +141,17 @@ if __name__ == "__main__":
         pool.map(work.run, [1, 2])
 """
     assert [f.code for f in analyse([SourceFile("given.py", text, text.encode())], Options()).findings] == ["CUD101"]
+
+
+def test_unknowns_made_of_each_other_are_walked_once(state: State) -> None:
+    journal = collecting.begin(state)
+    gone = state.new("new", Instance(MODULE, {}, SITE))
+    value: Value = unknown("attribute", gone.address, "size")
+    for _ in range(200):
+        sym = ("bin", value[0], value[0])
+        value = (Unknown(sym),)
+    collecting.end([(state, value)], [], journal, ())
+    assert state.new("new", Instance(MODULE, {}, SITE)) != gone
 
 
 def test_a_step_is_a_statement_however_much_ran_before() -> None:

@@ -109,7 +109,7 @@ def _free(state: State, dead: Iterable[Hashable], journal: Journal, reserved: se
 class _Mark:
     """Finds the objects that a call allocated and that can still be reached, and the addresses that unknowns name."""
 
-    __slots__ = ("fresh", "journal", "live", "pending", "reserved", "state")
+    __slots__ = ("fresh", "journal", "live", "pending", "reserved", "state", "walked")
 
     def __init__(self, state: State, journal: Journal, reserved: set[Hashable]) -> None:
         self.state = state
@@ -118,6 +118,7 @@ class _Mark:
         self.live: set[Hashable] = set()
         self.reserved = reserved
         self.pending: list[Object] = []
+        self.walked: set[int] = set()
 
     def run(self, values: list[Value]) -> None:
         """Start from these values and from all that older objects, the process and assumptions may hold."""
@@ -234,8 +235,12 @@ class _Mark:
         stack = [sym]
         while stack:
             part = stack.pop()
+            # What unknowns are made of they share: a sum of sums is small, written out it has no end.
+            if id(part) in self.walked:
+                continue
+            self.walked.add(id(part))
             if isinstance(part, tuple):
-                if len(part) == 3 and isinstance(part[2], tuple) and part in self.fresh:
+                if len(part) == 3 and isinstance(part[1], int) and part in self.fresh:
                     self.reserved.add(part)
                     continue
                 stack.extend(p for p in part if type(p) in _NAMING)
