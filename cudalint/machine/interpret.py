@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums, operators
+from cudalint.machine import collecting, enums, operators
 from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results
 from cudalint.machine.heap import (
@@ -304,8 +304,7 @@ class Machine:
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
-        # A step costs the more the more objects the path has: copying, comparing and joining it do.
-        self._steps += 1 + (len(state.heap) + len(state.base)) // 200
+        self._steps += 1
         most = MOST_ASSUMED_STEPS if self.assumed or (self.in_test and not self.collects) else MOST_STEPS
         if self._steps > (most // 2 if self._importing else most):
             self.cut = self.cut or f"more than {most} steps{', half of them for imports' if self._importing else ''}"
@@ -1216,9 +1215,11 @@ class Machine:
         if len(self._active) > MOST_DEPTH:
             self.cut = self.cut or "imports nested too deeply"
             return [state]
+        journal = collecting.begin(state)
         self._active.append(("", -1))
         states = self.block(module.body, [state], inner) if self.watched else self._top_level(module, state, inner)
         self._active.pop()
+        collecting.end_import(states, journal, self.puts)
         if len(states) == 1:
             states[0].settle()
         if frame is None:
@@ -1640,18 +1641,20 @@ class Machine:
         inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
         inner.around = around
         inner.outside = before
+        raised = len(frame.raises)
+        journal = collecting.begin(state)
         self._active.append((closure.module, function.ordinal))
         states = self.block(function.body, [state], inner)
         self._active.pop()
         results: Results = [*inner.returns, *((s, NONE) for s in states)]
         for after, _ in results:
             after.stack = before
-        if inner.yields and not function.is_generator:
-            return [(s, union(inner.yields)) for s, _ in results]
-        if function.is_generator:
+        if inner.yields or function.is_generator:
             element = union(inner.yields)
-            return [(s, element) for s, _ in results]
-        return _merge_results(results)
+            results = [(s, element) for s, _ in results]
+        # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
+        collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
+        return results if function.is_generator or inner.yields else _merge_results(results)
 
     def drained(self, results: Results, frame: Frame) -> Results:
         """Results whose generators have run: somebody will iterate what an entry gives back."""
