@@ -59,6 +59,8 @@ from cudalint.models.library import Library
 
 MOST_STEPS = 20_000
 MOST_ASSUMED_STEPS = 3_000
+# Tests are many, and each one does little by itself.
+MOST_TEST_STEPS = 1_000
 MOST_DEPTH = 40
 ROUNDS = 2
 MOST_TURNS = 6
@@ -302,10 +304,16 @@ class Machine:
                 break
         return states
 
+    @property
+    def _most_steps(self) -> int:
+        if self.in_test and not self.collects:
+            return MOST_TEST_STEPS
+        return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
+
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
         self._steps += 1
-        most = MOST_ASSUMED_STEPS if self.assumed or (self.in_test and not self.collects) else MOST_STEPS
+        most = self._most_steps
         if self._steps > (most // 2 if self._importing else most):
             self.cut = self.cut or f"more than {most} steps{', half of them for imports' if self._importing else ''}"
             if self._importing and self._steps <= most:
