@@ -185,7 +185,7 @@ class Session:
         from cudalint.project.analysis import functions
 
         about = frozenset(discover(tuple(paths), self._config.exclude, self._config.root))
-        return functions(intake.sources, self._options(), about, self._config.root, self._store)
+        return functions(intake.sources, self._options(), self._config.root, self._store, about)
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""

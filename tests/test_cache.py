@@ -540,7 +540,7 @@ def test_flake8_finds_what_was_kept(cli: Cli, project: Path, tmp_path: Path) -> 
     first = lines()
     assert "CUD101" in first
     kept = {path: path.stat().st_mtime_ns for path in entries(project / ".cudalint_cache")}
-    assert {path.parent.parent.name for path in kept} == {"modules", "places", "results"}
+    assert {path.parent.parent.name for path in kept} == {"entries", "facts", "modules", "places", "results"}
     assert lines() == first
     assert {path: path.stat().st_mtime_ns for path in entries(project / ".cudalint_cache")} == kept
 

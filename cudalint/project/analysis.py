@@ -516,9 +516,9 @@ def explain(
 def functions(
     sources: Sequence[SourceFile],
     options: Options,
-    about: frozenset[str] | None = None,
     root: str | None = None,
     store: Store | None = None,
+    about: frozenset[str] | None = None,
 ) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root, store)
