@@ -174,6 +174,8 @@ class Machine:
         self.cut: str | None = None
         self.spent = False
         self.launched: set[Site] = set()
+        # The launches whose workers fail and whose parent goes on, because it catches that.
+        self.outlived: set[Site] = set()
         self.launches: dict[tuple[Site, str], Launched] = {}
         self.entered: set[Site] = set()
         self.watched: dict[Site, list[Process]] = {}
@@ -221,7 +223,10 @@ class Machine:
         Where a bound cut, such a path may not have been seen.
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
-        return [replace(o, certain=o.certain and not self._may_be_contradicted(o)) for o in given]
+        return [
+            replace(o, certain=o.certain and not self._may_be_contradicted(o), outlived=o.within in self.outlived)
+            for o in given
+        ]
 
     def _has_its_device(self, outcome: Outcome) -> bool:
         """Whether a device is selected before the group is joined, under a condition that is not seen to fail."""
@@ -670,12 +675,14 @@ class Machine:
             if handler.name is not None:
                 self.bind(handler.name, unknown("exception", frame.module), state, frame)
             frame.handling.append(raised)
-            before = len(frame.raises)
+            before, left = len(frame.raises), _exits(frame)
             after = self.block(handler.body, [state], frame)
             frame.handling.pop()
-            again = any(r.outcome is raised.outcome for _, r in frame.raises[before:])
+            again = any(r.outcome is raised.outcome and r.launch == raised.launch for _, r in frame.raises[before:])
             if not again:
                 self._swallow(raised)
+            elif after or _exits(frame) > left:
+                self._outlives(raised)
             return after
         frame.raises.append((state, raised))
         return []
@@ -752,8 +759,13 @@ class Machine:
         return after
 
     def _swallow(self, raised: Raised) -> None:
+        self._outlives(raised)
         if raised.outcome is not None and not raised.harmless:
             self.emit(replace(raised.outcome, caught=True))
+
+    def _outlives(self, raised: Raised) -> None:
+        if raised.launch is not None:
+            self.outlived.add(raised.launch)
 
     def _with_body(self, node: ir.With, position: int, state: State, value: Value, frame: Frame) -> list[State]:
         """What runs between a manager's entry and its exit."""
@@ -1295,11 +1307,11 @@ class Machine:
             frame.raises.append((state, frame.handling[-1]))
             return []
         name = "Exception" if node.exc is None else _raised_name(node.exc)
-        outcome = None
+        outcome, launch = None, None
         if frame.handling and node.exc is not None:
-            outcome = frame.handling[-1].outcome
-        if outcome is not None or frame.tries:
-            frame.raises.append((state, Raised(outcome, (name,))))
+            outcome, launch = frame.handling[-1].outcome, frame.handling[-1].launch
+        if outcome is not None or launch is not None or frame.tries:
+            frame.raises.append((state, Raised(outcome, (name,), launch=launch)))
         return []
 
     def _assert(self, node: ir.Assert, state: State, frame: Frame) -> list[State]:
@@ -2796,13 +2808,19 @@ def _tensor_of(value: Value) -> Tensor | None:
     return None
 
 
+def _exits(frame: Frame) -> int:
+    """In how many ways a body has left so far without an exception."""
+    return len(frame.returns) + len(frame.breaks) + len(frame.continues)
+
+
 def _joined_raises(raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
     """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
     if len(raised) < 2:
         return raised
-    alike: dict[tuple[int, tuple[str, ...]], tuple[Raised, list[State]]] = {}
+    alike: dict[tuple[int, tuple[str, ...], Site | None], tuple[Raised, list[State]]] = {}
     for state, exception in raised:
-        alike.setdefault((id(exception.outcome), exception.names), (exception, []))[1].append(state)
+        key = (id(exception.outcome), exception.names, exception.launch)
+        alike.setdefault(key, (exception, []))[1].append(state)
     return [(state, exception) for exception, states in alike.values() for state in merge(states)]
 
 

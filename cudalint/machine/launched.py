@@ -15,7 +15,7 @@ class Launched:
     start method (``get_context``, ``set_start_method``), None for a default. ``library`` owns the launcher.
     ``keyword`` is the parameter in which an executor takes a context or the name of a start method, if it has one.
     ``unproven`` says, in words, what may not survive pickling to a fresh process; None where everything is seen
-    to. ``targets`` are the functions that the worker runs; ``prepared`` are those of its initializer, and of a loader
+    to. ``refused`` names what is sure not to arrive with what is pickled by value. ``targets`` are the functions that the worker runs; ``prepared`` are those of its initializer, and of a loader
     its dataset and the functions that it is given.
     """
 
@@ -28,3 +28,4 @@ class Launched:
     targets: tuple[Site, ...]
     keyword: str = ""
     prepared: tuple[Site, ...] = ()
+    refused: str | None = None

@@ -29,12 +29,14 @@ class Effect:
     """What a function leaves behind in its process, beside what its result is.
 
     ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
-    outside of the process, so that a process that does it again makes a difference.
+    outside of the process, so that a process that does it again makes a difference. ``pickles``: what it gives may
+    travel to another process; False where no pickler takes it.
     """
 
     state: str = "none"
     gives: str = ""
     shows: bool = False
+    pickles: bool = True
 
 
 @dataclass(slots=True)
@@ -252,7 +254,12 @@ def _root(path: str) -> str:
 
 
 def _add_effect(library: Library, entry: Mapping[str, object]) -> None:
-    effect = Effect(str(entry.get("state", "none")), str(entry.get("gives", "")), entry.get("shows") is True)
+    effect = Effect(
+        str(entry.get("state", "none")),
+        str(entry.get("gives", "")),
+        entry.get("shows") is True,
+        entry.get("pickle") != "never",
+    )
     for name in _list(entry["names"]):
         if name.endswith("*"):
             library.wide_effects.append((name, effect))

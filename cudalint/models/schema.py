@@ -60,7 +60,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "note": str,
     "state": str,
 }
-_EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "state": str, "gives": str, "shows": bool}
+_EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "state": str, "gives": str, "shows": bool, "pickle": str}
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 
 
@@ -152,6 +152,7 @@ def _one_of(entry: Mapping[str, object], key: str, allowed: frozenset[str], wher
 def _effect(entry: Mapping[str, object], source: str) -> None:
     where = _named(entry, "effect", _EFFECT_KEYS, source)
     _one_of(entry, "gives", GIVES, where)
+    _one_of(entry, "pickle", frozenset({"never"}), where)
 
 
 def _function(entry: Mapping[str, object], source: str) -> None:
