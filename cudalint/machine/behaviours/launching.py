@@ -121,10 +121,14 @@ class Start:
 
 @dataclass(slots=True)
 class Ended:
-    """What became of a launch: the children that ended well, and how the first that failed did."""
+    """What became of a launch: the children that ended well, and how the first that failed did.
+
+    ``began``: whether any came to its work.
+    """
 
     failed: Outcome | None
     children: list[tuple[State, Value]]
+    began: bool = False
 
 
 def launch_of(start: Start, way: Way, stage: str, anchor: Site) -> Launch:

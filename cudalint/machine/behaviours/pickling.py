@@ -71,6 +71,9 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
         case Thing(type=kind, fields=fields):
             if not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
                 return f"an object of type {kind}"
+            if "<lock>" in fields or "<channel>" in fields:
+                # What was received through it stays where it is.
+                return []
             return [v for k, v in fields.items() if not k.startswith("<")]
     return "a value that the code does not show"
 

@@ -44,7 +44,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     held = parent is not None
     machine.begins_fresh(Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited), state)
     ended = _started(machine, state, frame, start, way, parent)
-    machine.ends_fresh(bool(ended.children), start.family == "loader" and _lends(machine, ended))
+    machine.ends_fresh(ended.began, start.family == "loader" and _lends(machine, ended))
     return ended
 
 
@@ -99,7 +99,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
         _method_elsewhere(machine, state, start, failed)
     if failed is None and start.shares and (fresh or start.family != "loader"):
         crowd(machine, state, start, way, [c for c, _ in done])
-    return Ended(failed, done)
+    return Ended(failed, done, began=bool(children))
 
 
 def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launched:
