@@ -7,6 +7,7 @@ what a fork would have inherited. Whatever it cannot decide is a doubt.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -67,6 +68,15 @@ class Why(Enum):
     STOPPED = "the worker was not seen to run"
 
 
+class Handed(Enum):
+    """What multiprocessing and the system give to a process that is spawned: its parent's, as it is at that time."""
+
+    FOLDER = "the working folder"
+    PATH = "where modules are looked for, after all that was there before"
+    KEPT = "what the system keeps when another program is run"
+    ENVIRONMENT = "variables of the environment that no library reads at its import"
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """One thing that may differ. ``name`` is empty where only its place says what it is."""
@@ -88,13 +98,17 @@ class Inheritance:
 
 @dataclass(slots=True)
 class _Entry:
-    """Something that a process did at a place, reached by some calls, and from when to when that stands."""
+    """Something that a process did at a place, reached by some calls, and from when to when that stands.
+
+    ``handed``: what of it a process that is spawned gets when it starts.
+    """
 
     key: Hashable
     doubt: Doubt
     begin: int
     end: int | None = None
     ends: bool = False
+    handed: Handed | None = None
 
     def stands(self, at: int) -> bool:
         """Whether it is in force at a moment."""
@@ -114,6 +128,8 @@ class _Watch:
     loaded: dict[str, list[State]] = field(default_factory=dict)
     reads: dict[tuple[str, str], Site] = field(default_factory=dict)
     doubts: dict[Doubt, None] = field(default_factory=dict)
+    # What of that which it was handed its imports look at: there its parent found something else.
+    notices: set[Handed] = field(default_factory=set)
 
 
 # Builtins that tell a program about itself, or run text: what they read is not in the code. Texts hash differently in
@@ -138,6 +154,22 @@ _LOSSY = frozenset(
 )  # fmt: skip
 # Variables of the environment that are read when they are wanted, not when a library is imported.
 _READ_LATE = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
+_SETS_VARIABLES = frozenset({"environ.set", "environ.update"})
+# Functions of these look at files, whose paths may be relative; these of them do not.
+_OF_FILES = frozenset(
+    {"os", "pathlib", "glob", "io", "tempfile", "shutil", "zipfile", "tarfile", "sqlite3", "importlib", "?"}
+)
+_OF_NO_FILES = frozenset(
+    {
+        "os.path.join", "os.path.dirname", "os.path.basename", "os.path.split", "os.path.splitext", "os.path.isabs",
+        "os.path.normpath", "os.path.normcase", "os.path.commonpath", "os.path.expanduser", "os.fspath", "os.fsencode",
+        "os.fsdecode", "os.getpid", "os.getppid", "os.cpu_count", "os.uname", "os.getuid", "os.sched_getaffinity",
+        "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath", "pathlib.Path.home",
+        "?.split", "?.strip", "?.lower", "?.upper", "?.replace", "?.format", "?.startswith", "?.endswith",
+        "?.joinpath", "?.with_suffix", "?.with_name", "?.items", "?.keys", "?.values", "?.get",
+    }
+)  # fmt: skip
+_READS_FILES = re.compile(r"open|load|read|from_|file|dir|path", re.IGNORECASE)
 # Methods that the machine runs where Python runs them by itself.
 _RUN = frozenset(
     {
@@ -167,6 +199,8 @@ class Prover(Machine):
         # When pools and executors were made, by process and place.
         self._made: dict[tuple[tuple[str, ...], Site], int] = {}
         self._watches: list[_Watch] = []
+        # The top-level packages that were imported, whatever imported them.
+        self._imported: set[str] = {"python"}
         # The modules and calls that lead to what runs now, from the import of the last module on.
         self._where: list[Hashable] = []
         # By what objects and variables were changed in a way that their content does not show.
@@ -195,17 +229,19 @@ class Prover(Machine):
         when = None if self._outside is None else "some day"
         return (*self._where[modules[-1] if modules else 0 :], site, why, when)
 
-    def _note(self, why: Why, name: str, site: Site, state: State, ends: bool = False) -> None:
+    def _note(
+        self, why: Why, name: str, site: Site, state: State, ends: bool = False, handed: Handed | None = None
+    ) -> None:
         """Something was done to this process that a fresh one may lack; ``ends``: it is taken back some day."""
         identity = state.process.identity
         key = self._key(site, why)
         if self._outside is None:
             self._boots(key, state)
         entries = self._ledger.setdefault(identity, [])
-        if any(e.key == key and e.end is None for e in entries):
+        if any(e.key == key and e.end is None and e.handed is handed for e in entries):
             return
         self._moment += 1
-        entries.append(_Entry(key, Doubt(why, name, site), self._moment, ends=ends))
+        entries.append(_Entry(key, Doubt(why, name, site), self._moment, ends=ends, handed=handed))
 
     def _boots(self, key: Hashable, state: State) -> None:
         """What the import of modules does is done again by a fresh process, in which it is the same."""
@@ -297,13 +333,21 @@ class Prover(Machine):
     def _lacks(self, watch: _Watch) -> Iterator[Doubt]:
         """What the parent, and those before it, did and the fresh process did not do again."""
         before = watch.launch.identity[:-1]
-        for identity, entries in self._ledger.items():
-            if before[: len(identity)] != identity:
-                continue
-            for entry in entries:
-                repeated = entry.key in watch.booted and entry.doubt.why is not Why.SEEDS
-                if entry.stands(watch.moment) and not repeated:
+        done = [e for identity, all_of in self._ledger.items() if before[: len(identity)] == identity for e in all_of]
+        handed = {e.handed for e in done if e.handed is not None} if watch.launch.method == "spawn" else set()
+        if Handed.PATH in handed:
+            # A folder of modules may be relative to the working folder.
+            handed.discard(Handed.FOLDER)
+        handed -= watch.notices
+        for entry in done:
+            if entry.handed in handed:
+                # An executor may start more of its workers when more work comes, and then hands them this.
+                if entry.begin > watch.moment and watch.launch.held:
                     yield entry.doubt
+                continue
+            repeated = entry.key in watch.booted and entry.doubt.why is not Why.SEEDS
+            if entry.stands(watch.moment) and not repeated:
+                yield entry.doubt
 
     def _read(self, watch: _Watch) -> Iterator[Doubt]:
         """The variables that the worker reads and that are not seen to be what a fork would have inherited."""
@@ -458,6 +502,7 @@ class Prover(Machine):
         """A library function that no model describes."""
         if isinstance(receiver, Tensor) and path.endswith("_") and not path.endswith("__"):
             self._writes_array(state)
+        self._looks_at_files(path, state)
         effect = self._effect_of(path, receiver)
         if effect is None:
             self._calls_unknown(_shown(path), site, state)
@@ -492,6 +537,7 @@ class Prover(Machine):
         match sym:
             case (_, ".", str(name)) if name not in self._functions:
                 effect = self.library.effect(f"?.{name}")
+                self._looks_at_files(f"?.{name}", state)
                 if effect is not None:
                     self._leaves(effect, f"?.{name}", site, state)
                     return effect
@@ -509,6 +555,12 @@ class Prover(Machine):
         match effect.state:
             case "process":
                 self._note(Why.SETS, name, site, state)
+            case "folder":
+                self._note(Why.SETS, name, site, state, handed=Handed.FOLDER)
+            case "path":
+                self._note(Why.SETS, name, site, state, handed=Handed.PATH)
+            case "kept":
+                self._note(Why.SETS, name, site, state, handed=Handed.KEPT)
             case "seed":
                 self._note(Why.SEEDS, name, site, state)
             case "scope" if site == self._decorating:
@@ -595,6 +647,7 @@ class Prover(Machine):
         """Do what the model of a function says, and note what that leaves behind."""
         path, site, state = self.library.canonical(call.path), call.site, call.state
         does = call.text("does")
+        self._looks_at_files(path, state)
         if does in _MAKES_POOL:
             self._made[state.process.identity, site] = self._moment
         if does in _CONTAINER_METHODS:
@@ -715,9 +768,12 @@ class Prover(Machine):
         else:
             names = set(strings(call.args[0])) if call.args else set()
             whole = bool(names)
-        if not whole or not names <= _READ_LATE:
-            shown = f"os.environ[{sorted(names - _READ_LATE)[0]!r}]" if names - _READ_LATE else "os.environ"
-            self._note(Why.STORES, shown, call.site, call.state)
+        if whole and names <= _READ_LATE:
+            return
+        shown = f"os.environ[{sorted(names - _READ_LATE)[0]!r}]" if names - _READ_LATE else "os.environ"
+        read = any(self.library.reads_at_import(root, name) for root in self._imported for name in names - _READ_LATE)
+        handed = Handed.ENVIRONMENT if whole and not read and does in _SETS_VARIABLES else None
+        self._note(Why.STORES, shown, call.site, call.state, handed=handed)
 
     def _names(self, call: Call, does: str) -> None:
         """Attributes by name: of a module they are read, and one whose name is not shown may be any."""
@@ -945,9 +1001,30 @@ class Prover(Machine):
 
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         root = dotted.partition(".")[0]
+        self._imported.add(root)
+        if frame.guards_import:
+            self._notices(Handed.PATH, state)
         if frame.function is not None and root not in sys.stdlib_module_names and not self.library.knows(root):
             self._note(Why.IMPORTS, dotted, Site(frame.module, ordinal), state)
         return super()._library_import(dotted, state, frame, ordinal)
+
+    def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
+        if node.level:
+            self._imported.add("")
+        return super()._library_import_from(node, state, frame)
+
+    def _notices(self, what: Handed, state: State) -> None:
+        """The imports of a fresh process look at what it was handed."""
+        watch = self._watch(state)
+        if watch is not None and self._at_import(watch):
+            watch.notices.add(what)
+
+    def _looks_at_files(self, path: str, state: State) -> None:
+        root, _, name = path.removeprefix("builtins.").partition(".")
+        if path in _OF_NO_FILES or path.startswith("os.environ"):
+            return
+        if root in _OF_FILES or path.startswith("sys.path.") or _READS_FILES.search(name or root):
+            self._notices(Handed.FOLDER, state)
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""

@@ -254,7 +254,10 @@ def _is_shared_address(ref: Ref) -> bool:
 def follows(sym: Hashable) -> bool:
     """Whether an unknown is the same in every process: it follows from constants and from what all of them share."""
     match sym:
-        case ("environ" | "environment" | "__file__" | "__doc__" | "follows", *_):
+        case ("environ", name):
+            # One whose name is not shown may be any, also one that was set in between.
+            return isinstance(name, str)
+        case ("environment" | "__file__" | "__doc__" | "follows", *_):
             return True
         case (str(cast), inner) if cast in _FROM_CASTS or cast == "not":
             return follows(inner)
