@@ -180,6 +180,8 @@ _RUN = frozenset(
 )  # fmt: skip
 # What runs the function it is given at another time, or beside what follows.
 _LATE = frozenset({"map", "filter", "starmap", "thread.start", "thread.call", "executor.loop"})
+# What gives an iterator, which is not what it was once something was taken from it.
+_ITERATING = frozenset({"iter", "zip", "map", "starmap", "filter", "enumerate"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 
@@ -205,6 +207,8 @@ class Prover(Machine):
         self._where: list[Hashable] = []
         # By what objects and variables were changed in a way that their content does not show.
         self._unsteady: dict[Hashable, set[Hashable]] = {}
+        # The addresses of iterators.
+        self._iterators: set[Hashable] = set()
         # Calls that gave a new object in a function, which nothing else holds.
         self._own: set[tuple[Site, tuple[str, ...]]] = set()
         self._managers: list[Site] = []
@@ -371,7 +375,7 @@ class Prover(Machine):
 
     def _comparison(self, watch: _Watch, state: State) -> Comparison:
         def unsteady(address: Hashable) -> bool:
-            return not self._unsteady.get(address, set()) <= watch.booted
+            return address in self._iterators or not self._unsteady.get(address, set()) <= watch.booted
 
         def is_value(kind: str) -> bool:
             effect = self.library.effect(kind)
@@ -677,6 +681,8 @@ class Prover(Machine):
         results = super().library_call(call)
         self._late -= late
         self._orders = ordered
+        if does in _ITERATING:
+            self._iterators.update(a.address for _, value in results for a in value if isinstance(a, Ref))
         if path == "builtins.frozenset":
             for after, value in results:
                 _as_set(value, after)

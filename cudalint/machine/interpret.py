@@ -2515,7 +2515,7 @@ class Machine:
                 made_map = Mapping_(items if known else {}, () if known else union(produced), known)
                 results.append((after, (after.new(("comp", frame.module, node.ordinal), made_map),)))
                 continue
-            kind = "list" if node.kind == "generator" else node.kind
+            kind = "iterator" if node.kind == "generator" else node.kind
             listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= ROUNDS)
             made = Sequence(kind, tuple(produced) if listed else None, union(produced), open=not exact)
             results.append((after, (after.new(("comp", frame.module, node.ordinal), made),)))

@@ -197,7 +197,7 @@ class Comparison:
         return all(self._is_bare(base, depth + 1) for bases in found.bases for base in bases)
 
     def _sequences(self, one: Sequence, two: Sequence, path: str) -> Iterator[Difference]:
-        if one.items is None or two.items is None or one.open or two.open:
+        if one.items is None or two.items is None or one.open or two.open or one.kind == "iterator":
             yield Difference(path, hidden=True)
             return
         if one.kind != two.kind:

@@ -64,6 +64,8 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
         case Instance(cls=cls, attributes=attributes):
             hook = _hook(cls, state)
             return hook if hook is not None else [(cls,), *(v for k, v in attributes.items() if not k.startswith("<"))]
+        case Sequence(kind="iterator"):
+            return "a generator"
         case Sequence(items=items, element=element):
             return [*(items or ()), element]
         case Mapping_(items=entries, element=element):
@@ -113,7 +115,7 @@ def _refused(atom: Atom, state: State, machine: Machine) -> str | None:
             return None if effect is None or effect.pickles else f"an object of {path}"
         case _, Closure(cache=Ref(), module=module, function=function) if module == machine.main:
             return f"{function.name}, which keeps a cache"
-        case _, Generator():
+        case _, Generator() | Sequence(kind="iterator"):
             return "a generator"
     return None
 
