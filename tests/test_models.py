@@ -210,7 +210,6 @@ def test_what_reads_the_environment_at_its_import_is_known() -> None:
     assert not library.reads_at_import("torch", "RUN_NAME")
 
 
-
 def test_an_effect_of_ones_own_makes_a_repair_safe_and_another_does_not(run: Run, tmp_path: Path) -> None:
     program = (
         "import multiprocessing\n\nimport engine\nimport torch\n\n\ndef work(n):\n"

@@ -676,7 +676,12 @@ NOTICED = {
         'os.environ["RUN_NAME"] = "a"',
         "NAME",
     ),
-    "a variable that is gone": ("import os", 'NAME = os.getenv("RUN_NAME")\n', 'del os.environ["RUN_NAME"]', "RUN_NAME"),
+    "a variable that is gone": (
+        "import os",
+        'NAME = os.getenv("RUN_NAME")\n',
+        'del os.environ["RUN_NAME"]',
+        "RUN_NAME",
+    ),
     "a variable of any name": ("import os, sys", "", 'os.environ[sys.argv[1]] = "a"', "os.environ"),
     "one of several variables": (
         "import os",
@@ -712,6 +717,25 @@ def test_an_executor_hands_later_workers_what_is_there_by_then(tmp_path: Path) -
         assert finding.fix is not None
         levels.append(finding.fix.applicability)
     assert levels == [Applicability.SAFE, Applicability.UNSAFE]
+
+
+@pytest.mark.parametrize(
+    ("options", "level"), [("", Applicability.SAFE), (", maxtasksperchild=1", Applicability.UNSAFE)]
+)
+@pytest.mark.parametrize("change", ["Cfg.scale = 5", "torch.backends.cudnn.benchmark = True"])
+def test_workers_that_are_replaced_see_what_came_later(
+    tmp_path: Path, options: str, level: Applicability, change: str
+) -> None:
+    text = (
+        f"import multiprocessing\n\nimport torch\n\n\n{CFG}\ndef work(n):\n"
+        "    return torch.ones(n, device='cuda').sum().item() * Cfg.scale\n\n\nif __name__ == '__main__':\n"
+        f"    torch.zeros(1, device='cuda')\n    pool = multiprocessing.Pool(1{options})\n"
+        f"    {change}\n    print(pool.map(work, [1, 2]))\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
+    assert finding.fix is not None
+    assert finding.fix.applicability is level, finding.fix.reason
 
 
 OUTLIVED = """\
@@ -762,9 +786,7 @@ HANDLERS = {
 
 
 @pytest.mark.parametrize(("launch", "safe"), HANDLERS.values(), ids=HANDLERS)
-def test_a_program_that_survives_its_workers_is_never_repaired_unasked(
-    tmp_path: Path, launch: str, safe: bool
-) -> None:
+def test_a_program_that_survives_its_workers_is_never_repaired_unasked(tmp_path: Path, launch: str, safe: bool) -> None:
     (tmp_path / "program.py").write_text(OUTLIVED.format(launch=launch))
     (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
     assert finding.fix is not None
@@ -786,9 +808,7 @@ UNCARRIED = {
 
 
 @pytest.mark.parametrize(("top", "reads"), UNCARRIED.values(), ids=UNCARRIED)
-def test_loky_is_not_proposed_where_cloudpickle_cannot_carry_what_is_read(
-    tmp_path: Path, top: str, reads: str
-) -> None:
+def test_loky_is_not_proposed_where_cloudpickle_cannot_carry_what_is_read(tmp_path: Path, top: str, reads: str) -> None:
     imported, launch = LAUNCHERS["joblib"]
     text = INHERITING.format(
         launcher=imported, imports="", top=top, base="object", reads=reads, before="pass", launch=launch

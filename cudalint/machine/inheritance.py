@@ -117,10 +117,13 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Watch:
-    """A fresh process while it is run: what it repeats of its parent, and what it reads."""
+    """A fresh process while it is run: what it repeats of its parent, and what it reads.
+
+    ``moments`` are those at which a fork would have inherited: the first, and that of the processes that replace it.
+    """
 
     launch: Fresh
-    moment: int
+    moments: tuple[int, ...]
     booting: bool = True
     writes: bool = False
     booted: set[Hashable] = field(default_factory=set)
@@ -287,7 +290,8 @@ class Prover(Machine):
             moment = self._made.get(made, self._moment)
         else:
             moment = self._made[made] = self._moment
-        self._watches.append(_Watch(launch, moment))
+        later = () if launch.later is None else (self._moment,)
+        self._watches.append(_Watch(launch, (moment, *later)))
 
     def has_booted(self, children: list[State]) -> None:
         """The process that began last has imported what it begins with."""
@@ -346,16 +350,21 @@ class Prover(Machine):
         for entry in done:
             if entry.handed in handed:
                 # An executor may start more of its workers when more work comes, and then hands them this.
-                if entry.begin > watch.moment and watch.launch.held:
+                if entry.begin > watch.moments[0] and watch.launch.held:
                     yield entry.doubt
                 continue
             repeated = entry.key in watch.booted and entry.doubt.why is not Why.SEEDS
-            if entry.stands(watch.moment) and not repeated:
+            if any(map(entry.stands, watch.moments)) and not repeated:
                 yield entry.doubt
 
     def _read(self, watch: _Watch) -> Iterator[Doubt]:
         """The variables that the worker reads and that are not seen to be what a fork would have inherited."""
-        parent = watch.launch.parent
+        yield from self._read_of(watch, watch.launch.parent)
+        if watch.launch.later is not None:
+            yield from self._read_of(watch, watch.launch.later)
+
+    def _read_of(self, watch: _Watch, parent: State) -> Iterator[Doubt]:
+        """The same of one state of the parent."""
         given = {r.address for value in watch.launch.given for r in reachable(value, parent) if _is_mutable(r, parent)}
         compared: dict[int, Comparison] = {}
         for (module, name), site in watch.reads.items():
@@ -367,13 +376,13 @@ class Prover(Machine):
                 continue
             shown = name if module == self.main else f"{module}.{name}"
             for state in watch.loaded.get(module) or watch.snapshots:
-                comparison = compared.setdefault(id(state), self._comparison(watch, state))
+                comparison = compared.setdefault(id(state), self._comparison(watch, parent, state))
                 yield from self._compared(watch, comparison, scope, module, name, Doubt(Why.DIFFERS, shown, site))
             value = scope.variables.get(name, ())
             if any(r.address in given for r in reachable(value, parent)):
                 yield Doubt(Why.SHARES, shown, site)
 
-    def _comparison(self, watch: _Watch, state: State) -> Comparison:
+    def _comparison(self, watch: _Watch, parent: State, state: State) -> Comparison:
         def unsteady(address: Hashable) -> bool:
             return address in self._iterators or not self._unsteady.get(address, set()) <= watch.booted
 
@@ -381,7 +390,7 @@ class Prover(Machine):
             effect = self.library.effect(kind)
             return kind == "argparse.Namespace" or (effect is not None and effect.gives == "value")
 
-        return Comparison(watch.launch.parent, state, unsteady, is_value)
+        return Comparison(parent, state, unsteady, is_value)
 
     def _compared(
         self, watch: _Watch, comparison: Comparison, scope: Scope, module: str, name: str, doubt: Doubt

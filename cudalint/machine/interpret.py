@@ -130,7 +130,8 @@ class Fresh:
     """A process that begins with a fresh import.
 
     ``parent`` is the state that it would inherit by fork, ``made`` the call that made its launcher. ``given`` are the
-    values that it is handed once, when it starts.
+    values that it is handed once, when it starts. ``later`` is the state that those after it would inherit, where it is
+    replaced after some tasks.
     """
 
     anchor: Site
@@ -140,6 +141,7 @@ class Fresh:
     parent: State
     held: bool
     given: tuple[Value, ...]
+    later: State | None = None
 
 
 class Machine:

@@ -42,7 +42,9 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     identity = child_identity(parent or state, start)
     made = start.made or start.anchor
     held = parent is not None
-    machine.begins_fresh(Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited), state)
+    later = state.clone() if start.renewed else None
+    fresh = Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited, later)
+    machine.begins_fresh(fresh, state)
     ended = _started(machine, state, frame, start, way, parent)
     machine.ends_fresh(ended.began, start.family == "loader" and _lends(machine, ended))
     return ended
