@@ -271,7 +271,7 @@ class Machine:
             self.seen.append(hop)
         return Chain(hop, state.stack)
 
-    # -- what a proof of sameness wants to know (machine/inheritance.py); other runs pay nothing for it ----------
+    # -- what a proof of sameness wants to know (machine/inheritance/); other runs pay nothing for it ----------
 
     def passes_over(self, site: Site, state: State) -> None:
         """A call of a user function is not followed any further: a bound is met."""

@@ -12,7 +12,8 @@ from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.stored import placed
-from cudalint.machine.inheritance import Inheritance, combined
+from cudalint.machine.inheritance.doubts import Inheritance
+from cudalint.machine.inheritance.prover import combined
 from cudalint.machine.interpret import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
