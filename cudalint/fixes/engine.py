@@ -19,6 +19,7 @@ from cudalint.fixes.edits import Change, apply, as_edits, between, images
 from cudalint.fixes.proposal import Case, Proof, Proposal
 from cudalint.fixes.spawn_safety import joined, spawn_doubts
 from cudalint.fixes.view import Views
+from cudalint.fixes.waiting import may_be_lost
 from cudalint.project.analysis import Analysis, Basis, analyse_again
 from cudalint.text.lines import Rows
 from cudalint.text.scan import Kind, lexemes
@@ -307,6 +308,8 @@ class _Search:
             return "the program may work as it is"
         if outcome.facts or outcome.assumed:
             return "the program may work on other paths"
+        if may_be_lost(Case(self._finding, outcome, self._basis, self._run.views)):
+            return "the program may go on without what its workers give"
         return None
 
 

@@ -275,6 +275,9 @@ def _run(
         if machine.cut is not None:
             cut.add(entry)
             notes.add(f"{files.sources[machine.main].path}: cut off: {machine.cut}")
+    # Of several entries one may go on.
+    outlived = {o.within for o in found if o.outlived}
+    found = [replace(o, outlived=o.within in outlived) for o in found]
     shown = _findings(files, found)
     findings = [*shown, *_syntax_errors(files)]
     work = Work(
