@@ -1,20 +1,14 @@
-"""Which files of a project can have to do with the selected ones: those that import them, and what these import.
+"""Which other files bear on the selected ones where nothing tells how far the project reaches: what they import.
 
-A path of a finding runs along imports, so an entry that never imports a selected file has no step in it. Files
-are matched by the last part of their module name, wherever it lies: a superset that is cheap and needs no roots.
-
-Where nothing tells how far the project reaches, it is what the selected files import from beside them.
+Imports are matched by the last part of a module's name, wherever it lies: a superset that is cheap and needs no roots.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
-
-from cudalint.text.source import SourceFile
 
 _PACKAGE = "__init__"
 _IMPORT = re.compile(
@@ -38,21 +32,6 @@ class Bytes(Protocol):
 
 
 _File = TypeVar("_File", bound=Bytes)
-
-
-def connected(selected: Sequence[SourceFile], others: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
-    """Those of ``others`` that a run over ``selected`` has to know, in their order."""
-    homes: dict[str, list[str]] = defaultdict(list)
-    for source in (*selected, *others):
-        homes[_name(source.path)].append(source.path)
-    imports = {source.path: frozenset(_imported(source, homes)) for source in (*selected, *others)}
-    importers: dict[str, set[str]] = defaultdict(set)
-    for path, imported in imports.items():
-        for home in imported:
-            importers[home].add(path)
-    users = _closure((source.path for source in selected), importers)
-    known = _closure(users, imports)
-    return tuple(source for source in others if source.path in known)
 
 
 def beside(selected: Sequence[_File], read: Callable[[str], _File]) -> tuple[_File, ...]:
@@ -106,29 +85,3 @@ def _modules(folder: str) -> frozenset[str]:
 def _words(source: Bytes) -> set[bytes]:
     """The names in the import statements of a file."""
     return {word for statement in _IMPORT.findall(source.data) for word in _WORD.findall(statement)}
-
-
-def _imported(source: SourceFile, homes: Mapping[str, Iterable[str]]) -> Iterable[str]:
-    """The files that the import statements of ``source`` could mean, and the packages it lies in."""
-    for word in _words(source):
-        yield from homes.get(word.decode("utf-8", "replace"), ())
-    package = os.path.join(os.path.dirname(source.path), f"{_PACKAGE}.py")
-    if package in homes.get(_name(package), ()):
-        yield package
-
-
-def _closure(start: Iterable[str], steps: Mapping[str, Collection[str]]) -> set[str]:
-    reached = set(start)
-    pending = list(reached)
-    while pending:
-        fresh = set(steps.get(pending.pop(), ())) - reached
-        reached |= fresh
-        pending.extend(fresh)
-    return reached
-
-
-def _name(path: str) -> str:
-    """The last part of a file's module name."""
-    directory, base = os.path.split(path)
-    stem = base.removesuffix(".py")
-    return os.path.basename(directory) if stem == _PACKAGE else stem

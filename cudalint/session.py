@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
 from cudalint.config import Config
-from cudalint.context import beside, connected
+from cudalint.context import beside
 from cudalint.discovery import discover
 from cudalint.finding import Applicability, Finding
 from cudalint.intake import (
@@ -137,7 +137,7 @@ class Session:
         return report
 
     def _checked(self, paths: Iterable[str], selected: Sequence[str], intake: Intake, repair: bool) -> Report:
-        outcome = self._analyse(intake, alone=False)
+        outcome = self._analyse(intake, alone=False, about=frozenset(selected))
         raw = [*intake.findings, *_touching(outcome.findings, frozenset(selected))]
         raw.extend(_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
         comments = _comments_of(intake)
@@ -184,7 +184,8 @@ class Session:
             return []
         from cudalint.project.analysis import functions
 
-        return functions(intake.sources, self._options(), self._config.root, self._store)
+        about = frozenset(discover(tuple(paths), self._config.exclude, self._config.root))
+        return functions(intake.sources, self._options(), about, self._config.root, self._store)
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
@@ -212,11 +213,9 @@ class Session:
         return read((path for path in others if path not in known), instead)
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
-        """What of the rest can bear on the run. What cannot be read there is not its concern."""
+        """The rest of the project, as context. What cannot be read there is not the run's concern."""
         around = sort(rest, self._matters, is_context=True)
-        sources = around.sources if self._config.root is None else connected(intake.sources, around.sources)
-        mattering = around.mattering & {source.path for source in sources}
-        return Intake(sources, mattering, files=around.files, size=around.size)
+        return Intake(around.sources, around.mattering, files=around.files, size=around.size)
 
     def _question(self, *words: str) -> Question:
         """What decides the result of a run besides the files: what is asked, and the configuration."""
@@ -244,7 +243,7 @@ class Session:
 
         return Options(self._config.target_versions, self._config.platform, self._config.models)
 
-    def _analyse(self, intake: Intake, *, alone: bool) -> _Outcome:
+    def _analyse(self, intake: Intake, *, alone: bool, about: frozenset[str] | None = None) -> _Outcome:
         if not intake.mattering:
             return _Outcome(effort=Effort(intake.files, intake.size))
         # Only here, so that a run with nothing to analyse never pays for the parser.
@@ -253,10 +252,16 @@ class Session:
         options, root = self._options(), self._config.root
         store = self._store
         try:
-            return _outcome(intake, [analyse(intake.sources, options, alone=alone, root=root, store=store)])
+            made = analyse(intake.sources, options, alone=alone, root=root, store=store, about=about)
+            return _outcome(intake, [made])
         except Exception:  # whatever it is, it becomes a finding, and the other files are checked
             failure = traceback.format_exc()
-        return _salvage(intake, lambda source: analyse((source,), options, alone=True, root=root), failure)
+        mattering = intake.mattering if about is None else intake.mattering & about
+        return _salvage(
+            replace(intake, mattering=mattering or intake.mattering),
+            lambda source: analyse((source,), options, alone=True, root=root),
+            failure,
+        )
 
     def _unused(
         self,

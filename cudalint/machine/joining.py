@@ -155,6 +155,7 @@ def join(a: State, b: State) -> State:
         stack,
         a.second_round,
         a.caught and b.caught,
+        journal=a.journal,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
 from cudalint.machine.heap import Object, Scope
@@ -185,6 +185,46 @@ class Layer:
     depth: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """What a path had settled when a call began."""
+
+    base: dict[Hashable, Object]
+    counts: dict[Hashable, int]
+    layer: Layer | None
+
+
+@dataclass(slots=True, eq=False)
+class Journal:
+    """What the paths of a running call allocated and wrote since it began, for the collection at its end.
+
+    ``fresh`` are the addresses of new objects, ``written`` those of changed ones; ``floors`` are the counts of sites
+    before the call. Paths that split share it: what one of them did counts for all, which keeps too much at most.
+    """
+
+    outer: Journal | None = None
+    settled: Settled | None = None
+    fresh: set[Hashable] = field(default_factory=set)
+    written: set[Hashable] = field(default_factory=set)
+    floors: dict[Hashable, int] = field(default_factory=dict)
+
+    def lies_in(self, other: Journal) -> bool:
+        """Whether the call is another one, or was made in it."""
+        current: Journal | None = self
+        while current is not None and current is not other:
+            current = current.outer
+        return current is other
+
+    def absorb(self, other: Journal) -> None:
+        """Take over what a call noted that was made in this one and has no end of its own."""
+        if other is self:
+            return
+        self.fresh |= other.fresh
+        self.written |= other.written
+        for site, count in other.floors.items():
+            self.floors.setdefault(site, count)
+
+
 @dataclass(slots=True)
 class State:
     """One path: a process, a heap, what was assumed to get here, and the calls that led here.
@@ -208,6 +248,7 @@ class State:
     caught: bool = False
     owned: set[Hashable] = field(default_factory=set)
     apart: Hashable = None
+    journal: Journal = field(default_factory=Journal)
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""
@@ -226,6 +267,7 @@ class State:
             self.second_round,
             self.caught,
             apart=self.apart,
+            journal=self.journal,
         )
 
     def become(self, other: State) -> None:
@@ -236,6 +278,7 @@ class State:
         self.heap, self.base, self.base_counts = other.heap, other.base, other.base_counts
         self.layer = other.layer
         self.facts, self.placed, self.counts = other.facts, other.placed, other.counts
+        self.journal = other.journal
         self.owned = set()
 
     def get(self, ref: Ref) -> Object | None:
@@ -283,14 +326,38 @@ class State:
     def put(self, ref: Ref, value: Object) -> None:
         """Change the object at a reference."""
         self.heap[ref.address] = value
+        self.journal.written.add(ref.address)
+
+    def drop(self, addresses: Collection[Hashable], settled: Settled | None) -> None:
+        """Let go of objects that nothing refers to and that were made after a path had ``settled`` so much.
+
+        Few of them that settled since are left where they lie; where they are many, what is left of the layers is
+        the path's own again.
+        """
+        gone = [address for address in addresses if self.heap.pop(address, None) is None]
+        if settled is None or self.layer is settled.layer or len(gone) <= LARGE_SPLIT:
+            return
+        objects, counts = self.since(settled.layer)
+        self.heap = dict(objects)
+        for address in gone:
+            self.heap.pop(address, None)
+        self.counts = dict(counts)
+        self.base, self.base_counts, self.layer = settled.base, settled.counts, settled.layer
+        self.owned = set()
 
     def new(self, site: Hashable, value: Object) -> Ref:
         """A fresh address for an object allocated at a site; after eight, the last is used again."""
-        count = min(self.counts.get(site, self.base_counts.get(site, 0)), 7)
+        known = self.counts.get(site, self.base_counts.get(site, 0))
+        count = min(known, 7)
         self.counts[site] = count + 1
         ref = Ref((site, count, self.process.identity))
         self.heap[ref.address] = value
         self.owned.discard(ref.address)
+        if known > count:
+            self.journal.written.add(ref.address)
+        else:
+            self.journal.fresh.add(ref.address)
+            self.journal.floors.setdefault(site, count)
         return ref
 
     def fact(self, sym: Hashable) -> bool | None:
@@ -314,4 +381,5 @@ class State:
             found = replace(found, variables=dict(found.variables))
             self.heap[scope.address] = found
             self.owned.add(scope.address)
+        self.journal.written.add(scope.address)
         found.variables[name] = value

@@ -24,6 +24,8 @@ from cudalint.models.library import load
 from cudalint.project.callers import Place
 from cudalint.project.changes import renumbered, touched
 from cudalint.project.entries import candidates
+from cudalint.project.entry_results import EntryResults, identity
+from cudalint.project.near import near
 from cudalint.project.program import FileProgram, program
 from cudalint.project.running import Entry, Runner
 from cudalint.project.summary import summaries
@@ -115,13 +117,15 @@ def analyse(
     alone: bool = False,
     root: str | None = None,
     store: Store | None = None,
+    about: frozenset[str] | None = None,
 ) -> Analysis:
     """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers.
 
-    ``store`` keeps lowered files between runs.
+    ``store`` keeps lowered files, and what entries gave, between runs. ``about`` are the paths of the files that a run
+    is about, where these are not all: the others are context.
     """
     with _at_work():
-        return _analyse(sources, options, alone, root, store)
+        return _analyse(sources, options, alone, root, store, about)
 
 
 # Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
@@ -141,12 +145,34 @@ def _at_work() -> Iterator[None]:
 
 
 def _analyse(
-    sources: Sequence[SourceFile], options: Options, alone: bool, root: str | None, store: Store | None
+    sources: Sequence[SourceFile],
+    options: Options,
+    alone: bool,
+    root: str | None,
+    store: Store | None,
+    about: frozenset[str] | None,
 ) -> Analysis:
     files = program(sources, load(options.models), root, store)
-    analysis = _run(files, options, alone, candidates(files))
+    kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
+    analysis = _run(files, options, alone, _candidates(files, about), kept=kept)
     files.known.keep()
     return analysis
+
+
+def _candidates(files: FileProgram, about: frozenset[str] | None) -> list[str]:
+    """The modules whose entries are run: of context, those that have to do with what the run is about."""
+    if about is None or about >= files.names.keys():
+        return candidates(files)
+    around = near(files, about)
+    return [name for name in candidates(files, around) if name in around]
+
+
+def _decisive(options: Options, alone: bool) -> Iterator[str]:
+    """What of the options decides what entries give."""
+    yield repr((options.target_versions, options.platform, alone))
+    for path in options.models:
+        with open(path, encoding="utf-8") as stream:
+            yield stream.read()
 
 
 def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> Analysis:
@@ -253,6 +279,7 @@ def _run(
     names: Iterable[str],
     entered: Iterable[Place] = (),
     chosen: frozenset[Entry] | None = None,
+    kept: EntryResults | None = None,
 ) -> Analysis:
     found: list[Outcome] = []
     notes: set[str] = set()
@@ -261,20 +288,20 @@ def _run(
     launches: dict[tuple[Site, str], Launched] = {}
     cut: set[Entry] = set()
     entries = steps = functions = 0
-    for ran in Runner(files, _host(options), alone, set(entered), chosen=chosen).run(names):
-        machine, entry = ran.machine, (ran.owner, ran.label)
+    runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept)
+    for result in runner.results(names):
+        entry = (result.owner, result.label)
         entries += 1
-        steps += machine.steps
-        functions += len(machine.entered)
-        outcomes = ran.outcomes()
-        found.extend(outcomes)
-        for outcome in outcomes:
+        steps += result.steps
+        functions += len(result.entered)
+        found.extend(result.outcomes)
+        for outcome in result.outcomes:
             shown_by.setdefault((outcome.kind, outcome.anchor), set()).add(entry)
-        places.setdefault(entry, set()).update((site.module, site.ordinal) for site in machine.entered)
-        launches.update(machine.launches)
-        if machine.cut is not None:
+        places.setdefault(entry, set()).update(result.entered)
+        launches.update(result.launches)
+        if result.cut is not None:
             cut.add(entry)
-            notes.add(f"{files.sources[machine.main].path}: cut off: {machine.cut}")
+            notes.add(f"{files.sources[result.main].path}: cut off: {result.cut}")
     # Of several entries one may go on.
     outlived = {o.within for o in found if o.outlived}
     found = [replace(o, outlived=o.within in outlived) for o in found]
@@ -483,19 +510,24 @@ def explain(
     }
     seen: list[Process] = []
     watched = frozenset(Site(name, ordinal) for ordinal in at_row)
-    for ran in Runner(files, _host(options), watched=watched).run(candidates(files) or [name]):
+    around = frozenset({filename})
+    for ran in Runner(files, _host(options), watched=watched).run(_candidates(files, around) or [name]):
         for states in ran.machine.watched.values():
             seen.extend(p for p in states if p not in seen)
     return [line for process in seen for line in _described(process)]
 
 
 def functions(
-    sources: Sequence[SourceFile], options: Options, root: str | None = None, store: Store | None = None
+    sources: Sequence[SourceFile],
+    options: Options,
+    about: frozenset[str] | None = None,
+    root: str | None = None,
+    store: Store | None = None,
 ) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root, store)
     with _at_work():
-        ran = Runner(files, _host(options), listens=True).run(candidates(files))
+        ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
         return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])
 
 

@@ -93,6 +93,16 @@ class Callers:
             self._above[name] = list(order)
         return self._above[name]
 
+    def above(self, name: str) -> tuple[str, ...]:
+        """All modules that import a module, however far."""
+        found: set[str] = set()
+        stack = [name]
+        while stack:
+            fresh = self.importers.get(stack.pop(), set()) - found
+            found |= fresh
+            stack.extend(fresh)
+        return tuple(sorted(found - {name}))
+
     @property
     def importers(self) -> dict[str, set[str]]:
         """Which modules import a module by a statement of theirs."""

@@ -24,12 +24,12 @@ _LAUNCHERS = frozenset(
 _DEVICES = frozenset({"device", "Device"})
 
 
-def candidates(program: FileProgram) -> list[str]:
-    """The modules in which something that a rule speaks about may start, or that lead to one."""
+def candidates(program: FileProgram, among: frozenset[str] | None = None) -> list[str]:
+    """The modules, all or ``among`` some, in which something that a rule judges may start, or that lead to one."""
     own = program.library.speaks_of_own
     launching = {n for n, s in program.sources.items() if program.facts(n).may_launch or own(s.data)}
     result: list[str] = []
-    for name in sorted(program.sources):
+    for name in sorted(program.sources if among is None else among & program.sources.keys()):
         leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
         # A server's configuration names its application without importing it.
         matters = leads and (program.reaches_gpu(name) or b"wsgi_app" in program.sources[name].data)

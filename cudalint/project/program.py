@@ -60,6 +60,8 @@ class FileProgram:
     top_levels: dict[str, Any] = field(default_factory=dict)
     known: KnownFacts = field(default_factory=KnownFacts)
     _facts: dict[str, FileFacts] = field(default_factory=dict)
+    # The modules that the entries since the last ``begin`` asked for.
+    asked: set[str] = field(default_factory=set)
     _charged: set[str] = field(default_factory=set)
     _resolved: dict[tuple[str, str, int], str | None] = field(default_factory=dict)
     _children: dict[tuple[str, str], str | None] = field(default_factory=dict)
@@ -96,12 +98,14 @@ class FileProgram:
     def begin(self, budget: int) -> None:
         """Start an entry, which may read this many bytes."""
         self.budget = budget
+        self.asked = set()
         self._charged = set()
         if self._relevance is not None:
             self._relevance.begin()
 
     def module(self, name: str) -> ir.Module | None:
         """A lowered module; None where there is none, or none that can be parsed, or this entry has read too much."""
+        self.asked.add(name)
         if name in self.parsed and name in self._charged:
             return self.parsed[name]
         if self.layout.is_bare(name):
@@ -117,6 +121,10 @@ class FileProgram:
         if name not in self.parsed:
             self.parsed[name] = self._lower(name, source)
         return self.parsed[name]
+
+    def is_broken(self, name: str) -> bool:
+        """Whether a module was found to be one that cannot be parsed."""
+        return name in self.sources and name in self.parsed and self.parsed[name] is None
 
     def _worth_lowering(self, name: str, source: SourceFile) -> bool:
         """Whether a module can matter: by what it says, by what it leads to, or as a few constants."""

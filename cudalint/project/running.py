@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
@@ -18,6 +19,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.entries import conftests, is_test_module, tests, unreached
+from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
 
@@ -29,16 +31,28 @@ Entry: TypeAlias = tuple[str, str]
 class Ran:
     """One entry that ran: the module it belongs to, how its trace would name it, and the machine afterwards.
 
-    ``owner`` is the module for whose sake it ran: the launcher's, where a caller of it was run.
+    ``owner`` is the module for whose sake it ran: the launcher's, where a caller of it was run. ``places`` count as
+    reached whether or not they were.
     """
 
     owner: str
     label: str
     machine: Machine
+    places: frozenset[Place] = frozenset()
 
-    def outcomes(self) -> list[Outcome]:
-        """What went wrong."""
-        return self.machine.softened()
+    def result(self) -> EntryResult:
+        """What it gave, without the machine."""
+        machine = self.machine
+        return EntryResult(
+            self.owner,
+            self.label,
+            machine.main,
+            tuple(machine.softened()),
+            frozenset((site.module, site.ordinal) for site in machine.entered) | self.places,
+            dict(machine.launches),
+            machine.steps,
+            machine.cut,
+        )
 
 
 @dataclass(slots=True)
@@ -47,7 +61,7 @@ class Runner:
 
     ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
     expressions whose values are. Of tests only ``chosen`` ones are run, where these are given. ``proves``: it is asked
-    what workers inherit.
+    what workers inherit. ``kept`` holds what entries gave in runs before.
     """
 
     files: FileProgram
@@ -59,6 +73,7 @@ class Runner:
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
     proves: bool = False
+    kept: EntryResults | None = None
     _callers: Callers | None = None
     # The state after importing a module, and what cut that.
     _ready: dict[str, tuple[State, str | None]] = field(default_factory=dict)
@@ -75,6 +90,38 @@ class Runner:
         seen = frozenset(self.entered)
         for name in given:
             yield from self._assumed(name, seen)
+
+    def results(self, names: Iterable[str]) -> Iterator[EntryResult]:
+        """What all entries of these modules give; those that nothing has changed for are not run again."""
+        given = tuple(names)
+        for name in given:
+            for result in self._kept(self._real_key, name, self._real(name)):
+                self.entered |= result.entered
+                yield result
+        if self.alone:
+            return
+        seen = frozenset(self.entered)
+        for name in given:
+            for result in self._kept(partial(self._assumed_key, seen), name, self._assumed(name, seen)):
+                self.entered |= result.entered
+                yield result
+
+    def _kept(self, key: Callable[[str], str], name: str, entries: Iterator[Ran]) -> Iterator[EntryResult]:
+        results = (ran.result() for ran in entries)
+        return results if self.kept is None else self.kept.of(key(name), results)
+
+    def _real_key(self, name: str) -> str:
+        """What decides what the entries of a module give, beside the files that they ask for."""
+        reached = sorted(ordinal for module, ordinal in self.entered if module == name)
+        return repr(("starts", name, self.starts(name), sorted(self.files.scripts(name)), reached))
+
+    def _assumed_key(self, seen: frozenset[Place], name: str) -> str:
+        """The same of its launchers that no entry reached: who calls them lies in the modules that lead there."""
+        assert self.kept is not None
+        above = self.callers.above(name)
+        near = {name, *above}
+        places = [sorted(p for p in places if p[0] in near) for places in (self.entered, seen)]
+        return repr(("assumed", name, self.starts(name), self.kept.contents(above), places))
 
     def _note(self, ran: Ran) -> None:
         self.entered.update((site.module, site.ordinal) for site in ran.machine.entered)
@@ -102,6 +149,9 @@ class Runner:
         if module is None:
             return
         in_test = is_test_module(self.files.sources[name].path)
+        if in_test:
+            # Fixtures are looked for there by name.
+            self.files.asked.update(conftests(self.files, name))
         commands: list[Site] = []
         main: Machine | None = None
         if self.starts(name) or (self.alone and not in_test):
@@ -202,7 +252,7 @@ class Runner:
         ready, machine.cut = self._ready[entry.module]
         self._call(machine, module, entry.function, ready.clone())
         self.entered.add(entry.place)
-        ran = Ran(owner, entry.function.qualname, machine)
+        ran = Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
         self._note(ran)
         machine.outcomes = [_as_seen(o) for o in machine.outcomes]
         yield ran

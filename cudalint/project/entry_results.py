@@ -1,0 +1,252 @@
+"""What entries gave, kept between runs: after an edit, only those run again that could see it.
+
+The entries of one module are kept together. What they gave rests on the files that they asked for, on all that these
+import, and on which files there are; it is taken from the store only where all of that is as it was, so that a run
+gives what a run without a store would give.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from cudalint import fingerprint
+from cudalint.machine.launched import Launched
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.trace import Hop, Site
+from cudalint.project.program import MOST_BYTES, FileProgram
+from cudalint.store import Store
+
+_KIND = "entries"
+
+# A function by its module and its ordinal there.
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryResult:
+    """What one entry gave.
+
+    ``owner`` is the module for whose sake it ran, ``label`` how its trace names it, ``main`` the module that its
+    process began with. ``entered`` are the functions that it reached, ``cut`` the bound that ended it.
+    """
+
+    owner: str
+    label: str
+    main: str
+    outcomes: tuple[Outcome, ...]
+    entered: frozenset[Place]
+    launches: Mapping[tuple[Site, str], Launched]
+    steps: int
+    cut: str | None
+
+
+def identity(files: FileProgram, *decisive: str) -> str:
+    """What tells a program from all others for any of its entries, beside the contents of modules."""
+    scripts = (name for name in files.sources if files.facts(name).guards_main)
+    layout = (part for path in sorted(files.names) for part in (path, files.names[path]))
+    commands = (part for command in sorted(files.commands) for part in command)
+    parts = ("layout", files.layout.top, *layout, "scripts", *sorted(scripts), "commands", *commands)
+    return fingerprint.digest(fingerprint.analysis(), *decisive, *parts)
+
+
+@dataclass(slots=True)
+class EntryResults:
+    """The kept results of one program under one configuration; ``about`` tells it from all others."""
+
+    files: FileProgram
+    store: Store
+    about: str
+    _hashes: dict[str, bytes] = field(default_factory=dict)
+    _rests: dict[frozenset[str], str] = field(default_factory=dict)
+
+    def of(self, group: str, run: Iterator[EntryResult]) -> Iterator[EntryResult]:
+        """What the entries of a group gave: kept from before, or as they give it now."""
+        key = fingerprint.digest(self.about, group)
+        kept = self.store.get(_KIND, key)
+        document = None if kept is None else marshal.loads(kept)
+        if document is not None and document["rest"] == self._rest(frozenset(document["asked"])):
+            self._remind(document)
+            yield from (_result(row) for row in document["results"])
+            return
+        notes = set(self.files.notes)
+        made: list[EntryResult] = []
+        for result in run:
+            made.append(result)
+            yield result
+        asked = frozenset(self.files.asked)
+        document = {
+            "asked": sorted(asked),
+            "rest": self._rest(asked),
+            "notes": sorted(self.files.notes - notes),
+            "broken": sorted(name for name in asked if self.files.is_broken(name)),
+            "results": [_row(result) for result in made],
+        }
+        self.store.put(_KIND, key, marshal.dumps(document))
+
+    def _remind(self, document: Mapping[str, Any]) -> None:
+        """What running the entries would have left with the program: notes, and files that cannot be parsed."""
+        self.files.notes.update(document["notes"])
+        for name in document["broken"]:
+            self.files.begin(MOST_BYTES)
+            self.files.module(name)
+
+    def _rest(self, asked: frozenset[str]) -> str:
+        """The content of all files that some modules are, or import."""
+        if asked not in self._rests:
+            parts: list[str | bytes] = []
+            for name in sorted(self._reached(asked)):
+                parts += [name, self._hash(name)]
+            self._rests[asked] = fingerprint.digest(*parts)
+        return self._rests[asked]
+
+    def _reached(self, names: Iterable[str]) -> set[str]:
+        seen: set[str] = set()
+        stack = list(names)
+        while stack:
+            name = stack.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in self.files.sources:
+                stack.extend(self.files.imports(name))
+        return seen
+
+    def _hash(self, name: str) -> bytes:
+        if name not in self._hashes:
+            source = self.files.sources.get(name)
+            self._hashes[name] = b"" if source is None else blake2b(source.data, digest_size=16).digest()
+        return self._hashes[name]
+
+    def contents(self, names: Iterable[str]) -> str:
+        """One name for the contents of some modules."""
+        return fingerprint.digest(*(part for name in names for part in (name, self._hash(name))))
+
+
+# -- as plain data ---------------------------------------------------------------------------------------------
+
+_KINDS = {kind.name: kind for kind in Kind}
+
+
+def _row(result: EntryResult) -> list[Any]:
+    return [
+        result.owner,
+        result.label,
+        result.main,
+        [_outcome_row(outcome) for outcome in result.outcomes],
+        sorted(result.entered),
+        [[_site_row(site), method, _launch_row(found)] for (site, method), found in result.launches.items()],
+        result.steps,
+        result.cut,
+    ]
+
+
+def _result(row: list[Any]) -> EntryResult:
+    owner, label, main, outcomes, entered, launches, steps, cut = row
+    return EntryResult(
+        owner,
+        label,
+        main,
+        tuple(_outcome(found) for found in outcomes),
+        frozenset((module, ordinal) for module, ordinal in entered),
+        {(_site(site), method): _launch(found) for site, method, found in launches},
+        steps,
+        cut,
+    )
+
+
+def _site_row(site: Site | None) -> list[Any] | None:
+    return None if site is None else [site.module, site.ordinal]
+
+
+def _site(row: list[Any]) -> Site:
+    return Site(row[0], row[1])
+
+
+def _hop_rows(hops: Iterable[Hop]) -> list[list[Any]]:
+    return [[hop.site.module, hop.site.ordinal, hop.message, hop.process] for hop in hops]
+
+
+def _hops(rows: Iterable[list[Any]]) -> tuple[Hop, ...]:
+    return tuple(Hop(Site(module, ordinal), message, process) for module, ordinal, message, process in rows)
+
+
+def _outcome_row(outcome: Outcome) -> list[Any]:
+    return [
+        outcome.kind.name,
+        _site_row(outcome.anchor),
+        outcome.how,
+        outcome.certain,
+        outcome.assumed,
+        _hop_rows(outcome.cause),
+        _hop_rows(outcome.launch),
+        _hop_rows(outcome.effect),
+        outcome.caught,
+        outcome.launcher,
+        outcome.subject,
+        outcome.detail,
+        outcome.condition,
+        outcome.in_test,
+        _site_row(outcome.within),
+        len(outcome.facts),
+        outcome.outlived,
+    ]
+
+
+def _outcome(row: list[Any]) -> Outcome:
+    kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
+    condition, in_test, within, facts, outlived = row[12:]
+    return Outcome(
+        kind=_KINDS[kind],
+        anchor=_site(anchor),
+        how=how,
+        certain=certain,
+        assumed=assumed,
+        cause=_hops(cause),
+        launch=_hops(launch),
+        effect=_hops(effect),
+        caught=caught,
+        launcher=launcher,
+        subject=subject,
+        detail=detail,
+        condition=condition,
+        in_test=in_test,
+        within=None if within is None else _site(within),
+        # What was assumed has been weighed against other paths already; that something was is still asked.
+        facts=tuple((("kept", i), True) for i in range(facts)),
+        outlived=outlived,
+    )
+
+
+def _launch_row(found: Launched) -> list[Any]:
+    return [
+        found.family,
+        found.library,
+        found.method,
+        _site_row(found.made),
+        _site_row(found.settled),
+        found.unproven,
+        [_site_row(site) for site in found.targets],
+        found.keyword,
+        [_site_row(site) for site in found.prepared],
+        found.refused,
+    ]
+
+
+def _launch(row: list[Any]) -> Launched:
+    family, library, method, made, settled, unproven, targets, keyword, prepared, refused = row
+    return Launched(
+        family,
+        library,
+        method,
+        _site(made),
+        None if settled is None else _site(settled),
+        unproven,
+        tuple(_site(site) for site in targets),
+        keyword,
+        tuple(_site(site) for site in prepared),
+        refused,
+    )
