@@ -96,10 +96,16 @@ def test_a_model_replaces_the_one_that_is_shipped(run: Run, tmp_path: Path, fork
         ("[library]\n", "[library] needs a name"),
         (
             OWN + 'state = "proces"\n',
-            "state must be one of none, process, scope, seed, not 'proces'; did you mean 'process'?",
+            "state must be one of folder, kept, none, path, process, scope, seed, not 'proces'; did you mean",
         ),
         (OWN + '[[effect]]\nnames = ["a.b"]\ngives = "old"\n', "effect a.b: gives must be one of new, value"),
         (OWN + '[[effect]]\nnames = ["a.b"]\nstat = "none"\n', "unknown key 'stat'; did you mean 'state'?"),
+        (OWN + '[[effect]]\nnames = ["a.b"]\npickle = "no"\n', "effect a.b: pickle must be one of never, not 'no'"),
+        (OWN + '[environment]\nengine = "ENGINE_*"\n', "environment.engine must be a list of names of variables"),
+        (
+            OWN + '[alias]\n"a.c" = "a.b"\n[[effect]]\nnames = ["a.b"]\n[[effect]]\nnames = ["a.c"]\nstate = "seed"\n',
+            "a.c is said to leave two different things behind in its process",
+        ),
         ('[library]\nname = "own"\nalias = 3\n[alias]\n', "own.toml"),
     ],
 )
@@ -173,9 +179,35 @@ def test_what_is_called_a_setter_or_a_seed_leaves_something() -> None:
         assert effect.state != "none", name
 
 
-def test_effects_stand_under_the_names_that_are_looked_up() -> None:
+def test_what_an_effect_says_is_what_is_found() -> None:
+    """No alias, no model of the same function and no wider name takes its place."""
     library = load()
-    assert not [name for name in library.effects if library.canonical(name) not in library.effects]
+    folder = Path(cudalint.models.__file__).parent
+    entries = [e for path in sorted(folder.glob("*.toml")) for e in tomllib.loads(path.read_text()).get("effect", ())]
+    exact = [(name, entry) for entry in entries for name in entry["names"] if not name.endswith("*")]
+    assert len(exact) > 500
+    for name, entry in exact:
+        found = library.effect(name)
+        assert found is not None
+        told = (entry.get("state", "none"), entry.get("gives", ""), entry.get("shows", False), entry.get("pickle"))
+        assert (found.state, found.gives, found.shows, None if found.pickles else "never") == told, name
+
+
+def test_users_say_better_what_a_function_leaves(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('[library]\nname = "own"\n[[effect]]\nnames = ["keras.utils.set_random_seed"]\nstate = "none"\n')
+    before, after = (load(paths).effect("tensorflow.keras.utils.set_random_seed") for paths in ((), (str(own),)))
+    assert before is not None
+    assert after is not None
+    assert (before.state, after.state) == ("seed", "none")
+
+
+def test_what_reads_the_environment_at_its_import_is_known() -> None:
+    library = load()
+    assert library.reads_at_import("torch", "PYTORCH_CUDA_ALLOC_CONF")
+    assert library.reads_at_import("logging", "PYTHONWARNINGS")
+    assert library.reads_at_import("of_which_nothing_is_known", "RUN_NAME")
+    assert not library.reads_at_import("torch", "RUN_NAME")
 
 
 def test_an_effect_of_ones_own_makes_a_repair_safe_and_another_does_not(run: Run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -249,11 +250,9 @@ IN_LIBRARIES = {
     "a replaced function": ("import random", "random.random = work", "random.random"),
     "a name of a library": ("import math", "math.ANSWER = 3", "math.ANSWER"),
     "a builtin": ("import builtins", "builtins.LIMIT = 3", "builtins.LIMIT"),
-    "the path": ("import sys", 'sys.path.append("x")', "sys.path.append()"),
+    "the path": ("import sys", 'sys.path.insert(0, "x")', "sys.path.insert()"),
     "recursion": ("import sys", "sys.setrecursionlimit(50)", "sys.setrecursionlimit()"),
     "a signal handler": ("import signal", "signal.signal(signal.SIGTERM, work)", "signal.signal()"),
-    "umask": ("import os", "os.umask(0)", "os.umask()"),
-    "the folder": ("import os", 'os.chdir("/")', "os.chdir()"),
     "the environment": ("import os", 'os.environ["OMP_NUM_THREADS"] = "1"', "OMP_NUM_THREADS"),
     "faulthandler": ("import faulthandler", "faulthandler.enable()", "faulthandler.enable()"),
     "a shared library": ("import ctypes", 'ctypes.CDLL("libm.so.6")', "ctypes.CDLL()"),
@@ -477,6 +476,9 @@ IN_THE_PROGRAM = {
     "a tensor": ("TABLE = torch.zeros(2)\n", "TABLE[0] = 5", "TABLE[0].item()", "TABLE"),
     "an array": ("import numpy as np\n\nTABLE = np.zeros(2)\n", "TABLE[0] = 5", "TABLE[0]", "TABLE"),
     "an open file": ("LOG = open('log')\n", "pass", "len(LOG.read())", "LOG"),
+    "a generator": ("SIZES = (n for n in (1, 2))\n", "next(SIZES)", "next(SIZES)", "SIZES"),
+    "an iterator": ("SIZES = iter([1, 2])\n", "next(SIZES)", "next(SIZES)", "SIZES"),
+    "pairs that are used up": ("SIZES = zip([1], [2])\n", "print(list(SIZES))", "len(list(SIZES))", "SIZES"),
     "the name of the module": ("", "pass", "len(__name__)", "__name__"),
     "whatever there is": ("", "pass", "len(globals())", "globals()"),
     "the hash of a text": ("", "pass", "hash('a')", "hash()"),
@@ -629,6 +631,240 @@ def test_what_does_not_differ_stays_safe(tmp_path: Path, imports: str, top: str,
     parts = {"imports": imports, "top": top, "before": before, "reads": reads}
     fix = project_fix(tmp_path, "pool", parts, **SETTINGS)
     assert fix.applicability is Applicability.SAFE, fix.reason
+
+
+# The imports, the top of the module and what main() does: what a process that is spawned gets from its parent.
+HANDED = {
+    "the mask of files": ("import os", "", "os.umask(0)", "os.umask()"),
+    "the folder": ("import os", "", 'os.chdir("/")', "os.chdir()"),
+    "the end of the path": ("import sys", "", 'sys.path.append("/plugins")', "sys.path.append()"),
+    "a variable": ("import os", "", 'os.environ["RUN_NAME"] = "a"', "RUN_NAME"),
+    "variables": ("import os", "", 'os.environ.update(RUN_NAME="a", RUN_ID="b")', "RUN_ID"),
+}
+
+
+@pytest.mark.parametrize(("imports", "top", "before", "named"), HANDED.values(), ids=HANDED)
+def test_what_a_spawned_process_is_given_by_its_parent_stays_safe(
+    tmp_path: Path, imports: str, top: str, before: str, named: str
+) -> None:
+    parts = {"imports": imports, "top": top, "before": before}
+    for launcher in ("pool", "executor", "process", "loader"):
+        fix = project_fix(tmp_path, launcher, parts)
+        assert fix.applicability is Applicability.SAFE, (launcher, fix.reason)
+    fix = project_fix(tmp_path, "joblib", parts)
+    assert fix.applicability is Applicability.UNSAFE
+    assert named in (fix.reason or "")
+
+
+# The same where the imports of a fresh process find another thing than those of its parent.
+NOTICED = {
+    "a folder that a module looks at": ("import os", "ROOT = os.getcwd()\n", 'os.chdir("/")', "os.chdir()"),
+    "a folder in an absolute path": ("import os", 'ROOT = os.path.abspath("a")\n', 'os.chdir("/")', "os.chdir()"),
+    "a file of a relative path": ("import os", 'WORDS = open("words").read()\n', 'os.chdir("/")', "os.chdir()"),
+    "a relative folder of modules": ("import os, sys", 'sys.path.insert(0, "lib")\n', 'os.chdir("/")', "os.chdir()"),
+    "a module that may be missing": (
+        "import sys",
+        "try:\n    import plugin\nexcept ImportError:\n    plugin = None\n",
+        'sys.path.append("/plugins")',
+        "sys.path.append()",
+    ),
+    "the beginning of the path": ("import sys", "", 'sys.path.insert(0, "/plugins")', "sys.path.insert()"),
+    "a variable of a library": ("import os", "", 'os.environ["NUMPY_MADVISE_HUGEPAGE"] = "0"', "NUMPY_MADVISE"),
+    "a library that may read any": ("import os\nimport vendor", "", 'os.environ["RUN_NAME"] = "a"', "RUN_NAME"),
+    "a variable that a module reads": (
+        "import os",
+        'NAME = os.environ.get("RUN_NAME", "b")\n',
+        'os.environ["RUN_NAME"] = "a"',
+        "NAME",
+    ),
+    "a variable that is gone": (
+        "import os",
+        'NAME = os.getenv("RUN_NAME")\n',
+        'del os.environ["RUN_NAME"]',
+        "RUN_NAME",
+    ),
+    "a variable of any name": ("import os, sys", "", 'os.environ[sys.argv[1]] = "a"', "os.environ"),
+    "one of several variables": (
+        "import os",
+        "",
+        'for name in ("RUN_NAME", "OMP_NUM_THREADS"):\n        os.environ[name] = "1"',
+        "os.environ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("imports", "top", "before", "named"), NOTICED.values(), ids=NOTICED)
+def test_what_the_imports_of_a_spawned_process_notice_is_not_safe(
+    tmp_path: Path, imports: str, top: str, before: str, named: str
+) -> None:
+    reads = "len(NAME)" if "NAME =" in top else "n"
+    fix = project_fix(tmp_path, "pool", {"imports": imports, "top": top, "before": before, "reads": reads})
+    assert fix.applicability is Applicability.UNSAFE
+    assert named in (fix.reason or "")
+
+
+def test_an_executor_hands_later_workers_what_is_there_by_then(tmp_path: Path) -> None:
+    """It starts them when there is work for them; a forking one starts all at once."""
+    text = (
+        "import os\nfrom concurrent.futures import ProcessPoolExecutor\n\nimport torch\n\n\ndef work(n):\n"
+        "    return torch.ones(n, device='cuda').sum().item()\n\n\nif __name__ == '__main__':\n"
+        "    torch.zeros(1, device='cuda')\n    pool = ProcessPoolExecutor(2)\n{first}"
+        "    os.umask(0)\n    print(pool.submit(work, 2).result())\n"
+    )
+    levels = []
+    for first in ("", "    done = pool.submit(len, [1])\n"):
+        (tmp_path / "program.py").write_text(text.format(first=first))
+        (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+        assert finding.fix is not None
+        levels.append(finding.fix.applicability)
+    assert levels == [Applicability.SAFE, Applicability.UNSAFE]
+
+
+@pytest.mark.parametrize(
+    ("options", "level"), [("", Applicability.SAFE), (", maxtasksperchild=1", Applicability.UNSAFE)]
+)
+@pytest.mark.parametrize("change", ["Cfg.scale = 5", "torch.backends.cudnn.benchmark = True"])
+def test_workers_that_are_replaced_see_what_came_later(
+    tmp_path: Path, options: str, level: Applicability, change: str
+) -> None:
+    text = (
+        f"import multiprocessing\n\nimport torch\n\n\n{CFG}\ndef work(n):\n"
+        "    return torch.ones(n, device='cuda').sum().item() * Cfg.scale\n\n\nif __name__ == '__main__':\n"
+        f"    torch.zeros(1, device='cuda')\n    pool = multiprocessing.Pool(1{options})\n"
+        f"    {change}\n    print(pool.map(work, [1, 2]))\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
+    assert finding.fix is not None
+    assert finding.fix.applicability is level, finding.fix.reason
+
+
+OUTLIVED = """\
+import multiprocessing
+import threading
+
+import torch
+
+
+class Loud:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+class Quiet(Loud):
+    def __init__(self, quiet):
+        self.quiet = quiet
+
+    def __exit__(self, *error):
+        if error:
+            return self.quiet
+
+
+def go(pool):
+    print(pool.map(work, [1]))
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+def main():
+    torch.zeros(1, device="cuda")
+    with multiprocessing.Pool(1) as pool:
+        {launch}
+        print("done")
+
+
+if __name__ == "__main__":
+    main()
+"""
+HANDLERS = {
+    "a manager swallows it": ("with Quiet(True):\n            print(pool.map(work, [1]))", False),
+    "a manager lets it through": ("with Loud():\n            print(pool.map(work, [1]))", True),
+    "a thread ends with it": (
+        "thread = threading.Thread(target=pool.map, args=(work, [1]))\n        thread.start()\n        thread.join()",
+        False,
+    ),
+    "a function of a thread ends with it": ("threading.Thread(target=go, args=(pool,)).start()", False),
+    "nothing takes the result": ("pool.apply_async(work, (1,))", False),
+    "nothing waits for the promise": (
+        "promise = pool.map_async(work, [1])\n        pool.close()\n        print(promise.ready())",
+        False,
+    ),
+    "nothing goes through it": ("rows = pool.imap(work, [1])\n        pool.close()", False),
+    "what takes the result catches": (
+        "promise = pool.apply_async(work, (1,))\n        try:\n            print(promise.get())\n"
+        "        except Exception:\n            pass",
+        False,
+    ),
+    "what goes through it catches": (
+        "rows = pool.imap(work, [1])\n        try:\n            print(list(rows))\n"
+        "        except Exception:\n            pass",
+        False,
+    ),
+    "a promise is kept": ("promise = pool.apply_async(work, (1,))\n        print(promise.get())", True),
+    "all is gone through": ("for row in pool.imap(work, [1]):\n            print(row)", True),
+    "it goes on": ("try:\n            print(pool.map(work, [1]))\n        except Exception:\n            pass", False),
+    "it raises at times": (
+        "try:\n            print(pool.map(work, [1]))\n        except RuntimeError:\n"
+        "            if len(pool._cache):\n                raise",
+        False,
+    ),
+    "it gives something else": (
+        "try:\n            return pool.map(work, [1])\n        except RuntimeError:\n            return None",
+        False,
+    ),
+    "it is suppressed": (
+        "import contextlib\n        with contextlib.suppress(Exception):\n            print(pool.map(work, [1]))",
+        False,
+    ),
+    "it raises again": ("try:\n            pool.map(work, [1])\n        except Exception:\n            raise", True),
+    "it raises another": (
+        "try:\n            pool.map(work, [1])\n        except Exception as error:\n"
+        "            raise SystemError from error",
+        True,
+    ),
+    "it waits for others": (
+        "try:\n            print(pool.map(work, [1]))\n        except ValueError:\n            pass",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("launch", "safe"), HANDLERS.values(), ids=HANDLERS)
+def test_a_program_that_survives_its_workers_is_never_repaired_unasked(tmp_path: Path, launch: str, safe: bool) -> None:
+    (tmp_path / "program.py").write_text(OUTLIVED.format(launch=launch))
+    (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
+    assert finding.fix is not None
+    assert (finding.fix.applicability is Applicability.SAFE) == safe, finding.fix.reason
+    assert safe or re.search("may work as it is|may go on without", finding.fix.reason or "")
+
+
+# The top of the module, and what the worker reads of it.
+UNCARRIED = {
+    "a function with a cache": ("import functools\n\n\n@functools.lru_cache\ndef size():\n    return 1\n\n", "size()"),
+    "a context variable": ("import contextvars\nSIZE = contextvars.ContextVar('size', default=1)\n", "SIZE.get()"),
+    "a lock": ("import threading\nLOCK = threading.Lock()\n", "LOCK.locked()"),
+    "a generator": ("SIZES = (n for n in (1, 2))\n", "next(SIZES)"),
+    "what another function reads": (
+        "import threading\nLOCAL = threading.local()\n\n\ndef size():\n    return LOCAL.size\n\n",
+        "size()",
+    ),
+}
+
+
+@pytest.mark.parametrize(("top", "reads"), UNCARRIED.values(), ids=UNCARRIED)
+def test_loky_is_not_proposed_where_cloudpickle_cannot_carry_what_is_read(tmp_path: Path, top: str, reads: str) -> None:
+    imported, launch = LAUNCHERS["joblib"]
+    text = INHERITING.format(
+        launcher=imported, imports="", top=top, base="object", reads=reads, before="pass", launch=launch
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is None or not finding.fix.edits or "loky" not in finding.fix.message
 
 
 def test_a_decorated_function_lasts_while_its_workers_start(tmp_path: Path) -> None:

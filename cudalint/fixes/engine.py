@@ -19,6 +19,7 @@ from cudalint.fixes.edits import Change, apply, as_edits, between, images
 from cudalint.fixes.proposal import Case, Proof, Proposal
 from cudalint.fixes.spawn_safety import joined, spawn_doubts
 from cudalint.fixes.view import Views
+from cudalint.fixes.waiting import may_be_lost
 from cudalint.project.analysis import Analysis, Basis, analyse_again
 from cudalint.text.lines import Rows
 from cudalint.text.scan import Kind, lexemes
@@ -222,11 +223,14 @@ class _Search:
         return [*same, *new]
 
     def _loses_launch(self, attempt: _Attempt) -> bool:
-        """Whether the workers are not seen to start any more: then nothing is known of them, good or bad."""
+        """Whether workers are sure not to get what they need, or not seen to start: then nothing is known of them."""
         if all(p.proof is not Proof.SPAWN for p in attempt.proposals):
             return False
         place = Case(self._finding, self._basis.outcomes[self._finding], self._basis).place_of_launch
-        return place is not None and all(site.module != place.module for site, _ in attempt.basis.launches)
+        launches = attempt.basis.launches
+        if _refusing(attempt.basis) - _refusing(self._basis):
+            return True
+        return place is not None and all(site.module != place.module for site, _ in launches)
 
     def _unmoved(self, before: _Attempt, problem: Finding, after: _Attempt, left: Finding) -> bool:
         """Whether a proposal did nothing for its problem: it is left, and of the same cause."""
@@ -299,11 +303,19 @@ class _Search:
         outcome = self._basis.outcomes[self._finding]
         if not may_be_safe(self._finding.code):
             return attempt.proposals[0].doubt
-        if self._finding.severity is not Severity.ERROR or not outcome.certain or outcome.caught:
+        survives = outcome.caught or outcome.outlived
+        if self._finding.severity is not Severity.ERROR or not outcome.certain or survives:
             return "the program may work as it is"
         if outcome.facts or outcome.assumed:
             return "the program may work on other paths"
+        if may_be_lost(Case(self._finding, outcome, self._basis, self._run.views)):
+            return "the program may go on without what its workers give"
         return None
+
+
+def _refusing(basis: Basis) -> set[str]:
+    """The modules with a launch that what its workers need does not reach."""
+    return {site.module for (site, _), found in basis.launches.items() if found.refused is not None}
 
 
 def repaired(analysis: Analysis, findings: Iterable[Finding], run: Run | None = None) -> dict[Finding, Fix]:

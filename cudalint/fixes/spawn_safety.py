@@ -2,7 +2,7 @@
 
 What is wrong for certain (a target that cannot be imported, a missing main guard, a lock of another context) the
 machine says when it runs the changed program. Here is the rest: what may go wrong, or merely be different. What the
-worker would inherit by fork is proven by the machine (``machine/inheritance.py``); here its doubts become words.
+worker would inherit by fork is proven by the machine (``machine/inheritance/``); here its doubts become words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cudalint.finding import Finding
 from cudalint.fixes.proposal import Case
 from cudalint.fixes.queries import asks_for_gpus
 from cudalint.fixes.view import View
-from cudalint.machine.inheritance import Doubt, Inheritance, Why
+from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.outcome import Outcome
 from cudalint.project.analysis import Basis, inherited
 

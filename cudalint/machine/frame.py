@@ -19,12 +19,14 @@ Around = Callable[[State, Value], list[State]]
 class Raised:
     """An exception on its way: the outcome behind it, and the names handlers may know it by.
 
-    ``harmless``: where it is caught, all is as it was meant to be.
+    ``harmless``: where it is caught, all is as it was meant to be. ``launch``: where the worker was started whose
+    failure it is, which was told when the worker failed.
     """
 
     outcome: Outcome | None
     names: tuple[str, ...]
     harmless: bool = False
+    launch: Site | None = None
 
 
 @dataclass(slots=True)

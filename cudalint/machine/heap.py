@@ -75,7 +75,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A list, tuple or set; ``items`` while its content is known exactly, else ``element``.
+    """A list, tuple, set or iterator; ``items`` while its content is known exactly, else ``element``.
 
     ``open`` items stand for more of their kind: the first, and another one.
     """

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import inner_statements
 from cudalint.machine import collecting, enums, operators
 from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results
@@ -19,6 +20,7 @@ from cudalint.machine.heap import (
     Generator,
     Instance,
     Mapping_,
+    Object,
     Scope,
     Sequence,
     Thing,
@@ -132,7 +134,8 @@ class Fresh:
     """A process that begins with a fresh import.
 
     ``parent`` is the state that it would inherit by fork, ``made`` the call that made its launcher. ``given`` are the
-    values that it is handed once, when it starts.
+    values that it is handed once, when it starts. ``later`` is the state that those after it would inherit, where it is
+    replaced after some tasks.
     """
 
     anchor: Site
@@ -142,6 +145,7 @@ class Fresh:
     parent: State
     held: bool
     given: tuple[Value, ...]
+    later: State | None = None
 
 
 class Machine:
@@ -176,6 +180,8 @@ class Machine:
         self.cut: str | None = None
         self.spent = False
         self.launched: set[Site] = set()
+        # The launches whose workers fail and whose parent goes on, because it catches that.
+        self.outlived: set[Site] = set()
         self.launches: dict[tuple[Site, str], Launched] = {}
         self.entered: set[Site] = set()
         self.watched: dict[Site, list[Process]] = {}
@@ -223,7 +229,10 @@ class Machine:
         Where a bound cut, such a path may not have been seen.
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
-        return [replace(o, certain=o.certain and not self._may_be_contradicted(o)) for o in given]
+        return [
+            replace(o, certain=o.certain and not self._may_be_contradicted(o), outlived=o.within in self.outlived)
+            for o in given
+        ]
 
     def _has_its_device(self, outcome: Outcome) -> bool:
         """Whether a device is selected before the group is joined, under a condition that is not seen to fail."""
@@ -266,7 +275,7 @@ class Machine:
             self.seen.append(hop)
         return Chain(hop, state.stack)
 
-    # -- what a proof of sameness wants to know (machine/inheritance.py); other runs pay nothing for it ----------
+    # -- what a proof of sameness wants to know (machine/inheritance/); other runs pay nothing for it ----------
 
     def passes_over(self, site: Site, state: State) -> None:
         """A call of a user function is not followed any further: a bound is met."""
@@ -677,12 +686,14 @@ class Machine:
             if handler.name is not None:
                 self.bind(handler.name, unknown("exception", frame.module), state, frame)
             frame.handling.append(raised)
-            before = len(frame.raises)
+            before, left = len(frame.raises), _exits(frame)
             after = self.block(handler.body, [state], frame)
             frame.handling.pop()
-            again = any(r.outcome is raised.outcome for _, r in frame.raises[before:])
+            again = any(r.outcome is raised.outcome and r.launch == raised.launch for _, r in frame.raises[before:])
             if not again:
                 self._swallow(raised)
+            elif after or _exits(frame) > left:
+                self._outlives(raised)
             return after
         frame.raises.append((state, raised))
         return []
@@ -725,12 +736,15 @@ class Machine:
             if isinstance(found, Thing) and SUPPRESSED in found.fields:
                 result.extend(self._suppressing(node, position, found, current, frame))
                 continue
-            returned = len(frame.returns)
+            returned, raised = len(frame.returns), len(frame.raises)
             inner = [
                 s
                 for after, value in self.enter(manager, current, frame, site)
                 for s in self._with_body(node, position, after, value, frame)
             ]
+            if self._may_swallow(found, current):
+                for _, exception in frame.raises[raised:]:
+                    self._outlives(exception)
             result.extend(s for c in merge(inner) for s in self.leave(manager, c, frame, site))
             for i in range(returned, len(frame.returns)):
                 after, value = frame.returns[i]
@@ -759,8 +773,20 @@ class Machine:
         return after
 
     def _swallow(self, raised: Raised) -> None:
+        self._outlives(raised)
         if raised.outcome is not None and not raised.harmless:
             self.emit(replace(raised.outcome, caught=True))
+
+    def _may_swallow(self, manager: Object | None, state: State) -> bool:
+        """Whether a manager of the program's own may keep exceptions from coming out of its body."""
+        leave = self.user_method(manager, "__exit__", state) if isinstance(manager, Instance) else None
+        found = state.get(leave) if isinstance(leave, Ref) else None
+        return isinstance(found, Closure) and any(map(_gives, found.function.body))
+
+    def _outlives(self, raised: Raised) -> None:
+        """A failure of a worker goes no further than here."""
+        if raised.launch is not None:
+            self.outlived.add(raised.launch)
 
     def _with_body(self, node: ir.With, position: int, state: State, value: Value, frame: Frame) -> list[State]:
         """What runs between a manager's entry and its exit."""
@@ -1304,11 +1330,11 @@ class Machine:
             frame.raises.append((state, frame.handling[-1]))
             return []
         name = "Exception" if node.exc is None else _raised_name(node.exc)
-        outcome = None
+        outcome, launch = None, None
         if frame.handling and node.exc is not None:
-            outcome = frame.handling[-1].outcome
-        if outcome is not None or frame.tries:
-            frame.raises.append((state, Raised(outcome, (name,))))
+            outcome, launch = frame.handling[-1].outcome, frame.handling[-1].launch
+        if outcome is not None or launch is not None or frame.tries:
+            frame.raises.append((state, Raised(outcome, (name,), launch=launch)))
         return []
 
     def _assert(self, node: ir.Assert, state: State, frame: Frame) -> list[State]:
@@ -2514,7 +2540,7 @@ class Machine:
                 made_map = Mapping_(items if known else {}, () if known else union(produced), known)
                 results.append((after, (after.new(("comp", frame.module, node.ordinal), made_map),)))
                 continue
-            kind = "list" if node.kind == "generator" else node.kind
+            kind = "iterator" if node.kind == "generator" else node.kind
             listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= ROUNDS)
             made = Sequence(kind, tuple(produced) if listed else None, union(produced), open=not exact)
             results.append((after, (after.new(("comp", frame.module, node.ordinal), made),)))
@@ -2807,13 +2833,27 @@ def _tensor_of(value: Value) -> Tensor | None:
     return None
 
 
+def _gives(statement: ir.Stmt) -> bool:
+    """Whether a statement returns something, or may do so, that could be true."""
+    if isinstance(statement, ir.Return):
+        given = statement.value
+        return given is not None and not (isinstance(given, ir.Const) and not given.value)
+    return any(map(_gives, inner_statements(statement)))
+
+
+def _exits(frame: Frame) -> int:
+    """In how many ways a body has left so far without an exception."""
+    return len(frame.returns) + len(frame.breaks) + len(frame.continues)
+
+
 def _joined_raises(raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
     """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
     if len(raised) < 2:
         return raised
-    alike: dict[tuple[int, tuple[str, ...]], tuple[Raised, list[State]]] = {}
+    alike: dict[tuple[int, tuple[str, ...], Site | None], tuple[Raised, list[State]]] = {}
     for state, exception in raised:
-        alike.setdefault((id(exception.outcome), exception.names), (exception, []))[1].append(state)
+        key = (id(exception.outcome), exception.names, exception.launch)
+        alike.setdefault(key, (exception, []))[1].append(state)
     return [(state, exception) for exception, states in alike.values() for state in merge(states)]
 
 

@@ -53,8 +53,9 @@ class Outcome:
 
     ``how`` is what hardware shows: crash, hang, child-death, wrong-device, cost.
     ``certain``: guilt was seen and no protective fact is in doubt. ``assumed``: found from an entry
-    that nobody is seen to call. ``caught``: the program handles it. ``detail`` fills messages. ``within``
-    is the launch in whose worker it happens: of those that share one, only the root cause is told. ``facts``
+    that nobody is seen to call. ``caught``: the program handles it. ``outlived``: it ends a worker, and the parent
+    handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that share
+    one, only the root cause is told. ``facts``
     are what its path assumed. ``unsaid``: it shows only because a bound ended the paths before it, and is not told.
     """
 
@@ -75,6 +76,7 @@ class Outcome:
     within: Site | None = None
     facts: tuple[tuple[Hashable, bool], ...] = ()
     unsaid: bool = False
+    outlived: bool = False
 
     @property
     def length(self) -> int:

@@ -7,9 +7,11 @@ import re
 import sys
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeAlias
 
 from cudalint.models.schema import ModelError, validate
 
@@ -29,12 +31,18 @@ class Effect:
     """What a function leaves behind in its process, beside what its result is.
 
     ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
-    outside of the process, so that a process that does it again makes a difference.
+    outside of the process, so that a process that does it again makes a difference. ``pickles``: what it gives may
+    travel to another process; False where no pickler takes it.
     """
 
     state: str = "none"
     gives: str = ""
     shows: bool = False
+    pickles: bool = True
+
+
+# What a file says that functions leave behind, in the order in which it does.
+_Told: TypeAlias = list[tuple[str, Effect]]
 
 
 @dataclass(slots=True)
@@ -60,6 +68,7 @@ class Library:
     own_words: set[str] = field(default_factory=set)
     effects: dict[str, Effect] = field(default_factory=dict)
     wide_effects: list[tuple[str, Effect]] = field(default_factory=list)
+    environment: dict[str, list[str]] = field(default_factory=dict)
     _own: re.Pattern[bytes] | None = None
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
@@ -128,7 +137,8 @@ class Library:
     def effect(self, path: str) -> Effect | None:
         """What a function leaves behind in its process; None where no model says anything of it.
 
-        Of a modelled function nothing is said beside its model: it leaves nothing behind.
+        Of a modelled function nothing is said beside its model: it leaves nothing behind. What is said of a name goes
+        before what is said of all names like it.
         """
         path = self.canonical(path)
         found = self._told_effect(path, 0)
@@ -147,6 +157,13 @@ class Library:
         for base in self.bases.get(owner, ()) if depth < 5 else ():
             found = found or self._told_effect(f"{base}.{name}", depth + 1)
         return found
+
+    def reads_at_import(self, root: str, variable: str) -> bool:
+        """Whether the import of a top-level package may look at a variable of the environment."""
+        if root in sys.stdlib_module_names:
+            root = "python"
+        names = self.environment.get(root)
+        return names is None or any(fnmatchcase(variable, name) for name in names)
 
     def framework_of(self, path: str) -> str | None:
         """The framework whose arrays the functions under this name work on."""
@@ -195,7 +212,8 @@ class Library:
         return name in self.owned
 
 
-def _add(library: Library, document: Mapping[str, object], source: str) -> None:
+def _add(library: Library, document: Mapping[str, object], source: str) -> _Told:
+    """Add a file to the models, except what its functions leave behind, which is given."""
     validate(document, source)
     head = document.get("library")
     head = head if isinstance(head, dict) else {}
@@ -210,14 +228,17 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
         library.arrays[path] = str(name)
     for path, names in _table(document, "metadata").items():
         library.metadata[path] = frozenset(names if isinstance(names, list) else [])
+    for root, variables in _table(document, "environment").items():
+        library.environment.setdefault(root, []).extend(_list(variables))
     library.picklers.update((k, str(v)) for k, v in _table(document, "pickler").items())
     for entry in _entries(document, "type"):
         library.bases[str(entry["name"])] = [str(b) for b in _list(entry.get("bases"))]
         if "attributes" in entry:
             library.attributes[str(entry["name"])] = frozenset(_list(entry["attributes"]))
     library.gpu_roots.update(_gpu_roots(document, framework))
+    told: _Told = []
     for entry in _entries(document, "effect"):
-        _add_effect(library, entry)
+        _add_effect(library, entry, told)
     for entry in _entries(document, "function"):
         spec = {**entry, "framework": entry.get("framework", framework)}
         for name in _list(entry["names"]):
@@ -226,10 +247,13 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> None:
                 library.prefixes.append((name[:-1], spec))
             else:
                 library.functions[name] = spec
+                if "state" in entry:
+                    told.append((name, Effect(str(entry["state"]))))
             if entry.get("marks", True):
                 library.words.update(_WORD.findall(name.rpartition(".")[2]))
     library.words.update(str(w) for w in _list(head.get("words")))
     library.owned.update(_list(head.get("owns")))
+    return told
 
 
 # Behaviours of libraries that use a GPU by themselves, though none of their functions is said to.
@@ -251,13 +275,28 @@ def _root(path: str) -> str:
     return path.removeprefix("import ").partition(".")[0]
 
 
-def _add_effect(library: Library, entry: Mapping[str, object]) -> None:
-    effect = Effect(str(entry.get("state", "none")), str(entry.get("gives", "")), entry.get("shows") is True)
+def _add_effect(library: Library, entry: Mapping[str, object], told: _Told) -> None:
+    effect = Effect(
+        str(entry.get("state", "none")),
+        str(entry.get("gives", "")),
+        entry.get("shows") is True,
+        entry.get("pickle") != "never",
+    )
     for name in _list(entry["names"]):
         if name.endswith("*"):
             library.wide_effects.append((name, effect))
         else:
-            library.effects[name] = effect
+            told.append((name, effect))
+
+
+def _settle_effects(library: Library, told: Iterable[tuple[str, _Told]]) -> None:
+    """Take what all files say under the names where functions are defined; a later file says better."""
+    for source, effects in told:
+        given: dict[str, Effect] = {}
+        for name, effect in effects:
+            if given.setdefault(library.canonical(name), effect) != effect:
+                raise ModelError(f"{source}: {name} is said to leave two different things behind in its process")
+        library.effects.update(given)
 
 
 def _lies_below(path: str, pattern: str) -> bool:
@@ -300,10 +339,12 @@ def load(extra: Iterable[str] = ()) -> Library:
 @cache
 def _load(extra: tuple[str, ...]) -> Library:
     library = Library()
+    told: list[tuple[str, _Told]] = []
     folder = files("cudalint.models")
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
         if entry.name.endswith(".toml"):
-            _add(library, tomllib.loads(entry.read_text(encoding="utf-8")), entry.name)
+            text = entry.read_text(encoding="utf-8")
+            told.append((entry.name, _add(library, tomllib.loads(text), entry.name)))
     for path in extra:
         try:
             document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -311,7 +352,8 @@ def _load(extra: tuple[str, ...]) -> Library:
             raise ModelError(f"{path}: cannot read the model file: {error}") from error
         except tomllib.TOMLDecodeError as error:
             raise ModelError(f"{path}: not valid TOML: {error}") from error
-        _add(library, document, path)
+        told.append((path, _add(library, document, path)))
         for function in _entries(document, "function"):
             library.own_words.update(_own_words(_list(function["names"])))
+    _settle_effects(library, told)
     return library

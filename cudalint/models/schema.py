@@ -8,12 +8,15 @@ from collections.abc import Mapping
 EFFECTS = frozenset({"none", "query", "driver", "init", "use", "touch"})
 
 # What a call leaves behind in its process: nothing; something that a fork inherits and a fresh process lacks; the same
-# while a ``with`` statement or a decorated function lasts; the course of random numbers, which goes on with each draw.
-STATES = frozenset({"none", "process", "scope", "seed"})
+# while a ``with`` statement or a decorated function lasts; the course of random numbers, which goes on with each draw;
+# and what a spawned process gets when it starts: the working folder, the end of the path of modules, what exec keeps.
+STATES = frozenset({"none", "process", "scope", "seed", "folder", "path", "kept"})
 # What a function gives: an immutable value that its arguments decide, or an object that nothing else holds.
 GIVES = frozenset({"value", "new"})
 
-_TOP = frozenset({"library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect"})
+_TOP = frozenset(
+    {"library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment"}
+)
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "words", "owns"})
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
@@ -60,7 +63,13 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "note": str,
     "state": str,
 }
-_EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "state": str, "gives": str, "shows": bool}
+_EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
+    "names": list,
+    "state": str,
+    "gives": str,
+    "shows": bool,
+    "pickle": str,
+}
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 
 
@@ -113,6 +122,9 @@ def validate(document: Mapping[str, object], source: str) -> None:
     _only(head, _HEAD, f"{source}: [library]", "key")
     for key in ("alias", "constant", "arrays", "metadata"):
         _table(document, key, source)
+    for root, names in _table(document, "environment", source).items():
+        if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+            raise ModelError(f"{source}: environment.{root} must be a list of names of variables")
     for library, how in _table(document, "pickler", source).items():
         if how not in _PICKLERS:
             raise ModelError(f"{source}: pickler.{library} must be one of {', '.join(sorted(_PICKLERS))}, not {how!r}")
@@ -152,6 +164,7 @@ def _one_of(entry: Mapping[str, object], key: str, allowed: frozenset[str], wher
 def _effect(entry: Mapping[str, object], source: str) -> None:
     where = _named(entry, "effect", _EFFECT_KEYS, source)
     _one_of(entry, "gives", GIVES, where)
+    _one_of(entry, "pickle", frozenset({"never"}), where)
 
 
 def _function(entry: Mapping[str, object], source: str) -> None:

@@ -12,7 +12,8 @@ from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.stored import placed
-from cudalint.machine.inheritance import Inheritance, combined
+from cudalint.machine.inheritance.doubts import Inheritance
+from cudalint.machine.inheritance.prover import combined
 from cudalint.machine.interpret import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -301,6 +302,9 @@ def _run(
         if result.cut is not None:
             cut.add(entry)
             notes.add(f"{files.sources[result.main].path}: cut off: {result.cut}")
+    # Of several entries one may go on.
+    outlived = {o.within for o in found if o.outlived}
+    found = [replace(o, outlived=o.within in outlived) for o in found]
     shown = _findings(files, found)
     findings = [*shown, *_syntax_errors(files)]
     work = Work(

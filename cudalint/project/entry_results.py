@@ -192,12 +192,13 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.in_test,
         _site_row(outcome.within),
         len(outcome.facts),
+        outcome.outlived,
     ]
 
 
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
-    condition, in_test, within, facts = row[12:]
+    condition, in_test, within, facts, outlived = row[12:]
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -216,6 +217,7 @@ def _outcome(row: list[Any]) -> Outcome:
         within=None if within is None else _site(within),
         # What was assumed has been weighed against other paths already; that something was is still asked.
         facts=tuple((("kept", i), True) for i in range(facts)),
+        outlived=outlived,
     )
 
 
@@ -230,11 +232,12 @@ def _launch_row(found: Launched) -> list[Any]:
         [_site_row(site) for site in found.targets],
         found.keyword,
         [_site_row(site) for site in found.prepared],
+        found.refused,
     ]
 
 
 def _launch(row: list[Any]) -> Launched:
-    family, library, method, made, settled, unproven, targets, keyword, prepared = row
+    family, library, method, made, settled, unproven, targets, keyword, prepared, refused = row
     return Launched(
         family,
         library,
@@ -245,4 +248,5 @@ def _launch(row: list[Any]) -> Launched:
         tuple(_site(site) for site in targets),
         keyword,
         tuple(_site(site) for site in prepared),
+        refused,
     )

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from cudalint.ir import nodes as ir
 from cudalint.machine.behaviours import LibraryBehaviours
 from cudalint.machine.frame import Frame
-from cudalint.machine.inheritance import Prover
+from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpret import Host, Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher

@@ -9,7 +9,7 @@ from enum import Enum
 
 from paper.run import Observed
 
-from oracle.fix_grammar import LAUNCHERS, Broken
+from oracle.fix_grammar import Broken
 from oracle.fix_render import LABELS
 from oracle.states import STATES
 
@@ -90,15 +90,11 @@ def _of_repair(choice: Broken, repair: Repair, runs: Runs, repaired: Observed) -
     return Complaint("the output differs in what no state explains", choice.states)
 
 
-# Launchers whose plainest programs have to be proven. What else is given to a worker (a dataset, an event loop, the
-# process itself) the analysis may fail to see through.
-_PROVEN = frozenset(LAUNCHERS) - {"loader", "executor_asyncio", "process_subclass"}
-
-
 def _too_careful(choice: Broken) -> Complaint | None:
-    """Only plain programs are certain to be proven: those that catch nothing, ask for nothing and share no queue."""
-    asks = choice.crossing != "none" or choice.touch == "is_available" or choice.channel == "queue"
-    if not asks and choice.launcher in _PROVEN and all(kind.provable for kind in choice.kinds):
+    """Only plain programs are certain to be proven: those that catch nothing and ask for nothing."""
+    asks = choice.crossing != "none" or choice.touch == "is_available"
+    reused = choice.launcher.startswith("joblib")
+    if not asks and all(kind.provable or (kind.handed and not reused) for kind in choice.kinds):
         return Complaint(CAUTIOUS, choice.states)
     return None
 

@@ -19,7 +19,8 @@ class State:
     statement around the launch, ``finish`` comes after it. ``marks`` begin the lines that the kind itself prints.
     ``once``: every read moves it on, so that the tasks of one process and of two differ in any case. ``loader``:
     whether it means something in a loader's worker, which torch seeds and limits to one thread. ``provable``: nothing
-    is inherited, and so plainly that a repair has to be safe.
+    is inherited, and so plainly that a repair has to be safe. ``handed``: the same of a process that is spawned, which
+    has it from its parent; loky reuses its workers.
     """
 
     set: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class State:
     once: bool = False
     loader: bool = True
     provable: bool = False
+    handed: bool = False
 
     @property
     def inherited(self) -> bool:

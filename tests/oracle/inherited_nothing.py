@@ -22,9 +22,14 @@ NOTHING = {
     "module_constant_class": State(
         read="settings.Shape.width", imports=(SETTINGS,), settings=("class Shape:", "    width = 3"), provable=True
     ),
-    "environment": State(('os.environ["ORACLE_SCALE"] = "3"',), 'os.environ["ORACLE_SCALE"]', imports=(_OS,)),
+    "environment": State(
+        ('os.environ["ORACLE_SCALE"] = "3"',), 'os.environ["ORACLE_SCALE"]', imports=(_OS,), handed=True
+    ),
     "enumeration": State(
-        read="Colour.RED.value", imports=("import enum",), top=("class Colour(enum.Enum):", "    RED = 3")
+        read="Colour.RED.value",
+        imports=("import enum",),
+        top=("class Colour(enum.Enum):", "    RED = 3"),
+        provable=True,
     ),
     "pure_cache": State(
         ("doubled(3)",),
@@ -32,21 +37,29 @@ NOTHING = {
         imports=("import functools",),
         top=("@functools.lru_cache", "def doubled(value):", "    return value * 2"),
     ),
-    "read_by_main_only": State(("Shown.width = 3", "print(Shown.width)"), "1", top=("class Shown:", "    width = 1")),
-    "changed_after": State(read="Later.scale", top=("class Later:", "    scale = 1"), finish=("Later.scale = 3",)),
-    "set_to_what_it_was": State(("Same.scale = 1",), "Same.scale", top=("class Same:", "    scale = 1")),
+    "read_by_main_only": State(
+        ("Shown.width = 3", "print(Shown.width)"), "1", top=("class Shown:", "    width = 1"), provable=True
+    ),
+    "changed_after": State(
+        read="Later.scale", top=("class Later:", "    scale = 1"), finish=("Later.scale = 3",), provable=True
+    ),
+    "set_to_what_it_was": State(("Same.scale = 1",), "Same.scale", top=("class Same:", "    scale = 1"), provable=True),
     "local_of_the_same_name": State(
         ("show()",),
         "LOCAL_SIZE",
         top=("LOCAL_SIZE = 1", "", "", "def show():", "    LOCAL_SIZE = 3", "    print(LOCAL_SIZE)"),
+        provable=True,
     ),
-    "file_mask": State(("os.umask(0o077)",), "os.umask(0o077)", imports=(_OS,)),
-    "module_path": State(('sys.path.append("/oracle")',), '"/oracle" in sys.path', imports=("import sys",)),
+    "file_mask": State(("os.umask(0o077)",), "os.umask(0o077)", imports=(_OS,), handed=True),
+    "module_path": State(
+        ('sys.path.append("/oracle")',), '"/oracle" in sys.path', imports=("import sys",), handed=True
+    ),
     "working_folder": State(
         ('os.mkdir("below")', 'os.chdir("below")'),
         "os.path.basename(os.getcwd())",
         imports=(_OS,),
         finish=('os.chdir("..")',),
+        handed=True,
     ),
     "arguments": State(('sys.argv.append("extra")',), "sys.argv[1:]", imports=("import sys",)),
 }

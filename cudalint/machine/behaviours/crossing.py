@@ -132,7 +132,7 @@ def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
         case Mapping_(items=entries, element=element):
             return [*entries.values(), element]
         case Closure() if pickler is Pickler.GLOBALS or (pickler is Pickler.LOCALS and "<" in found.address[1]):
-            return _captured(found, state, pickler)
+            return captured(found, state, pickler)
     return []
 
 
@@ -141,7 +141,7 @@ def _pickles_itself(instance: Instance, state: State) -> bool:
     return any(defines(cls, _HOOKS, state) for cls in lineage(instance.cls, state))
 
 
-def _captured(closure: Closure, state: State, pickler: Pickler) -> list[Value]:
+def captured(closure: Closure, state: State, pickler: Pickler = Pickler.GLOBALS) -> list[Value]:
     """The variables a function reads from around itself that its pickler takes along."""
     result: list[Value] = [v for _, v in closure.defaults]
     local = closure.function.local_names

@@ -89,7 +89,8 @@ class Start:
     ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
     travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call
     brings one more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is
-    not the anchor; ``context`` the context it was made from, ``keyword`` the parameter that takes one.
+    not the anchor; ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made
+    from, ``keyword`` the parameter that takes one.
     """
 
     launcher: str
@@ -115,16 +116,21 @@ class Start:
     rounds: int = 2
     adds_up: bool = False
     made: Site | None = None
+    renewed: bool = False
     context: Value = NONE
     keyword: str = ""
 
 
 @dataclass(slots=True)
 class Ended:
-    """What became of a launch: the children that ended well, and how the first that failed did."""
+    """What became of a launch: the children that ended well, and how the first that failed did.
+
+    ``began``: whether any came to its work.
+    """
 
     failed: Outcome | None
     children: list[tuple[State, Value]]
+    began: bool = False
 
 
 def launch_of(start: Start, way: Way, stage: str, anchor: Site) -> Launch:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpret import Machine
+from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
     Rank,
@@ -101,8 +102,23 @@ def parse_args(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     if isinstance(found, Thing):
         fields = {k[2:]: v for k, v in found.fields.items() if k.startswith("--")}
-    made = call.state.new(("namespace", call.site), Thing(NAMESPACE, fields, call.site))
-    if call.path.endswith("parse_known_args"):
-        pair = Sequence("tuple", ((made,), unknown("rest", call.site)))
-        return [(call.state, (call.state.new(("known", call.site), pair),))]
-    return [(call.state, (made,))]
+    given = call.get("namespace")
+    if given is not None and given != NONE:
+        return [_parsed(call, after, given) for after in _filled(machine, call, given, fields)]
+    return [_parsed(call, call.state, (call.state.new(("namespace", call.site), Thing(NAMESPACE, fields, call.site)),))]
+
+
+def _filled(machine: Machine, call: Call, given: Value, fields: dict[str, Value]) -> list[State]:
+    """A namespace of the program's own gets the options; a default only where it has no such attribute yet."""
+    states = [call.state]
+    for name in fields:
+        value = unknown("option", call.site, name)
+        states = [s for c in states for s in machine.set_attribute(given, name, value, c, call.frame, call.site)]
+    return states
+
+
+def _parsed(call: Call, state: State, namespace: Value) -> tuple[State, Value]:
+    if not call.path.endswith("parse_known_args"):
+        return state, namespace
+    pair = Sequence("tuple", (namespace, unknown("rest", call.site)))
+    return state, (state.new(("known", call.site), pair),)

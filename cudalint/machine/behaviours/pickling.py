@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
+from cudalint.machine.behaviours.crossing import captured
 from cudalint.machine.classes import defines, lineage
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.interpret import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Value
+from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value
 
 _HOOKS = frozenset({"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__getnewargs__"})
 # Objects of these libraries pickle, unless their model says otherwise; primitives of multiprocessing do while a
@@ -62,6 +64,8 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
         case Instance(cls=cls, attributes=attributes):
             hook = _hook(cls, state)
             return hook if hook is not None else [(cls,), *(v for k, v in attributes.items() if not k.startswith("<"))]
+        case Sequence(kind="iterator"):
+            return "a generator"
         case Sequence(items=items, element=element):
             return [*(items or ()), element]
         case Mapping_(items=entries, element=element):
@@ -69,6 +73,9 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
         case Thing(type=kind, fields=fields):
             if not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
                 return f"an object of type {kind}"
+            if "<lock>" in fields or "<channel>" in fields:
+                # What was received through it stays where it is.
+                return []
             return [v for k, v in fields.items() if not k.startswith("<")]
     return "a value that the code does not show"
 
@@ -77,6 +84,55 @@ def _hook(cls: Ref, state: State) -> str | None:
     """A class that says itself how it pickles; its bases count."""
     found = next((c for c in lineage(cls, state) if defines(c, _HOOKS, state)), None)
     return None if found is None else f"{found.name}, which pickles itself"
+
+
+def refused(sent: Iterable[Value], state: State, machine: Machine) -> str | None:
+    """What is sure not to arrive where the functions and classes of main travel with the globals that they name.
+
+    cloudpickle takes neither what holds a resource of its process nor functions that ``functools`` made: these go by
+    their name in main, which is another module in the worker.
+    """
+    seen: set[Hashable] = set()
+    stack: list[Atom] = [atom for value in sent for atom in value]
+    while stack:
+        atom = stack.pop()
+        if isinstance(atom, Ref):
+            if atom.address in seen:
+                continue
+            seen.add(atom.address)
+        found = _refused(atom, state, machine)
+        if found is not None:
+            return found
+        stack.extend(a for v in _by_value(atom, state, machine.main) for a in v)
+    return None
+
+
+def _refused(atom: Atom, state: State, machine: Machine) -> str | None:
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    match atom, found:
+        case Unknown(sym=("call", _, _, _, str(path))), _:
+            effect = machine.library.effect(path)
+            return None if effect is None or effect.pickles else f"an object of {path}"
+        case _, Closure(cache=Ref(), module=module, function=function) if module == machine.main:
+            return f"{function.name}, which keeps a cache"
+        case _, Generator() | Sequence(kind="iterator"):
+            return "a generator"
+    return None
+
+
+def _by_value(atom: Atom, state: State, main: str) -> list[Value]:
+    """The values inside an atom, with the globals of the functions of main and what its classes define."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    match atom, found:
+        case _, Closure(module=module) if module == main:
+            return captured(found, state)
+        case _, Class(module=module, scope=scope, bases=bases) if module == main:
+            inner = state.get(scope)
+            return [*bases, *(inner.variables.values() if isinstance(inner, Scope) else ())]
+        case _, Instance(cls=cls, attributes=attributes):
+            return [(cls,), *attributes.values()]
+    inside = _inside(atom, state)
+    return [] if isinstance(inside, str) else inside
 
 
 def function_sites(value: Value, state: State) -> list[Site]:

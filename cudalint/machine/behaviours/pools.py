@@ -176,6 +176,7 @@ def _pool_run(
         adds_up=single and several,
         count=number_of(thing.fields.get("<count>")),
         made=thing.site,
+        renewed=thing.fields.get("<respawns>") == TRUE,
         context=context,
         keyword=next(iter(strings(thing.fields.get("<keyword>", NONE))), ""),
     )
@@ -188,8 +189,7 @@ def _pool_run(
             ended.append(Ended(workers.lambda_task(machine, state, start, way, lost), []))
             continue
         ended.append(workers.start(machine, state, call.frame, start, way, parent))
-        respawns = thing.fields.get("<respawns>") == TRUE
-        if respawns and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
+        if start.renewed and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
             ended[-1] = workers.start(machine, state, call.frame, start, way)
     return _pool_results(machine, call, state, family, name, ended)
 

@@ -613,7 +613,7 @@ def unmodelled(
         results = gpu.like(machine, call)
         return [(s, tuple(_object_of(path, a) for a in value)) for s, value in results]
     machine.evaluated[site] += 1
-    return [(state, unknown("call", site, state.process.identity, len(state.facts)))]
+    return [(state, unknown("call", site, state.process.identity, len(state.facts), path))]
 
 
 def _object_of(path: str, atom: Atom) -> Atom:

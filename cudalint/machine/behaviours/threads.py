@@ -90,8 +90,11 @@ def threaded(
             )
         ]
     results: Results = []
+    raised = len(call.frame.raises)
     for current in states:
         results.extend(machine.call_value(function, args, kwargs, current, call.frame, call.site))
+    # What a thread raises ends the thread.
+    machine.outlived.update(r.launch for _, r in call.frame.raises[raised:] if r.launch is not None)
     for after, _ in results:
         after.process = replace(
             after.process, thread=before.thread, in_thread=before.in_thread, thread_start=before.thread_start

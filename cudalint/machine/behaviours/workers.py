@@ -8,7 +8,7 @@ from cudalint.machine.behaviours.crossing import Carried, Pickler, Transfer, car
 from cudalint.machine.behaviours.gpu import tensors_in
 from cudalint.machine.behaviours.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.behaviours.outcomes import outcome_of
-from cudalint.machine.behaviours.pickling import function_sites, unproven
+from cudalint.machine.behaviours.pickling import function_sites, refused, unproven
 from cudalint.machine.behaviours.sharing import crowd
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Closure, Scope, Thing
@@ -42,9 +42,11 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     identity = child_identity(parent or state, start)
     made = start.made or start.anchor
     held = parent is not None
-    machine.begins_fresh(Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited), state)
+    later = state.clone() if start.renewed else None
+    fresh = Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited, later)
+    machine.begins_fresh(fresh, state)
     ended = _started(machine, state, frame, start, way, parent)
-    machine.ends_fresh(bool(ended.children), start.family == "loader" and _lends(machine, ended))
+    machine.ends_fresh(ended.began, start.family == "loader" and _lends(machine, ended))
     return ended
 
 
@@ -61,7 +63,7 @@ def child_identity(parent: State, start: Start) -> tuple[str, ...]:
 
 def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None) -> Ended:
     machine.launched.add(start.anchor)
-    machine.launches[start.anchor, way.method] = _launched(state, start, way)
+    machine.launches[start.anchor, way.method] = _launched(machine, state, start, way)
     launch = launch_of(start, way, "unpickle", start.anchor)
     fresh = way.method in FRESH
     if fresh:
@@ -99,10 +101,10 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
         _method_elsewhere(machine, state, start, failed)
     if failed is None and start.shares and (fresh or start.family != "loader"):
         crowd(machine, state, start, way, [c for c, _ in done])
-    return Ended(failed, done)
+    return Ended(failed, done, began=bool(children))
 
 
-def _launched(state: State, start: Start, way: Way) -> Launched:
+def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launched:
     """What repairs need to know of a launch."""
     chosen = [f.site for a in start.context if isinstance(a, Ref) and isinstance(f := state.get(a), Thing)]
     where = state.process.method(start.library).where
@@ -124,6 +126,7 @@ def _launched(state: State, start: Start, way: Way) -> Launched:
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
+        refused=refused(sent, state, machine) if way.method in FRESH and start.pickler is Pickler.GLOBALS else None,
     )
 
 
@@ -262,8 +265,9 @@ def raise_in_parent(machine: Machine, state: State, frame: Frame, ended: list[En
     failed = [e.failed for e in ended if e.failed is not None]
     if not failed or len(failed) < len(ended) or not all(o.certain for o in failed):
         return False
-    if any(o.how == "crash" for o in failed):
-        frame.raises.append((state, Raised(None, ("RuntimeError",))))
+    crashed = next((o for o in failed if o.how == "crash"), None)
+    if crashed is not None:
+        frame.raises.append((state, Raised(None, ("RuntimeError",), launch=crashed.within)))
         return True
     return any(o.how == "hang" for o in failed)
 

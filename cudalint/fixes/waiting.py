@@ -1,0 +1,55 @@
+"""Whether the failure of a worker is sure to reach the program: it fails where the result is taken.
+
+The machine lets the failure of a worker end its parent where the work is handed over. For what gives a promise or an
+iterator that is too early: the result may never be taken, or be taken where failures are caught.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from cudalint.fixes.proposal import Case
+from cudalint.fixes.view import View
+
+_PROMISING = frozenset({"apply_async", "map_async", "starmap_async", "submit"})
+_ITERATING = frozenset({"imap", "imap_unordered"})
+_TAKING = frozenset({"get", "result"})
+
+
+def may_be_lost(case: Case) -> bool:
+    """Whether nothing takes what the worker gives, or what takes it may catch that the worker failed."""
+    place = case.place_of_launch
+    found = None if place is None else case.call_at(place)
+    if found is None:
+        return False
+    view, call = found
+    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    lazy = name in _ITERATING or (name == "map" and "Pool.map" not in case.outcome.launcher)
+    if name not in _PROMISING and not lazy:
+        return False
+    body = view.function(call) or view.tree
+    if isinstance(view.parent(call), cst.Expr) or any(_catches(view, body, call)):
+        return True
+    return _is_dropped(view, body, call) if lazy else not any(_takes(node) for node in view.inside(body))
+
+
+def _catches(view: View, body: cst.CSTNode, call: cst.Call) -> Iterator[cst.CSTNode]:
+    """The statements of a body that catch something, except those that the machine saw around the launch."""
+    around = {id(node) for node in view.around(call)}
+    for node in view.inside(body):
+        if isinstance(node, cst.Try | cst.TryStar) and node.handlers and id(node) not in around:
+            yield node
+
+
+def _takes(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _TAKING
+
+
+def _is_dropped(view: View, body: cst.CSTNode, call: cst.Call) -> bool:
+    """Whether an iterator gets a name that is not used again."""
+    match view.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
+            return sum(isinstance(node, cst.Name) and node.value == name for node in view.inside(body)) < 2
+    return False

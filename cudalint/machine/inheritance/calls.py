@@ -1,0 +1,296 @@
+"""What is called: functions of the program in full, and what libraries may call of it some day."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from cudalint.machine.classes import lineage
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Scope, Thing
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.effects import shown
+from cudalint.machine.inheritance.iteration import ITERATING, WITHOUT_ORDER, Iteration, as_set
+from cudalint.machine.inheritance.sameness import follows, known
+from cudalint.machine.interpret import Behaviours, Host, Program
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    Atom,
+    Bound,
+    Lib,
+    Partial,
+    Ref,
+    Task,
+    Tensor,
+    Unknown,
+    Value,
+    constant,
+    only,
+    unknown,
+)
+from cudalint.models.library import Library
+
+# Methods that the machine runs where Python runs them by itself.
+_RUN = frozenset(
+    {
+        "__init__", "__new__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__", "__next__",
+        "__getitem__", "__getattr__", "__post_init__", "__init_subclass__", "__getstate__", "__setstate__",
+        "__getitems__", "__setitem__",
+    }
+)  # fmt: skip
+# What runs the function it is given at another time, or beside what follows.
+_LATE = frozenset({"map", "filter", "starmap", "thread.start", "thread.call", "executor.loop"})
+_MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
+_CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
+
+
+class Calls(Iteration):
+    """A machine that follows the calls that other runs leave out because no rule could care."""
+
+    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
+        super().__init__(program, library, behaviours, main, host)
+        self._speculated: set[Hashable] = set()
+
+    def _call_atom(
+        self,
+        atom: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+        statement: bool,
+    ) -> Results:
+        match atom:
+            case Lib(path=path) | Bound(function=Lib(path=path)) if self.library.function(path) is None:
+                receiver = atom.receiver if isinstance(atom, Bound) else None
+                return self._foreign(path, receiver, atom, args, kwargs, state, frame, site, is_open, statement)
+            case Unknown(sym=sym):
+                effect = self._calls_stranger(sym, site, state)
+                is_value = effect is not None and effect.gives == "value"
+                if is_value and follows(sym) and _all_known(args, kwargs):
+                    return [(state, unknown("follows", sym, *args))]
+                self._hands(args, kwargs, state, frame, site)
+            case Lib() | Bound() | Partial() | Ref():
+                pass
+            case _:
+                self._note(Why.CALLS, "", site, state)
+        return super()._call_atom(atom, args, kwargs, state, frame, site, is_open, statement)
+
+    def _foreign(
+        self,
+        path: str,
+        receiver: Atom | None,
+        atom: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+        statement: bool,
+    ) -> Results:
+        """A library function that no model describes."""
+        if isinstance(receiver, Tensor) and path.endswith("_") and not path.endswith("__"):
+            self._writes_array(state)
+        self._looks_at_files(path, state)
+        effect = self._effect_of(path, receiver)
+        if effect is None:
+            self._calls_unknown(shown(path), site, state)
+        else:
+            self._leaves(effect, path, site, state)
+        self._reflects(path, site, state)
+        self._hands(args, kwargs, state, frame, site)
+        results = super()._call_atom(atom, args, kwargs, state, frame, site, is_open, statement)
+        if effect is None or not effect.gives:
+            return results
+        if effect.gives == "value" and receiver is None and _all_known(args, kwargs):
+            return [(s, unknown("follows", path, *args)) for s, _ in results]
+        if frame.function is not None:
+            self._own.add((site, state.process.identity))
+        return results
+
+    def _hands(self, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site) -> None:
+        """What a library is given it may call."""
+        for value in (*args, *kwargs.values()):
+            for atom in value:
+                self._speculate(atom, state, frame, site)
+
+    def _speculate(self, atom: Atom, state: State, frame: Frame, site: Site) -> None:
+        """Run what a library may call, on a copy: for what it reads and does."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        match atom, found:
+            case ((Partial(function=function) | Task(function=function)), _):
+                for inner in function:
+                    self._speculate(inner, state, frame, site)
+                return
+            case Bound(function=Ref() as ref), _:
+                found = state.get(ref)
+            case Ref(), Instance(cls=cls):
+                for _, method in _methods(cls, state):
+                    self._speculate(Bound(method, atom), state, frame, site)
+                return
+            case Ref() as cls, Class():
+                for _, method in _methods(cls, state):
+                    self._speculate(method, state, frame, site)
+                return
+        if not isinstance(found, Closure):
+            return
+        place = (found.module, found.function.ordinal, state.process.identity, bool(self._watches))
+        if place in self._speculated:
+            return
+        self._speculated.add(place)
+        outside, self._outside = self._outside, self._outside or state
+        copy = state.clone()
+        inner_frame = Frame(frame.scope, frame.module, tries=1)
+        for after, value in self.call_value((atom,), [], {}, copy, inner_frame, site):
+            self.drained([(after, value)], inner_frame)
+        self._outside = outside
+
+    def _call_ref(
+        self,
+        ref: Ref,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        found = state.get(ref)
+        match found:
+            case Closure() | Class():
+                pass
+            case Instance() if self.user_method(found, "__call__", state) is not None:
+                pass
+            case Instance(cls=cls):
+                base = self.library_base(cls, state)
+                self._calls_object(f"{base or 'an object'}.__call__", site, state)
+            case Thing(type=kind):
+                self._calls_object(f"{kind}.__call__", site, state)
+            case _:
+                self._calls_unknown("", site, state)
+        return super()._call_ref(ref, args, kwargs, state, frame, site, is_open)
+
+    def library_call(self, call: Call) -> Results:
+        """Do what the model of a function says, and note what that leaves behind."""
+        path, site, state = self.library.canonical(call.path), call.site, call.state
+        does = call.text("does")
+        self._looks_at_files(path, state)
+        if does in _MAKES_POOL:
+            self._made[state.process.identity, site] = self._moment
+        if does in _CONTAINER_METHODS:
+            self._changes_container(call)
+        elif does.startswith("environ."):
+            self._sets_environment(call, does)
+        elif path.startswith("?.") and path[2:] in self._functions:
+            self._calls_unknown("", site, state)
+        else:
+            effect = self.library.effect(path)
+            if effect is not None:
+                self._leaves(effect, path, site, state)
+        self._names(call, does)
+        by_name = does == "import-module" and isinstance(constant(call.get("name") or ()), str)
+        if does == "import-module" and not by_name:
+            self._calls_unknown("", site, state)
+        if not by_name:
+            self._reflects(path, site, state)
+        key = call.kwargs.get("key")
+        if key is not None:
+            self._hands([key], {}, state, call.frame, site)
+        late = does in _LATE or call.text("family") == "thread"
+        if does == "stack.enter":
+            self._enters(call)
+        ordered, self._orders = self._orders, self._orders or path in WITHOUT_ORDER
+        self._late += late
+        results = super().library_call(call)
+        self._late -= late
+        self._orders = ordered
+        if does in ITERATING:
+            self._iterators.update(a.address for _, value in results for a in value if isinstance(a, Ref))
+        if path == "builtins.frozenset":
+            for after, value in results:
+                as_set(value, after)
+        return results
+
+    def _enters(self, call: Call) -> None:
+        """A manager made of a generator stays entered until its stack is left."""
+        for atom in (a for value in call.args for a in value):
+            if isinstance(atom, Ref) and isinstance(call.state.get(atom), Generator):
+                self._calls_unknown("", call.site, call.state)
+
+    def call_closure(
+        self,
+        ref: Ref,
+        closure: Closure,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+    ) -> Results:
+        """Call a user function."""
+        place = Site(closure.module, closure.function.ordinal)
+        scoped = self._scopes.get(place)
+        if scoped is not None:
+            self._note(Why.SETS, scoped, place, state, ends=True)
+        self._where.append(site)
+        self._late += closure.function.is_async
+        results = super().call_closure(ref, closure, args, kwargs, state, frame, site, is_open)
+        self._late -= closure.function.is_async
+        self._where.pop()
+        if scoped is not None:
+            self._close(place, state)
+        return results
+
+    def construct(
+        self,
+        ref: Ref,
+        cls: Class,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+    ) -> Results:
+        """``type.__call__``: a new instance, and its ``__init__``; what Python calls of it by itself may run."""
+        base = self.library_base(ref, state)
+        if base is not None and self._class_attribute(ref, "__init__", state) is None:
+            effect = self._effect_of(f"{base}.__init__", None)
+            if self.library.function(f"{base}.__init__") is None and effect is None:
+                self._calls_unknown(shown(base), site, state)
+        results = super().construct(ref, cls, args, kwargs, state, frame, site, is_open)
+        for after, made in results:
+            atom = only(made)
+            for name, method in _methods(ref, after):
+                if isinstance(atom, Ref) and name.startswith("__") and name not in _RUN:
+                    self._speculate(Bound(method, atom), after, frame, site)
+        return results
+
+    def passes_over(self, site: Site, state: State) -> None:
+        """A call of a user function is not followed any further: a bound is met."""
+        self._note(Why.CUT, "", site, state)
+        for watch in self._reading(state):
+            watch.doubts.setdefault(Doubt(Why.CUT, "", site))
+
+    def _is_idle(self, closure: Closure, args: list[Value], kwargs: dict[str, Value], state: State) -> bool:
+        return False
+
+
+def _all_known(args: Iterable[Value], kwargs: dict[str, Value]) -> bool:
+    return not kwargs and all(known(value) for value in args)
+
+
+def _methods(cls: Ref, state: State) -> list[tuple[str, Ref]]:
+    """The functions that the bodies of a class and its user bases define."""
+    result: list[tuple[str, Ref]] = []
+    for each in lineage(cls, state):
+        scope = state.get(each.scope)
+        for name, value in scope.variables.items() if isinstance(scope, Scope) else ():
+            atom = only(value)
+            if isinstance(atom, Ref) and isinstance(state.get(atom), Closure):
+                result.append((name, atom))
+    return result

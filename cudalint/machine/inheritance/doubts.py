@@ -1,0 +1,50 @@
+"""What a proof reports: the launches of fresh processes, and all that speaks against each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from cudalint.machine.trace import Site
+
+
+class Why(Enum):
+    """Why a fresh process may not be what a forked one was."""
+
+    SETS = "the parent sets something that a fresh process does not have"
+    SEEDS = "the parent sets the course of random numbers"
+    CALLS = "the parent calls something of which nothing is known"
+    STORES = "the parent changes something that the code does not show whole"
+    IMPORTS = "the parent imports something that a fresh process does not"
+    REPEATS = "the import of a module does something that a fresh process repeats"
+    DIFFERS = "the worker reads a variable that holds something else in a fresh process"
+    HIDDEN = "the worker reads a variable whose content is not shown"
+    UNSHOWN = "what the worker reads is not shown"
+    SHARES = "one object is two in a fresh process"
+    ORDER = "a set is iterated, whose order is another one in each fresh process"
+    NAME = "the worker reads the name of the main module"
+    CUT = "the code was not followed to its end"
+    TESTED = "the program is a test, beside others"
+    ASSUMED = "what comes before the launch is not seen"
+    LENDS = "what the worker gives back lies in GPU memory that ends with it"
+    IN_SHARED_MEMORY = "what is handed over is copied by a fork, and shared with a fresh process"
+    STOPPED = "the worker was not seen to run"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """One thing that may differ. ``name`` is empty where only its place says what it is."""
+
+    why: Why
+    name: str
+    site: Site
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inheritance:
+    """A launch of fresh processes, and all that speaks against their being what forked ones were."""
+
+    anchor: Site
+    method: str
+    doubts: tuple[Doubt, ...]

@@ -1,0 +1,90 @@
+"""What loops go through: sets, whose order differs, and iterators, which are used up."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.frame import Around, Frame, Results
+from cudalint.machine.heap import Generator, Sequence
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.stores import Stores
+from cudalint.machine.interpret import Behaviours, Host, Program
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Const, Ref, Value, only, union, unknown
+from cudalint.models.library import Library
+
+# What gives an iterator, which is not what it was once something was taken from it.
+ITERATING = frozenset({"iter", "zip", "map", "starmap", "filter", "enumerate"})
+# Functions that give the same whatever the order of what they iterate.
+WITHOUT_ORDER = frozenset(
+    {
+        "builtins.sorted", "builtins.len", "builtins.max", "builtins.min", "builtins.any", "builtins.all",
+        "builtins.set", "builtins.frozenset", "builtins.set.update", "builtins.set.add", "builtins.list.update",
+    }
+)  # fmt: skip
+
+
+class Iteration(Stores):
+    """A machine that knows what is iterated in an order of its process, at another time, or once only."""
+
+    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
+        super().__init__(program, library, behaviours, main, host)
+        # The addresses of iterators.
+        self._iterators: set[Hashable] = set()
+        # Whether what runs does not look at the order of what it iterates.
+        self._orders = False
+
+    def consume(
+        self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
+    ) -> Results:
+        """Run a generator at its first consumer; what it changes between two elements nobody knows."""
+        self._late += around is None
+        results = super().consume(ref, generator, state, frame, around)
+        self._late -= around is None
+        return results
+
+    def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """The values of an expression; the elements of a generator are made later."""
+        late = isinstance(node, ir.Comprehension) and node.kind == "generator"
+        self._late += late
+        results = super().eval(node, state, frame)
+        self._late -= late
+        return results
+
+    def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
+        """The rounds of a loop; those over a set come in an order of their own in each fresh process."""
+        if not self._orders:
+            for atom in value:
+                self._iterates(atom, site, state)
+        return super().iterate(value, state, frame, site)
+
+    def _iterates(self, atom: Atom, site: Site, state: State) -> None:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Sequence) or found.kind != "set":
+            return
+        items = (*(found.items or ()), found.element)
+        if all(isinstance(a, Const) and isinstance(a.value, int | float) for value in items for a in value):
+            return
+        for watch in self._watches:
+            if state.process.identity[: len(watch.launch.identity)] == watch.launch.identity:
+                watch.doubts.setdefault(Doubt(Why.ORDER, "", site))
+
+    def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
+        atom = only(left)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Sequence) and found.kind == "set" and op in ("|", "&", "-", "^"):
+            parts = [*self.elements(left, state), *self.elements(right, state)]
+            made = Sequence("set", None, union(parts) or unknown("element", Site(frame.module, ordinal)))
+            return (state.new(("set", frame.module, ordinal), made),)
+        return super()._combine(op, left, right, state, frame, ordinal)
+
+
+def as_set(value: Value, state: State) -> None:
+    """A frozenset is one, although what iterates it otherwise need not know."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, Sequence):
+        state.put(atom, replace(found, kind="set"))

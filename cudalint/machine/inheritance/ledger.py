@@ -1,0 +1,137 @@
+"""What processes did that the heap does not show: each thing under the calls that lead to it, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.interpret import Behaviours, Fresh, Host, Machine, Program
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Ref
+from cudalint.models.library import Library
+
+
+class Handed(Enum):
+    """What multiprocessing and the system give to a process that is spawned: its parent's, as it is at that time."""
+
+    FOLDER = "the working folder"
+    PATH = "where modules are looked for, after all that was there before"
+    KEPT = "what the system keeps when another program is run"
+    ENVIRONMENT = "variables of the environment that no library reads at its import"
+
+
+@dataclass(slots=True)
+class Entry:
+    """Something that a process did at a place, reached by some calls, and from when to when that stands.
+
+    ``handed``: what of it a process that is spawned gets when it starts.
+    """
+
+    key: Hashable
+    doubt: Doubt
+    begin: int
+    end: int | None = None
+    ends: bool = False
+    handed: Handed | None = None
+
+    def stands(self, at: int) -> bool:
+        """Whether it is in force at a moment."""
+        return self.begin <= at and (self.end is None or self.end > at)
+
+
+@dataclass(slots=True)
+class Watch:
+    """A fresh process while it is run: what it repeats of its parent, and what it reads.
+
+    ``moments`` are those at which a fork would have inherited: the first, and that of the processes that replace it.
+    """
+
+    launch: Fresh
+    moments: tuple[int, ...]
+    booting: bool = True
+    writes: bool = False
+    booted: set[Hashable] = field(default_factory=set)
+    snapshots: list[State] = field(default_factory=list)
+    loaded: dict[str, list[State]] = field(default_factory=dict)
+    reads: dict[tuple[str, str], Site] = field(default_factory=dict)
+    doubts: dict[Doubt, None] = field(default_factory=dict)
+    # What of that which it was handed its imports look at: there its parent found something else.
+    notices: set[Handed] = field(default_factory=set)
+
+
+class Ledger(Machine):
+    """A machine that keeps, for each process, what may have changed it, and what each fresh process does again."""
+
+    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
+        super().__init__(program, library, behaviours, main, host)
+        self._moment = 0
+        self._ledger: dict[tuple[str, ...], list[Entry]] = {}
+        # When pools and executors were made, by process and place.
+        self._made: dict[tuple[tuple[str, ...], Site], int] = {}
+        self._watches: list[Watch] = []
+        # The modules and calls that lead to what runs now, from the import of the last module on.
+        self._where: list[Hashable] = []
+        self._outside: State | None = None
+
+    def _key(self, site: Site, why: Why) -> Hashable:
+        """A thing that is done, by the calls that lead to it from the top of its module.
+
+        Of what a library may call nobody knows when it does, so that it is never the same thing in another process.
+        """
+        modules = [i for i, step in enumerate(self._where) if isinstance(step, str)]
+        when = None if self._outside is None else "some day"
+        return (*self._where[modules[-1] if modules else 0 :], site, why, when)
+
+    def _note(
+        self, why: Why, name: str, site: Site, state: State, ends: bool = False, handed: Handed | None = None
+    ) -> None:
+        """Something was done to this process that a fresh one may lack; ``ends``: it is taken back some day."""
+        identity = state.process.identity
+        key = self._key(site, why)
+        if self._outside is None:
+            self._boots(key, state)
+        entries = self._ledger.setdefault(identity, [])
+        if any(e.key == key and e.end is None and e.handed is handed for e in entries):
+            return
+        self._moment += 1
+        entries.append(Entry(key, Doubt(why, name, site), self._moment, ends=ends, handed=handed))
+
+    def _boots(self, key: Hashable, state: State) -> None:
+        """What the import of modules does is done again by a fresh process, in which it is the same."""
+        watch = self._watch(state)
+        if watch is not None and self._at_import(watch):
+            watch.booted.add(key)
+
+    def _close(self, site: Site, state: State) -> None:
+        """What was in force while a ``with`` statement or a function lasted is over."""
+        self._moment += 1
+        for entry in self._ledger.get(state.process.identity, ()):
+            if entry.ends and entry.doubt.site == site and entry.end is None:
+                entry.end = self._moment
+
+    def _watch(self, state: State) -> Watch | None:
+        """The fresh process that a state is of."""
+        identity = state.process.identity
+        return next((w for w in reversed(self._watches) if w.launch.identity == identity), None)
+
+    def _at_import(self, watch: Watch) -> bool:
+        return watch.booting or self._importing > 0
+
+    def _repeats(self, name: str, site: Site, state: State) -> None:
+        """What a fresh process does that its parent did when it began."""
+        watch = self._watch(state)
+        if watch is None or not self._at_import(watch):
+            return
+        modules = [step for step in self._where if isinstance(step, str)]
+        home = modules[-1] if modules else self.main
+        if watch.launch.parent.get(Ref(("module", home))) is not None:
+            watch.doubts.setdefault(Doubt(Why.REPEATS, name, site, "" if home == self.main else home))
+
+    def _notices(self, what: Handed, state: State) -> None:
+        """The imports of a fresh process look at what it was handed."""
+        watch = self._watch(state)
+        if watch is not None and self._at_import(watch):
+            watch.notices.add(what)

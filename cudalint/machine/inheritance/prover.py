@@ -1,0 +1,167 @@
+"""The proof itself: what the parent did, and what the worker reads, against what a fresh process has."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
+
+from cudalint.machine.behaviours.crossing import reachable, visited
+from cudalint.machine.heap import Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
+from cudalint.machine.inheritance.ledger import Handed, Watch
+from cudalint.machine.inheritance.sameness import Comparison
+from cudalint.machine.inheritance.statements import Statements
+from cudalint.machine.interpret import Behaviours, Fresh, Host, Machine, Program
+from cudalint.machine.state import State
+from cudalint.machine.values import Ref, Tensor
+from cudalint.models.library import Library
+
+
+class Prover(Statements):
+    """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
+
+    It follows what other runs leave out because no rule could care: idle functions, handlers of exceptions that nobody
+    is seen to raise, callbacks of libraries, and the imports of all modules when they are imported. Whatever it cannot
+    decide is a doubt.
+    """
+
+    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
+        super().__init__(program, library, behaviours, main, host)
+        self.inherited: list[Inheritance] = []
+
+    def begins_fresh(self, launch: Fresh, state: State) -> None:
+        """A process that begins with a fresh import is about to start in this state of its parent."""
+        made = (state.process.identity, launch.made)
+        if launch.held:
+            moment = self._made.get(made, self._moment)
+        else:
+            moment = self._made[made] = self._moment
+        later = () if launch.later is None else (self._moment,)
+        self._watches.append(Watch(launch, (moment, *later)))
+
+    def has_booted(self, children: list[State]) -> None:
+        """The process that began last has imported what it begins with."""
+        watch = self._watches[-1]
+        watch.snapshots = [child.clone() for child in children]
+        watch.booting = False
+        for child in children:
+            # Each of them takes the memory that its parent took, of one GPU.
+            for context in child.process.contexts:
+                watch.doubts.setdefault(Doubt(Why.REPEATS, "", context.where.hop.site))
+
+    def ends_fresh(self, ran: bool, lends: bool) -> None:
+        """The process that began last has ended; ``ran`` is false where it never came to its work."""
+        watch = self._watches.pop()
+        launch = watch.launch
+        doubts = dict.fromkeys(self._lacks(watch))
+        doubts.update(watch.doubts)
+        doubts.update(dict.fromkeys(self._read(watch)))
+        for why, holds in (
+            (Why.STOPPED, not ran),
+            (Why.LENDS, lends),
+            (Why.IN_SHARED_MEMORY, self._shares_memory(watch)),
+            (Why.CUT, self.cut is not None),
+            (Why.TESTED, self.in_test),
+            (Why.ASSUMED, self.assumed),
+        ):
+            if holds:
+                doubts.setdefault(Doubt(why, "", launch.anchor))
+        self.inherited.append(Inheritance(launch.anchor, launch.method, tuple(doubts)))
+
+    def _shares_memory(self, watch: Watch) -> bool:
+        """Whether the worker may write where its parent reads: torch pickles what is on the CPU into shared memory."""
+        parent = watch.launch.parent
+        for atom in (a for value in watch.launch.given for a in visited(value, parent)):
+            found = parent.get(atom) if isinstance(atom, Ref) else None
+            match atom, found:
+                case Tensor(framework="torch"), _ if watch.writes:
+                    return True
+                case Ref(), Thing(type=kind) if self.library.is_a(kind, "torch.nn.Module"):
+                    return True
+                case Ref(), Instance(cls=cls):
+                    base = self.library_base(cls, parent)
+                    if base is not None and self.library.is_a(base, "torch.nn.Module"):
+                        return True
+        return False
+
+    def _lacks(self, watch: Watch) -> Iterator[Doubt]:
+        """What the parent, and those before it, did and the fresh process did not do again."""
+        before = watch.launch.identity[:-1]
+        done = [e for identity, all_of in self._ledger.items() if before[: len(identity)] == identity for e in all_of]
+        handed = {e.handed for e in done if e.handed is not None} if watch.launch.method == "spawn" else set()
+        if Handed.PATH in handed:
+            # A folder of modules may be relative to the working folder.
+            handed.discard(Handed.FOLDER)
+        handed -= watch.notices
+        for entry in done:
+            if entry.handed in handed:
+                # An executor may start more of its workers when more work comes, and then hands them this.
+                if entry.begin > watch.moments[0] and watch.launch.held:
+                    yield entry.doubt
+                continue
+            repeated = entry.key in watch.booted and entry.doubt.why is not Why.SEEDS
+            if any(map(entry.stands, watch.moments)) and not repeated:
+                yield entry.doubt
+
+    def _read(self, watch: Watch) -> Iterator[Doubt]:
+        """The variables that the worker reads and that are not seen to be what a fork would have inherited."""
+        yield from self._read_of(watch, watch.launch.parent)
+        if watch.launch.later is not None:
+            yield from self._read_of(watch, watch.launch.later)
+
+    def _read_of(self, watch: Watch, parent: State) -> Iterator[Doubt]:
+        """The same of one state of the parent."""
+        given = {r.address for value in watch.launch.given for r in reachable(value, parent) if _is_mutable(r, parent)}
+        compared: dict[int, Comparison] = {}
+        for (module, name), site in watch.reads.items():
+            scope = parent.get(Ref(("module", module)))
+            if not isinstance(scope, Scope):
+                continue
+            if name == "__name__" and module == self.main:
+                yield Doubt(Why.NAME, name, site)
+                continue
+            shown = name if module == self.main else f"{module}.{name}"
+            for state in watch.loaded.get(module) or watch.snapshots:
+                comparison = compared.setdefault(id(state), self._comparison(watch, parent, state))
+                yield from self._compared(watch, comparison, scope, module, name, Doubt(Why.DIFFERS, shown, site))
+            value = scope.variables.get(name, ())
+            if any(r.address in given for r in reachable(value, parent)):
+                yield Doubt(Why.SHARES, shown, site)
+
+    def _comparison(self, watch: Watch, parent: State, state: State) -> Comparison:
+        def unsteady(address: Hashable) -> bool:
+            return address in self._iterators or not self._unsteady.get(address, set()) <= watch.booted
+
+        def is_value(kind: str) -> bool:
+            effect = self.library.effect(kind)
+            return kind == "argparse.Namespace" or (effect is not None and effect.gives == "value")
+
+        return Comparison(parent, state, unsteady, is_value)
+
+    def _compared(
+        self, watch: Watch, comparison: Comparison, scope: Scope, module: str, name: str, doubt: Doubt
+    ) -> Iterator[Doubt]:
+        there = comparison.right.get(Ref(("module", module)))
+        if not isinstance(there, Scope):
+            if name in scope.variables:
+                yield replace(doubt, why=Why.HIDDEN)
+            return
+        if name not in scope.variables and name not in there.variables:
+            return
+        changed = not self._unsteady.get((("module", module), name), set()) <= watch.booted
+        if changed or name not in scope.variables or name not in there.variables:
+            yield doubt
+            return
+        for found in comparison.variables(scope.variables[name], there.variables[name], doubt.name):
+            yield replace(doubt, why=Why.HIDDEN if found.hidden else Why.DIFFERS, name=found.path)
+
+
+def _is_mutable(ref: Ref, state: State) -> bool:
+    """Whether a change of an object is seen by all who hold it."""
+    found = state.get(ref)
+    return isinstance(found, Instance | Mapping_ | Thing) or (isinstance(found, Sequence) and found.kind != "tuple")
+
+
+def combined(machines: Iterable[Machine]) -> tuple[Inheritance, ...]:
+    """What provers have seen of all launches."""
+    return tuple(found for machine in machines if isinstance(machine, Prover) for found in machine.inherited)

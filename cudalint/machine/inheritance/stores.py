@@ -1,0 +1,202 @@
+"""Changes of objects and variables: of most the heap shows the result, of the others only that they happened."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.behaviours.callees import library_self
+from cudalint.machine.frame import Call, Frame
+from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.inheritance.doubts import Why
+from cudalint.machine.inheritance.effects import Effects
+from cudalint.machine.interpret import Behaviours, Host, Program
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, constant, only
+from cudalint.models.library import Library
+
+# Changes of containers that the heap does not follow.
+_LOSSY = frozenset(
+    {
+        "pop", "popleft", "insert", "remove", "discard", "sort", "reverse", "rotate", "extendleft", "popitem",
+        "difference_update", "intersection_update", "symmetric_difference_update", "move_to_end", "__setitem__",
+        "__delitem__", "__iadd__", "subtract",
+    }
+)  # fmt: skip
+_CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear", "setdefault"})
+
+
+class Stores(Effects):
+    """A machine that notes which objects and variables are changed in a way that their content does not show."""
+
+    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
+        super().__init__(program, library, behaviours, main, host)
+        # By what objects and variables were changed in a way that their content does not show.
+        self._unsteady: dict[Hashable, set[Hashable]] = {}
+        # Calls that gave a new object in a function, which nothing else holds.
+        self._own: set[tuple[Site, tuple[str, ...]]] = set()
+        # How deep in code that runs at another time than where it is evaluated here, or only in part.
+        self._late = 0
+
+    def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
+        """An object or a variable of the heap is changed: in a later round of a loop, its content is one of many."""
+        if lossy or state.second_round or self._late:
+            key = self._key(site, Why.STORES)
+            self._unsteady.setdefault(address, set()).add(key)
+            if self._outside is None:
+                self._boots(key, state)
+        if self._outside is not None:
+            owner = address[0] if isinstance(address, tuple) and len(address) == 2 else address
+            if self._outside.at(address) is not None or self._outside.at(owner) is not None:
+                self._note(Why.STORES, "", site, state)
+
+    def _is_own(self, atom: Atom, state: State) -> bool:
+        """Whether an unknown is, or is part of, an object that a function of this process made for itself."""
+        sym = atom.sym if isinstance(atom, Unknown) else None
+        while isinstance(sym, tuple) and sym and isinstance(sym[0], tuple):
+            sym = sym[0]
+        return (
+            isinstance(sym, tuple)
+            and len(sym) > 2
+            and sym[0] == "call"
+            and isinstance(sym[1], Site)
+            and (sym[1], state.process.identity) in self._own
+        )
+
+    def bind(self, name: str, value: Value, state: State, frame: Frame) -> None:
+        """Bind a name where ``global`` and ``nonlocal`` say."""
+        home = self._home(name, state, frame.scope)
+        found = state.get(home)
+        if home != frame.scope or (isinstance(found, Scope) and found.kind == "module"):
+            site = Site(frame.module, frame.function.ordinal if frame.function is not None else 0)
+            self._stores_into((home.address, name), site, state)
+        super().bind(name, value, state, frame)
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``."""
+        for atom in owner:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            match atom, found:
+                case Ref(), Instance(cls=cls) if self._class_attribute(cls, "__setattr__", state) is not None:
+                    self._note(Why.STORES, "", site, state)
+                case Ref() as cls, Class(scope=scope):
+                    self._stores_into(scope.address, site, state)
+                    meta = self._kind_of(cls, state)
+                    if meta is not None and self._class_attribute(meta, "__setattr__", state) is not None:
+                        self._note(Why.STORES, "", site, state)
+                case Ref(address=address), Scope():
+                    self._stores_into((address, attr), site, state)
+                case Ref(address=address), Instance() | Thing():
+                    self._stores_into(address, site, state)
+                case Ref(), Closure(function=function):
+                    self._note(Why.STORES, f"{function.name}.{attr}", site, state)
+                case Lib(path=path), _:
+                    if self.library.function(f"{path}.{attr}.__set__") is None:
+                        self._note(Why.STORES, f"{path}.{attr}", site, state)
+                case Tensor(), _:
+                    pass
+                case _ if not self._is_own(atom, state):
+                    self._note(Why.STORES, "", site, state)
+        return super().set_attribute(owner, attr, value, state, frame, site)
+
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``."""
+        atom = only(owner)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        setter = self.user_method(found, "__setitem__", state) if isinstance(found, Instance) else None
+        if setter is not None:
+            return [s for s, _ in self._call_atom(setter, [owner, key, value], {}, state, frame, site, False, False)]
+        for each in owner:
+            self._changes_item(each, "__setitem__", site, state)
+        return super().set_item(owner, key, value, state, frame, site)
+
+    def _writes_array(self, state: State) -> None:
+        """A worker changes an array in place."""
+        for watch in self._reading(state):
+            watch.writes = True
+
+    def _changes_item(self, atom: Atom, method: str, site: Site, state: State) -> None:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Tensor):
+            self._writes_array(state)
+        match atom, found:
+            case Ref(address=address), Sequence() | Mapping_():
+                lossy = isinstance(found, Sequence) and method == "__delitem__"
+                self._stores_into(address, site, state, lossy=lossy)
+            case (Tensor(), _) | (Ref(), Thing()):
+                pass
+            case Lib(path=path), _:
+                if self.library.function(f"{path}.{method}") is None:
+                    self._note(Why.STORES, path, site, state)
+            case _ if not self._is_own(atom, state):
+                self._note(Why.STORES, "", site, state)
+
+    def put_mapping(self, ref: Ref, made: Mapping_, state: State) -> None:
+        """A dict after a change; that of an object's attributes changes the object."""
+        if made.view is not None and not isinstance(state.get(made.view), Instance):
+            self._unsteady.setdefault(made.view.address, set()).add(("view", made.view.address))
+        super().put_mapping(ref, made, state)
+
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+        """``x op= y``, which changes lists, sets and objects in place."""
+        made = super()._augmented(node, left, right, state)
+        if any(isinstance(atom, Tensor) for atom in left):
+            self._writes_array(state)
+        for atom in left:
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Mapping_ | Instance):
+                constant_kind = isinstance(found, Sequence) and found.kind == "tuple"
+                if not constant_kind:
+                    self._stores_into(atom.address, Site("", node.ordinal), state, lossy=made != left)
+        return made
+
+    def _changes_container(self, call: Call) -> None:
+        """A method of a list, set or dict: those that change it in a way the heap does not follow."""
+        name = call.path.rpartition(".")[2]
+        receiver = library_self(call)
+        found = call.state.get(receiver) if isinstance(receiver, Ref) else None
+        if name not in _LOSSY and name not in _CHANGES:
+            return
+        if not isinstance(receiver, Ref) or not isinstance(found, Sequence | Mapping_):
+            self._calls_unknown("", call.site, call.state)
+            return
+        self._stores_into(receiver.address, call.site, call.state, lossy=name in _LOSSY)
+
+    def _names(self, call: Call, does: str) -> None:
+        """Attributes by name: of a module they are read, and one whose name is not shown may be any."""
+        if does not in ("getattr", "hasattr", "setattr", "vars") or not call.args:
+            return
+        name = constant(call.args[1]) if len(call.args) > 1 else ...
+        if isinstance(name, str):
+            self._reads_of(call.args[0], name, call.state)
+        elif does == "setattr":
+            self._note(Why.STORES, "", call.site, call.state)
+        elif any(not isinstance(a, Const | Tensor) for a in call.args[0]):
+            self._is_unshown(does, call.site, call.state)
+
+    def _deletes_attributes(self, node: ir.Delete, state: State, frame: Frame) -> None:
+        site = Site(frame.module, node.ordinal)
+        for target in node.targets:
+            if isinstance(target, ir.Attr):
+                for current, owner in self.eval(target.value, state.clone(), frame):
+                    self._deletes(owner, target.attr, site, current)
+
+    def _deletes(self, owner: Value, attr: str, site: Site, state: State) -> None:
+        for atom in owner:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            match atom, found:
+                case Ref(), Class(scope=scope):
+                    self._stores_into(scope.address, site, state, lossy=True)
+                case Ref(address=address), Scope():
+                    self._stores_into((address, attr), site, state, lossy=True)
+                case Ref(address=address), Instance() | Thing():
+                    self._stores_into(address, site, state, lossy=True)
+                case _:
+                    self._note(Why.STORES, "", site, state)
+
+    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        for atom in owner:
+            self._changes_item(atom, "__delitem__", site, state)
+        return super()._delete_item(owner, key, state, frame, site)
