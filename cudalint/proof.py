@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 _PACKAGE = Path(__file__).resolve().parent
+_Place: TypeAlias = tuple[str, str, str]
 _SEEN = frozenset({"confirmed", "latent"})
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """So many programs with a finding of a rule ended in one way on one machine."""
+    """So many programs with a finding of a rule ended in one way on one kind of GPU, whatever their number."""
 
     code: str
     outcome: str
@@ -32,7 +33,7 @@ class Proof:
 
 
 def proofs(code: str) -> tuple[Proof, ...]:
-    """All that is known of a rule, the most frequent outcome of each machine first."""
+    """All that is known of a rule, the most frequent outcome of each kind of GPU first."""
     return tuple(proof for proof in _proofs() if proof.code == code)
 
 
@@ -54,7 +55,11 @@ def section(code: str) -> str:
 
 @cache
 def _proofs() -> tuple[Proof, ...]:
-    return tuple(proof for document in _documents() for proof in _of(document))
+    seen: dict[_Place, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
+    for document in _documents():
+        for key, name in _seen(document):
+            seen[_place(document)][key].add(name)
+    return tuple(proof for place, ended in seen.items() for proof in _of(place, ended))
 
 
 def _documents() -> Iterator[Mapping[str, Any]]:
@@ -70,14 +75,22 @@ def _documents() -> Iterator[Mapping[str, Any]]:
             yield document
 
 
-def _of(document: Mapping[str, Any]) -> Iterator[Proof]:
+def _place(document: Mapping[str, Any]) -> _Place:
+    """The kind of GPU, the driver and the version of torch."""
     machine = document.get("machine", {})
     gpus = machine.get("gpus") or ["an unknown GPU"]
-    counted: Counter[tuple[str, str]] = Counter()
-    for fixture in document.get("fixtures", {}).values():
+    return gpus[0], machine.get("driver", ""), document.get("versions", {}).get("torch", "")
+
+
+def _seen(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    """The rule and the outcome of each finding that came true, with the fixture that showed it."""
+    for name, fixture in document.get("fixtures", {}).items():
         if fixture.get("verdict") in _SEEN and fixture.get("observed") not in (None, "ok"):
-            codes = {item["finding"].partition("@")[0] for item in fixture.get("predicted", ())}
-            counted.update((code, fixture["observed"]) for code in codes)
-    for (code, outcome), programs in sorted(counted.items(), key=lambda item: (item[0][0], -item[1], item[0][1])):
-        versions = document.get("versions", {})
-        yield Proof(code, outcome, programs, gpus[0], machine.get("driver", ""), versions.get("torch", ""))
+            for code in sorted({item["finding"].partition("@")[0] for item in fixture.get("predicted", ())}):
+                yield (code, fixture["observed"]), name
+
+
+def _of(place: _Place, ended: Mapping[tuple[str, str], set[str]]) -> Iterator[Proof]:
+    gpu, driver, torch = place
+    for (code, outcome), names in sorted(ended.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1])):
+        yield Proof(code, outcome, len(names), gpu, driver, torch)

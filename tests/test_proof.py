@@ -38,6 +38,9 @@ def test_only_what_was_seen_and_predicted_is_counted(machine: Path) -> None:
     head = {"machine": {"gpus": ["A100"], "driver": "570"}, "versions": {"torch": "2.9.1"}}
     (machine / "a.json").write_text(json.dumps({**head, "fixtures": fixtures}))
     (machine / "b.json").write_text("{ broken")
+    # The same programs on two of these GPUs are not counted twice.
+    two = {"machine": {"gpus": ["A100", "A100"], "driver": "570"}, "versions": {"torch": "2.9.1"}}
+    (machine / "c.json").write_text(json.dumps({**two, "fixtures": {"a": fixtures["a"]}}))
     assert proof.quote("CUD301", "hang") == "A100, torch 2.9"
     assert proof.quote("CUD301", "child-death") is None
     assert proof.section("CUD301").splitlines()[2:] == [
