@@ -35,7 +35,7 @@ from oracle.fixes import (
 from oracle.states import STATES
 from paper.run import Observed
 
-FIRST, CHUNKS, CHUNK = 70_000, 6, 8
+FIRST, CHUNKS, CHUNK = 70_000, 4, 8
 JOBS = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
 
 SIMPLE = Broken(

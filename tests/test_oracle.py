@@ -20,7 +20,7 @@ from paper.watch import watched
 
 from cudalint.verify.gpus import Gpus
 
-FIRST, CHUNKS, CHUNK = 20_000, 30, 10
+FIRST, CHUNKS, CHUNK = 20_000, 20, 10
 JOBS = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
 
 
