@@ -62,7 +62,7 @@ from cudalint.models.library import Library
 MOST_STEPS = 20_000
 MOST_ASSUMED_STEPS = 3_000
 # Tests are many, and each one does little by itself.
-MOST_TEST_STEPS = 1_000
+MOST_TEST_STEPS = 700
 MOST_DEPTH = 40
 ROUNDS = 2
 MOST_TURNS = 6
