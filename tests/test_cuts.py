@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cudalint.finding import Finding, Severity
+from cudalint.machine.interpret import MOST_STEPS
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
 
@@ -70,7 +71,7 @@ def test_after_the_steps_are_used_up_nothing_is_reported(case: str) -> None:
     text = program(first, last, "long()\n    averting()").replace("{averting}", averting)
     found = checked(text)
     assert found.findings == ()
-    assert [note for note in found.notes if "more than 20000 steps" in note]
+    assert [note for note in found.notes if f"more than {MOST_STEPS} steps" in note]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -96,7 +97,7 @@ def test_what_was_found_before_the_cut_stays() -> None:
     text = program(first, "mp.Process(target=work, args=(1,)).start()", "pass").replace("{averting}", "")
     found = checked(text.replace("    main()", "    main()\n    long()"))
     assert [(f.code, f.severity) for f in found.findings] == [("CUD101", Severity.ERROR)]
-    assert [note for note in found.notes if "more than 20000 steps" in note]
+    assert [note for note in found.notes if f"more than {MOST_STEPS} steps" in note]
 
 
 def test_another_path_that_a_cut_hides_may_take_it_back() -> None:

@@ -59,7 +59,7 @@ from cudalint.machine.values import (
 )
 from cudalint.models.library import Library
 
-MOST_STEPS = 20_000
+MOST_STEPS = 12_000
 MOST_ASSUMED_STEPS = 3_000
 # Tests are many, and each one does little by itself.
 MOST_TEST_STEPS = 700
