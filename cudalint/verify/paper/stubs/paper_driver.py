@@ -215,7 +215,7 @@ def _child() -> None:
     here.held = {}
     journal("forked", here.pid, os.getppid())
     if here.poisoned:
-        pause(0.03)  # a worker that dies at once would be gone before its pool is given anything to do
+        pause(0.15)  # a worker that dies at once would be gone before its pool is given anything to do
     for function in _after_fork:
         function()
 
