@@ -163,8 +163,7 @@ def _candidates(files: FileProgram, about: frozenset[str] | None) -> list[str]:
     """The modules whose entries are run: of context, those that have to do with what the run is about."""
     if about is None or about >= files.names.keys():
         return candidates(files)
-    around = near(files, about)
-    return [name for name in candidates(files, around) if name in around]
+    return candidates(files, near(files, about))
 
 
 def _decisive(options: Options, alone: bool) -> Iterator[str]:

@@ -6,7 +6,6 @@ name. A wrong guess costs work and nothing else, because whether a caller reache
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -36,10 +35,9 @@ class Caller:
 
 @dataclass(slots=True)
 class Callers:
-    """Looks callers up, and remembers who imports whom."""
+    """Looks callers up."""
 
     files: FileProgram
-    _importers: dict[str, set[str]] | None = None
     _above: dict[str, list[str]] = field(default_factory=dict)
     _known: dict[Place, list[Caller]] = field(default_factory=dict)
 
@@ -84,7 +82,7 @@ class Callers:
     def _users(self, name: str) -> list[str]:
         """A module and those that import it, the nearest first."""
         if name not in self._above:
-            importers = self.importers
+            importers = self.files.importers
             order = {name: None}
             level = [name]
             while level and len(order) < MOST_USERS:
@@ -92,27 +90,6 @@ class Callers:
                 order.update(dict.fromkeys(level))
             self._above[name] = list(order)
         return self._above[name]
-
-    def above(self, name: str) -> tuple[str, ...]:
-        """All modules that import a module, however far."""
-        found: set[str] = set()
-        stack = [name]
-        while stack:
-            fresh = self.importers.get(stack.pop(), set()) - found
-            found |= fresh
-            stack.extend(fresh)
-        return tuple(sorted(found - {name}))
-
-    @property
-    def importers(self) -> dict[str, set[str]]:
-        """Which modules import a module by a statement of theirs."""
-        if self._importers is None:
-            result: dict[str, set[str]] = defaultdict(set)
-            for name in self.files.sources:
-                for imported in self.files.imports(name):
-                    result[imported].add(name)
-            self._importers = dict(result)
-        return self._importers
 
 
 def _spoken(function: ir.Function) -> tuple[str, ...]:

@@ -10,21 +10,17 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 from cudalint import fingerprint
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.trace import Hop, Site
+from cudalint.project.callers import Place
 from cudalint.project.program import MOST_BYTES, FileProgram
 from cudalint.store import Store
 
 _KIND = "entries"
-
-# A function by its module and its ordinal there.
-Place = tuple[str, int]
-
 
 @dataclass(frozen=True, slots=True)
 class EntryResult:
@@ -60,7 +56,6 @@ class EntryResults:
     files: FileProgram
     store: Store
     about: str
-    _hashes: dict[str, bytes] = field(default_factory=dict)
     _rests: dict[frozenset[str], str] = field(default_factory=dict)
 
     def of(self, group: str, run: Iterator[EntryResult]) -> Iterator[EntryResult]:
@@ -97,33 +92,15 @@ class EntryResults:
     def _rest(self, asked: frozenset[str]) -> str:
         """The content of all files that some modules are, or import."""
         if asked not in self._rests:
-            parts: list[str | bytes] = []
-            for name in sorted(self._reached(asked)):
-                parts += [name, self._hash(name)]
-            self._rests[asked] = fingerprint.digest(*parts)
+            self._rests[asked] = self.contents(sorted(self.files.below(asked)))
         return self._rests[asked]
 
-    def _reached(self, names: Iterable[str]) -> set[str]:
-        seen: set[str] = set()
-        stack = list(names)
-        while stack:
-            name = stack.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            if name in self.files.sources:
-                stack.extend(self.files.imports(name))
-        return seen
-
-    def _hash(self, name: str) -> bytes:
-        if name not in self._hashes:
-            source = self.files.sources.get(name)
-            self._hashes[name] = b"" if source is None else blake2b(source.data, digest_size=16).digest()
-        return self._hashes[name]
+    def _digest(self, name: str) -> bytes:
+        return self.files.facts(name).digest if name in self.files.sources else b""
 
     def contents(self, names: Iterable[str]) -> str:
         """One name for the contents of some modules."""
-        return fingerprint.digest(*(part for name in names for part in (name, self._hash(name))))
+        return fingerprint.digest(*(part for name in names for part in (name, self._digest(name))))
 
 
 # -- as plain data ---------------------------------------------------------------------------------------------

@@ -37,11 +37,15 @@ _SERVES = re.compile(rb"\b(?:celery|wsgi_app|uwsgidecorators)\b")
 
 @dataclass(slots=True)
 class FileFacts:
-    """The answers about one content, each worked out when it is first asked for. ``known`` is plain data."""
+    """The answers about one content, each worked out when it is first asked for.
+
+    ``known`` is plain data; ``digest`` tells the content from others, where facts are kept.
+    """
 
     data: bytes
     known: dict[str, Any] = field(default_factory=dict)
     is_fresh: bool = False
+    digest: bytes = b""
 
     def _asked(self, name: str, compute: Callable[[bytes], Any]) -> Any:
         if name not in self.known:
@@ -133,7 +137,7 @@ class KnownFacts:
         key = blake2b(data, digest_size=16).digest()
         known = self._files.get(key)
         if known is None:
-            known = self._files[key] = FileFacts(data, dict(self._before().get(key, {})))
+            known = self._files[key] = FileFacts(data, dict(self._before().get(key, {})), digest=key)
         return known
 
     def keep(self) -> None:

@@ -8,27 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from cudalint.project.callers import Callers
 from cudalint.project.entries import is_test_module
 from cudalint.project.program import FileProgram
 
 
 def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     """The modules whose entries may have a step in one of these files."""
-    callers = Callers(files)
     selected = {files.names[path] for path in paths if path in files.names}
-    users = set(selected).union(*(callers.above(name) for name in selected))
+    users = set(selected).union(*(files.above(name) for name in selected))
     users.update(_under_conftests(files, users))
     # A server's configuration names its application without importing it.
     users.update(name for name in files.sources if files.facts(name).may_serve)
-    found: set[str] = set()
-    stack = list(users)
-    while stack:
-        name = stack.pop()
-        if name not in found:
-            found.add(name)
-            stack.extend(files.imports(name))
-    return frozenset(found)
+    return frozenset(files.below(users))
 
 
 def _under_conftests(files: FileProgram, users: Iterable[str]) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -72,6 +73,7 @@ class FileProgram:
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _tops_act: dict[str, bool] = field(default_factory=dict)
     _imported: dict[str, tuple[_Import, ...]] = field(default_factory=dict)
+    _importers: dict[str, set[str]] | None = None
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _scripts: dict[str, bool] = field(default_factory=dict)
 
@@ -284,6 +286,26 @@ class FileProgram:
         """The modules of the project that a file imports somewhere."""
         return tuple(i.home for i in self._imports(name))
 
+    @property
+    def importers(self) -> Mapping[str, set[str]]:
+        """Which modules import a module by a statement of theirs."""
+        if self._importers is None:
+            found: dict[str, set[str]] = defaultdict(set)
+            for name in self.sources:
+                for home in self.imports(name):
+                    found[home].add(name)
+            self._importers = dict(found)
+        return self._importers
+
+    def above(self, name: str) -> tuple[str, ...]:
+        """All modules that import a module, however far."""
+        found = _closure((name,), lambda n: self.importers.get(n, ()))
+        return tuple(sorted(found - {name}))
+
+    def below(self, names: Iterable[str]) -> set[str]:
+        """Some modules and all that they import somewhere, however far."""
+        return _closure(names, lambda n: self.imports(n) if n in self.sources else ())
+
     def guards_main(self, name: str) -> bool:
         """Whether a module says itself what it does as a program."""
         return self.facts(name).guards_main or os.path.basename(self.sources[name].path) == "__main__.py"
@@ -341,6 +363,18 @@ def _commands(files: FileProgram, root: str | None) -> Iterable[tuple[str, str]]
         home = files.layout.anywhere(module)
         if home is not None:
             yield home, function
+
+
+def _closure(names: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
+    """Some names and whatever they lead to."""
+    seen: set[str] = set()
+    stack = list(names)
+    while stack:
+        name = stack.pop()
+        if name not in seen:
+            seen.add(name)
+            stack.extend(following(name))
+    return seen
 
 
 def _set_by_main(body: Iterable[ir.Stmt]) -> frozenset[str]:

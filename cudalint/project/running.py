@@ -118,7 +118,7 @@ class Runner:
     def _assumed_key(self, seen: frozenset[Place], name: str) -> str:
         """The same of its launchers that no entry reached: who calls them lies in the modules that lead there."""
         assert self.kept is not None
-        above = self.callers.above(name)
+        above = self.files.above(name)
         near = {name, *above}
         places = [sorted(p for p in places if p[0] in near) for places in (self.entered, seen)]
         return repr(("assumed", name, self.starts(name), self.kept.contents(above), places))
@@ -139,7 +139,7 @@ class Runner:
             return True
         if is_test_module(self.files.sources[name].path):
             return False
-        return self.files.lies_outside_packages(name) and name not in self.callers.importers
+        return self.files.lies_outside_packages(name) and name not in self.files.importers
 
     # -- what somebody starts ----------------------------------------------------------------
 
