@@ -68,7 +68,6 @@ ROUNDS = 2
 MOST_TURNS = 6
 RECURSION = 3
 MOST_RESULTS = 8
-SMALL = 40
 REEXPORTS = 10
 # The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
 BEGAN = "<snapshot>"
@@ -96,9 +95,6 @@ class Program(Protocol):
 
     def acting(self, name: str) -> tuple[str, ...]:
         """The modules whose top level may do something to the process when ``name`` is imported."""
-
-    def relevant(self, name: str, words: frozenset[str]) -> bool:
-        """Whether code of a module, with these words in it, can matter to any rule."""
 
     def set_by_main(self, module: str) -> frozenset[str]:
         """Names that a module has only where it is the main program."""
@@ -1586,8 +1582,6 @@ class Machine:
             return self._call_cached(ref, closure, args, kwargs, state, frame, site, is_open)
         function = closure.function
         self.entered.add(Site(closure.module, function.ordinal))
-        if self._is_idle(closure, args, kwargs, state):
-            return [(state, unknown("result", site, state.process.identity))]
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
@@ -1723,13 +1717,6 @@ class Machine:
         for after, element in results:
             after.put(ref, Sequence("list", None, element))
         return results
-
-    def _is_idle(self, closure: Closure, args: list[Value], kwargs: dict[str, Value], state: State) -> bool:
-        """Whether running a function can change nothing that matters."""
-        function = closure.function
-        if function.size <= SMALL or self.program.relevant(closure.module, function.words):
-            return False
-        return not any(_interesting(a, state) for value in (*args, *kwargs.values()) for a in value)
 
     def bind_arguments(
         self,
@@ -2804,26 +2791,6 @@ def _known_of(arguments: dict[str, Value]) -> Hashable:
     if not any(isinstance(atom, Unknown) for value in arguments.values() for atom in value):
         return None
     return tuple((n, tuple(None if isinstance(a, Unknown) else a for a in v)) for n, v in arguments.items())
-
-
-def _interesting(atom: Atom, state: State, depth: int = 0) -> bool:
-    match atom:
-        case Const(value=str() as text):
-            return operators.parse_device(text) is not None
-        case Tensor() | Dev() | Bound() | Partial() | Task():
-            return True
-        case Lib(path=path):
-            return not path.startswith("builtins.")
-        case Ref():
-            found = state.get(atom)
-            if isinstance(found, Sequence):
-                inner = found.items if found.items is not None else (found.element,)
-                return any(_interesting(a, state) for value in inner[:8] for a in value if not isinstance(a, Ref))
-            if isinstance(found, Mapping_):
-                values = [*found.items.values(), found.element][:8] if depth < 2 else []
-                return any(_interesting(a, state, depth + 1) for value in values for a in value)
-            return isinstance(found, Closure | Class | Instance | Thing)
-    return False
 
 
 def _tensor_of(value: Value) -> Tensor | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
-from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
+from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
@@ -155,7 +155,7 @@ def _analyse(
     files = program(sources, load(options.models), root, store)
     kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
     analysis = _run(files, options, alone, _candidates(files, about), kept=kept)
-    files.known.keep()
+    files.keep()
     return analysis
 
 
@@ -504,7 +504,7 @@ def explain(
     source = files.sources[name]
     at_row = {
         ordinal
-        for ordinal, span in placed(source.text, source.path, name, range(_count(module)), store).items()
+        for ordinal, span in all_spans(source.text, source.path, name).items()
         if span.start.row == row
     }
     seen: list[Process] = []
@@ -528,10 +528,6 @@ def functions(
     with _at_work():
         ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
         return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])
-
-
-def _count(module: ir.Module) -> int:
-    return module.size + 1
 
 
 def _described(process: Process) -> Iterable[str]:

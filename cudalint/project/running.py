@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import functions
 from cudalint.machine.behaviours import LibraryBehaviours
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
@@ -21,7 +22,7 @@ from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.entries import conftests, is_test_module, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
-from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
+from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
 Entry: TypeAlias = tuple[str, str]

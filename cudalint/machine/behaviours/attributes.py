@@ -162,4 +162,4 @@ def _may_set(name: str, value: Value, state: State) -> bool:
     found = state.get(atom) if isinstance(atom := only(value), Ref) else None
     if not isinstance(found, Closure):
         return not isinstance(only(value), Const)
-    return name in found.function.words or not _SETS_ANY.isdisjoint(found.function.words)
+    return found.function.mentions(_SETS_ANY | {name})

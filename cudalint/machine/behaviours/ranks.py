@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.ir.walk import mentions
 from cudalint.machine import operators
 from cudalint.machine.assumed import is_one
 from cudalint.machine.behaviours import devices, gpu
@@ -99,6 +100,7 @@ def _emit(
     )
 
 
+_SELECTORS = frozenset({"set_device", "set_device_index"})
 _OWN_CAUSE = frozenset({Kind.RENDEZVOUS_NOT_SET, Kind.INIT_BEFORE_DEVICE})
 
 
@@ -212,7 +214,7 @@ def _selects_later(machine: Machine, call: Call) -> bool:
     stack = call.state.stack
     callers = () if stack is None else tuple(hop.site.module for hop in stack.hops())
     modules = [machine.program.module(name) for name in dict.fromkeys((call.frame.module, *callers))]
-    return any(m is not None and m.words & {"set_device", "set_device_index"} for m in modules)
+    return any(m is not None and mentions(m, _SELECTORS) for m in modules)
 
 
 def _several_ranks(machine: Machine, launch: Launch | None, site: Site, index: int) -> bool:

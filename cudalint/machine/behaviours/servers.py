@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import mentions
 from cudalint.machine.behaviours import workers
 from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.behaviours.launch_arguments import task
@@ -203,7 +204,7 @@ def _configured(machine: Machine, call: Call, ref: Ref, found: Instance) -> Iter
         made = after.get(config)
         settings = dict(made.fields) if isinstance(made, Thing) else {}
         module = machine.program.module(call.frame.module)
-        if "<any>" in settings and module is not None and "preload_app" in module.words:
+        if "<any>" in settings and module is not None and mentions(module, {"preload_app"}):
             settings.setdefault("preload_app", TRUE)
         yield after, settings
 
