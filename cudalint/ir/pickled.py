@@ -54,15 +54,16 @@ def encoded(found: ir.Module | ir.Code, reducers: Mapping[type, _Reducer] | None
     return stream.getvalue()
 
 
-def decoded(data: bytes, makers: Mapping[tuple[str, str], object] | None = None) -> object:
+def decoded(data: bytes, makers: Mapping[tuple[str, str], object] | None = None) -> ir.Module | ir.Code | None:
     """A form from bytes that are known to be ours; None where they hold anything else.
 
     ``makers`` are called for what is no node, by the module and the name of its class.
     """
     try:
-        return _Unpickler(io.BytesIO(data), makers or {}).load()
+        found: object = _Unpickler(io.BytesIO(data), makers or {}).load()
     except Exception:  # pickle promises no closed set of what bytes can raise
         return None
+    return found if isinstance(found, ir.Module | ir.Code) else None
 
 
 class _Unpickler(pickle.Unpickler):

@@ -502,11 +502,7 @@ def explain(
     if name is None or module is None:
         return []
     source = files.sources[name]
-    at_row = {
-        ordinal
-        for ordinal, span in all_spans(source.text, source.path, name).items()
-        if span.start.row == row
-    }
+    at_row = {ordinal for ordinal, span in all_spans(source.text, source.path, name).items() if span.start.row == row}
     seen: list[Process] = []
     watched = frozenset(Site(name, ordinal) for ordinal in at_row)
     around = frozenset({filename})
