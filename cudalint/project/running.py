@@ -1,4 +1,4 @@
-"""Runs the entries of a program on the machine: first what somebody starts, then what nobody is seen to call."""
+"""Runs the entries of a program on the machine: first what is started, then what has no visible caller."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Runner:
             return False
         return self.files.lies_outside_packages(name) and name not in self.files.importers
 
-    # -- what somebody starts ----------------------------------------------------------------
+    # -- what is started ----------------------------------------------------------------------
 
     def _real(self, name: str) -> Iterator[Ran]:
         self.files.begin(MOST_BYTES)
@@ -211,7 +211,7 @@ class Runner:
         _end(machine, frame, ended)
 
     def _commands(self, module: ir.Module, registered: Iterable[Site]) -> Iterator[Ran]:
-        """Functions that a library calls when somebody starts the program, and console scripts."""
+        """Functions that a library calls when the program is started, and console scripts."""
         ordinals = {site.ordinal for site in registered if site.module == module.name}
         scripts = self.files.scripts(module.name)
         for function in functions(module.body):
@@ -221,7 +221,7 @@ class Runner:
                 self._call(machine, module, function, self._imported(machine, module, assumed=False))
                 yield Ran(module.name, function.qualname, machine)
 
-    # -- what nobody is seen to call -----------------------------------------------------------
+    # -- what has no visible caller --------------------------------------------------------------
 
     def _assumed(self, name: str, seen: frozenset[Place]) -> Iterator[Ran]:
         self.files.begin(MOST_BYTES if self.starts(name) else MOST_ASSUMED_BYTES)
@@ -264,7 +264,7 @@ class Runner:
             collects=collects,
             assumed=assumed,
             uses_gpu=self.files.reaches_gpu(name),
-            # The shapes of what does not pickle are asked for by the repairs that change what is sent.
+            # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.shaped),
             listens=self.listens,
             watched=self.watched,
@@ -299,7 +299,7 @@ class Runner:
         return states[0] if states else state
 
     def _call(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
-        """Call a function with parameters nobody knows."""
+        """Call a function with unknown arguments."""
         frame = Frame(Ref(("module", module.name)), module.name)
         _end(machine, frame, self._called(machine, module, function, state, {}, frame))
 
@@ -323,7 +323,7 @@ def _end(machine: Machine, frame: Frame, states: list[State]) -> None:
 
 
 def _as_seen(outcome: Outcome) -> Outcome:
-    """A launch whose caller was seen to use CUDA is as certain as if somebody were seen to call that one."""
+    """A launch whose caller was seen to use CUDA is as certain as if a call of that one were seen."""
     if outcome.kind is not Kind.CUDA_IN_FORK or not outcome.certain or not outcome.cause or len(outcome.launch) < 2:
         return outcome
     launching = outcome.launch[-2].site

@@ -8,28 +8,12 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import (
-    Class,
-    Closure,
-    Instance,
-    Mapping_,
-    Scope,
-    Sequence,
-    Thing,
-)
+from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import (
-    Atom,
-    Lib,
-    Ref,
-    Value,
-    only,
-    union,
-    unknown,
-)
+from cudalint.machine.values import Atom, Lib, Ref, Value, only, union, unknown
 
 
 class Assignment(Core):

@@ -7,16 +7,7 @@ from collections.abc import Hashable
 from cudalint.machine import enums, operators
 from cudalint.machine.classes import behind, is_class
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import (
-    Class,
-    Closure,
-    Generator,
-    Instance,
-    Mapping_,
-    Scope,
-    Sequence,
-    Thing,
-)
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.keys import as_key

@@ -8,18 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, operators
 from cudalint.machine.frame import Around, Call, Frame, Results
-from cudalint.machine.heap import (
-    BEGAN,
-    Cache,
-    Class,
-    Closure,
-    Generator,
-    Instance,
-    Mapping_,
-    Scope,
-    Sequence,
-    Thing,
-)
+from cudalint.machine.heap import BEGAN, Cache, Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
 from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.state import State

@@ -9,30 +9,12 @@ from cudalint.ir import nodes as ir
 from cudalint.machine import enums
 from cudalint.machine.classes import Order, behind
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import (
-    Class,
-    Closure,
-    Instance,
-    Mapping_,
-    Scope,
-    Sequence,
-)
+from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import (
-    Atom,
-    Bound,
-    Lib,
-    Partial,
-    Ref,
-    Task,
-    Value,
-    const,
-    only,
-    unknown,
-)
+from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Task, Value, const, only, unknown
 
 _METACLASS = "metaclass"
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
@@ -67,10 +49,10 @@ class Classes(Core):
             )
             ref = last.new(("classobj", frame.module, node.ordinal), made)
             self._own_methods(scope, ref, last)
-            told = [s for c in self._announce(node, ref, last, frame, site) for s in self._form(ref, c, frame, site)]
+            formed = [s for c in self._announce(node, ref, last, frame, site) for s in self._form(ref, c, frame, site)]
             libraries = [entry for entry in self.mro(ref, last) if isinstance(entry, str)]
             enums.give_members(ref, _assigned(node.body), libraries, self.library, last)
-            values: Results = [(s, (ref,)) for s in told]
+            values: Results = [(s, (ref,)) for s in formed]
             for decorator in reversed(node.decorators):
                 if spelled(decorator) not in _DATACLASS:
                     values = [r for s, v in values for r in self._decorate(decorator, v, s, frame)]
@@ -80,7 +62,7 @@ class Classes(Core):
         return result
 
     def _makes_fields(self, decorator: ir.Expr, state: State, frame: Frame) -> bool:
-        """Whether a decorator is dataclasses.dataclass or a kin; one that nobody knows is told by its spelling."""
+        """Whether a decorator is dataclasses.dataclass or one like it; an unknown one is recognised by its name."""
         callee = decorator.func if isinstance(decorator, ir.Call) else decorator
         if isinstance(callee, ir.Name | ir.Attr):
             for _, value in self.eval(callee, state, frame):
@@ -98,15 +80,15 @@ class Classes(Core):
         return False
 
     def _announce(self, node: ir.ClassDef, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
-        """A base that wants to know of its subclasses is told of a new one."""
-        told = self._class_attribute(cls, "__init_subclass__", state, after=cls)
-        if told is None:
+        """Call the ``__init_subclass__`` that a new class inherits."""
+        hook = self._class_attribute(cls, "__init_subclass__", state, after=cls)
+        if hook is None:
             return [state]
         named = [a for a in node.bases if a.keyword is not None and a.keyword != _METACLASS]
         result: list[State] = []
         for current, values in self.eval_all([a.value for a in named], state, frame):
             kwargs = {a.keyword: v for a, v in zip(named, values, strict=True) if a.keyword is not None}
-            result.extend(s for s, _ in self.call_value(told, [(cls,)], kwargs, current, frame, site))
+            result.extend(s for s, _ in self.call_value(hook, [(cls,)], kwargs, current, frame, site))
         return result
 
     def _metaclass(self, node: ir.ClassDef, state: State, frame: Frame) -> Value:
@@ -172,7 +154,7 @@ class Classes(Core):
         site: Site,
         is_open: bool = False,
     ) -> Results:
-        """Call a user class, which its metaclass may have a say in."""
+        """Call a user class, by way of its metaclass."""
         if cls.members:
             return [(state, enums.by_value(cls, args[0] if args else (), state) or unknown("member", site))]
         meta = self._kind_of(ref, state)

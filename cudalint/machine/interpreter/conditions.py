@@ -1,4 +1,4 @@
-"""What a test tells of its path, and how paths split on what it does not tell."""
+"""Whether a test holds on a path, and how a path splits where that is not known."""
 
 from __future__ import annotations
 
@@ -6,28 +6,15 @@ from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import (
-    Instance,
-    Mapping_,
-    Sequence,
-)
+from cudalint.machine.heap import Instance, Mapping_, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.state import State
-from cudalint.machine.values import (
-    Atom,
-    Const,
-    Rank,
-    Ref,
-    Tensor,
-    Unknown,
-    Value,
-    const,
-)
+from cudalint.machine.values import Atom, Const, Rank, Ref, Tensor, Unknown, Value, const
 
 
 class Conditions(Core):
-    """Tells whether values are true, and splits paths."""
+    """Decides whether values are true, or splits paths."""
 
     def branch(self, test: ir.Expr, state: State, frame: Frame) -> tuple[list[State], list[State]]:
         """The states in which a test holds, and those in which it does not."""

@@ -65,8 +65,8 @@ class Core(Hooks, ABC):
         """The work done so far."""
         return self._steps
 
-    def _has_steps(self) -> bool:
-        """Count a step; whether there was one left."""
+    def _take_step(self) -> bool:
+        """Count a statement that is about to run; False where no step is left for it."""
         self._steps += 1
         return self._steps <= (self._most_steps // 2 if self._importing else self._most_steps)
 
@@ -308,7 +308,7 @@ class Core(Hooks, ABC):
 
     @abstractmethod
     def _measured(self, module: str, name: str) -> Lib | None:
-        """The library's function of a name that a model describes, also where the library is the project itself."""
+        """The library function that a model describes, also where the library is itself the project that is read."""
 
     @abstractmethod
     def _from_getattr(self, module: Value, name: str, state: State, site: Site) -> Results | None:

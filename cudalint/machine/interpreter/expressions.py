@@ -8,28 +8,13 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import (
-    Mapping_,
-    Scope,
-    Sequence,
-)
+from cudalint.machine.heap import Mapping_, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_results, merge_rows
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import (
-    Lib,
-    Ref,
-    Tensor,
-    Value,
-    const,
-    constant,
-    holds_deferred,
-    only,
-    union,
-    unknown,
-)
+from cudalint.machine.values import Lib, Ref, Tensor, Value, const, constant, holds_deferred, only, union, unknown
 
 
 class Expressions(Core):

@@ -6,24 +6,11 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import (
-    Class,
-    Closure,
-    Scope,
-)
+from cudalint.machine.heap import Class, Closure, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import (
-    Atom,
-    Bound,
-    Lib,
-    Partial,
-    Ref,
-    Unknown,
-    Value,
-    only,
-)
+from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Unknown, Value, only
 
 _METHOD_KINDS = {
     "builtins.property": "property",

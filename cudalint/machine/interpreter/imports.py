@@ -8,26 +8,13 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import (
-    Closure,
-    Scope,
-)
+from cudalint.machine.heap import Closure, Scope
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
 from cudalint.machine.joining import merge_imported
 from cudalint.machine.state import State
 from cudalint.machine.toplevel import Bindings, top_level
 from cudalint.machine.trace import Site
-from cudalint.machine.values import (
-    Deferred,
-    Lib,
-    Ref,
-    Value,
-    const,
-    constant,
-    holds_deferred,
-    only,
-    unknown,
-)
+from cudalint.machine.values import Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
 
 REEXPORTS = 10
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
@@ -73,7 +60,7 @@ class Imports(Core):
         return result
 
     def _may_be_missing(self, dotted: str, state: State, frame: Frame) -> None:
-        """A path on which an import that the program guards fails: nobody knows whether that package is installed."""
+        """A path on which a guarded import fails: it is not known whether that package is installed."""
         first = dotted.partition(".")[0]
         if not frame.guards_import or self.library.knows(first) or first in sys.stdlib_module_names:
             return
@@ -142,7 +129,7 @@ class Imports(Core):
         return states
 
     def _measured(self, module: str, name: str) -> Lib | None:
-        """What a model says of a name counts, also where the library itself is the project that is read."""
+        """The library function that a model describes, also where the library is itself the project that is read."""
         path = self.library.canonical(f"{module}.{name}")
         return Lib(path) if self.library.function(path) is not None else None
 

@@ -7,16 +7,7 @@ from collections.abc import Hashable
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums
 from cudalint.machine.frame import Around, Frame, Results
-from cudalint.machine.heap import (
-    Class,
-    Closure,
-    Generator,
-    Instance,
-    Mapping_,
-    Scope,
-    Sequence,
-    Thing,
-)
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.joining import merge
 from cudalint.machine.keys import as_key, of_key
@@ -105,7 +96,7 @@ class Iteration(Core):
         frame.breaks, frame.continues = outer_breaks, outer_continues
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         if endless:
-            # A path that goes round once more leaves some day, as others do; where none leaves, nobody does.
+            # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
             after = [*finished, *states] if left else finished
         else:
             after = self.block(node.orelse, merge([*states, *finished]), frame)
@@ -114,7 +105,7 @@ class Iteration(Core):
         return merge([*after, *left])
 
     def drained(self, results: Results, frame: Frame) -> Results:
-        """Results whose generators have run: somebody will iterate what an entry gives back."""
+        """Results whose generators have run: the unknown caller of an entry iterates what it returns."""
         done: Results = []
         for state, value in results:
             atom = only(value)

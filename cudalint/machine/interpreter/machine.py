@@ -57,7 +57,7 @@ class Machine(
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
-        if not self._has_steps():
+        if not self._take_step():
             return self._out_of_steps(state)
         if self.options.watched:
             self._watch_process(Site(frame.module, node.ordinal), state)
@@ -78,18 +78,20 @@ class Machine(
                 return self._import(node, state, frame)
             case ir.For():
                 return self._for(node, state, frame)
+            case ir.Assert():
+                return self._assert(node, state, frame)
             case ir.With():
                 return self._with(node, state, frame)
             case ir.ClassDef():
                 return self._class_def(node, state, frame)
+            case ir.Continue():
+                return self._continue(node, state, frame)
             case ir.AugAssign():
                 return self._aug_assign(node, state, frame)
             case ir.Raise():
                 return self._raise(node, state, frame)
             case ir.Try():
                 return self._try(node, state, frame)
-            case ir.Assert():
-                return self._assert(node, state, frame)
             case ir.While():
                 return self._while(node, state, frame)
             case ir.Scoping():
@@ -98,8 +100,6 @@ class Machine(
                 return [state]
             case ir.Break():
                 return self._break(node, state, frame)
-            case ir.Continue():
-                return self._continue(node, state, frame)
             case ir.Delete():
                 return self._delete(node, state, frame)
             case ir.Match():
@@ -121,6 +121,8 @@ class Machine(
                 return self._compare(node, state, frame)
             case ir.Bin():
                 return self._bin(node, state, frame)
+            case ir.Opaque():
+                return self._opaque(node, state, frame)
             case ir.Joined():
                 return self._joined(node, state, frame)
             case ir.Bool():
@@ -137,8 +139,6 @@ class Machine(
                 return self._comprehension(node, state, frame)
             case ir.Lambda():
                 return self._lambda(node, state, frame)
-            case ir.Opaque():
-                return self._opaque(node, state, frame)
             case ir.Yield():
                 return self._yield(node, state, frame)
             case ir.Await() | ir.Star():

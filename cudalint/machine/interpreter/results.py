@@ -5,10 +5,7 @@ from __future__ import annotations
 from cudalint.machine.frame import Results
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
-from cudalint.machine.values import (
-    Value,
-    union,
-)
+from cudalint.machine.values import Value, union
 
 MOST_RESULTS = 8
 
@@ -26,7 +23,7 @@ def merge_rows(rows: list[tuple[State, list[Value]]]) -> list[tuple[State, list[
 
 
 def merge_results(results: Results) -> Results:
-    """Join result states with equal values where nothing tells them apart."""
+    """Join result states with equal values that differ in nothing a rule could look at."""
     if len(results) < 2:
         return results
     kept: Results = []

@@ -1,4 +1,4 @@
-"""Blocks and the statements that are no more than steps and jumps."""
+"""Blocks, and statements that only choose what runs next."""
 
 from __future__ import annotations
 
@@ -8,21 +8,15 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import (
-    Scope,
-)
+from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
-from cudalint.machine.values import (
-    NONE,
-    Value,
-    constant,
-)
+from cudalint.machine.values import NONE, Value, constant
 
 
 class Statements(Core):
-    """Runs blocks."""
+    """Runs blocks of statements."""
 
     def block(self, body: Iterable[ir.Stmt], states: list[State], frame: Frame) -> list[State]:
         """Run statements on every state; what leaves early is gathered in the frame."""

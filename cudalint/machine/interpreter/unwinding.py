@@ -7,28 +7,13 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import (
-    SUPPRESSED,
-    Closure,
-    Generator,
-    Instance,
-    Object,
-    Thing,
-)
+from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, Object, Thing
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import (
-    NONE,
-    Bound,
-    Ref,
-    Value,
-    constant,
-    only,
-    unknown,
-)
+from cudalint.machine.values import NONE, Bound, Ref, Value, constant, only, unknown
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 
@@ -170,7 +155,7 @@ class Unwinding(Core):
         return [s for current in merge(ready) for s in self._with_items(node, position + 1, current, frame)]
 
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
-        """``manager.__enter__()``; a manager nobody knows enters as itself."""
+        """``manager.__enter__()``; an unknown manager enters as itself."""
         return self._manage(manager, "__enter__", state, frame, site, manager)
 
     def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
