@@ -143,7 +143,7 @@ def test_a_warm_run_never_asks_the_analysis(project: Path, store: Store, monkeyp
 
 def test_a_warm_run_imports_neither_parser_nor_machine(cli: Cli, project: Path, tmp_path: Path) -> None:
     cli("check", "--output-format", "json")
-    heavy = ("libcst", "rich", "cudalint.project.analysis", "cudalint.machine.interpret", "cudalint.rules.cud101")
+    heavy = ("libcst", "rich", "cudalint.project.analysis", "cudalint.machine.interpreter", "cudalint.rules.cud101")
     program = (
         "import sys\nfrom cudalint.hosts.cli import main\nmain(['check', '--output-format', 'json'])\n"
         f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"

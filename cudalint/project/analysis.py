@@ -14,7 +14,7 @@ from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
-from cudalint.machine.interpret import Host
+from cudalint.machine.interpreter import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Shape, Watcher, noted
@@ -507,7 +507,7 @@ def explain(
     watched = frozenset(Site(name, ordinal) for ordinal in at_row)
     around = frozenset({filename})
     for ran in Runner(files, _host(options), watched=watched).run(_candidates(files, around) or [name]):
-        for states in ran.machine.watched.values():
+        for states in ran.machine.record.processes.values():
             seen.extend(p for p in states if p not in seen)
     return [line for process in seen for line in _described(process)]
 
@@ -523,7 +523,7 @@ def functions(
     files = program(sources, load(options.models), root, store)
     with _at_work():
         ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
-        return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])
+        return summaries(files, [hop for one in ran for hop in one.machine.record.hops])
 
 
 def _described(process: Process) -> Iterable[str]:

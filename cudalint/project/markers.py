@@ -24,12 +24,12 @@ _LAUNCHERS = (
     b"n_process", b"use_multiprocessing", b"dataloader_num_workers", b"preload_app", b"wsgi_app", b"celery",
     b"uwsgidecorators",
 )  # fmt: skip
-_CALLED = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
+_CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")
-_NAMED_LAUNCH, _CALLED_LAUNCH, _THREAD = Words(_LAUNCHERS), Words(_CALLED), Words(_THREADS)
+_NAMED_LAUNCH, _CALLED_LAUNCH, _THREAD = Words(_LAUNCHERS), Words(_CALLS), Words(_THREADS)
 _STRATEGY = re.compile(rb"ddp_(?:fork|notebook)")
 _OF_PROCESSES = (b"Trainer", b"multiprocessing", b"multiprocess", b"billiard", b"gunicorn")
-_PROCESS = Words((*_LAUNCHERS, *_CALLED[:-1], *_THREADS[:3], *_OF_PROCESSES))
+_PROCESS = Words((*_LAUNCHERS, *_CALLS[:-1], *_THREADS[:3], *_OF_PROCESSES))
 _SELECTS = re.compile(rb"\bset_device\b|\bselect_device\b|\.use\(\)")
 # A device object at the beginning of a line, or under another name. ``torch.device`` is none.
 _DEVICE = re.compile(

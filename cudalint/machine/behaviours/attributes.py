@@ -5,7 +5,7 @@ from __future__ import annotations
 from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,

@@ -17,7 +17,7 @@ from cudalint.machine.behaviours.launch_arguments import task
 from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Closure, Instance, Scope, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -137,7 +137,7 @@ def signal_connect(machine: Machine, call: Call) -> Results:
 def celery_worker(machine: Machine, call: Call) -> Results:
     """``app.worker_main(argv)``: the prefork pool forks this process, as it is, for its workers."""
     state = call.state
-    machine.serves = True
+    machine.record.serves = True
     options = [s for v in machine.elements(call.args[0], state) for s in strings(v)] if call.args else []
     pool = next((o.partition("=")[2] for o in options if o.startswith("--pool=")), None)
     if "-P" in options and options.index("-P") + 1 < len(options):
