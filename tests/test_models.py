@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cudalint.models
-from cudalint.machine.behaviours import BEHAVIOURS
+from cudalint.machine.effects.registry import BEHAVIOURS
 from cudalint.models.library import load
 from cudalint.models.schema import DOES
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.behaviours.crossing import Pickler, carried
-from cudalint.machine.behaviours.gpu import placed_tensor
+from cudalint.machine.effects.gpu.gpu import placed_tensor
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Generator, Mapping_, Sequence
 from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Machine, Program
+from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions
-from cudalint.machine.behaviours import LibraryBehaviours
+from cudalint.machine.effects.registry import LibraryBehaviours
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine

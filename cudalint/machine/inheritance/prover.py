@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
-from cudalint.machine.behaviours.crossing import reachable, visited
 from cudalint.machine.heap import Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.sameness import Comparison
 from cudalint.machine.inheritance.statements import Statements
 from cudalint.machine.interpreter import Behaviours, EntryOptions, Fresh, Host, Machine, Program
+from cudalint.machine.launch.crossing import reachable, visited
 from cudalint.machine.state import State
 from cudalint.machine.values import Ref, Tensor
 from cudalint.models.library import Library

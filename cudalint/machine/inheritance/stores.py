@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.behaviours.callees import library_self
+from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.inheritance.doubts import Why
