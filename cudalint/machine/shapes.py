@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.effects.gpu.gpu import placed_tensor
 from cudalint.machine.frame import Frame, Results
+from cudalint.machine.gpu_memory import placed_tensor
 from cudalint.machine.heap import Generator, Mapping_, Sequence
 from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Machine, Program
 from cudalint.machine.launch.crossing import Pickler, carried

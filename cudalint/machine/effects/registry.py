@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from cudalint.machine import gpu_memory
+from cudalint.machine.effects import plain
 from cudalint.machine.effects.command_line import commands, options
 from cudalint.machine.effects.concurrency import (
     channels,
     event_loops,
+    futures,
     joblib,
     pools,
     process_identity,
     processes,
-    results,
     start_methods,
     threads,
 )
@@ -25,11 +27,25 @@ from cudalint.machine.effects.frameworks import (
     keras,
     library_objects,
     lightning,
+    spacy,
 )
-from cudalint.machine.effects.gpu import devices, gpu
+from cudalint.machine.effects.gpu import arrays, cuda, devices, queries
 from cudalint.machine.effects.receivers import library_self
-from cudalint.machine.effects.servers import servers
-from cudalint.machine.effects.stdlib import attributes, callables, copies, environment, exit_stacks, python, records
+from cudalint.machine.effects.servers import celery, gunicorn, handlers, outside
+from cudalint.machine.effects.stdlib import (
+    attributes,
+    builtins,
+    callables,
+    containers,
+    copies,
+    environment,
+    exit_stacks,
+    importing,
+    iteration,
+    records,
+    texts,
+    wrapping,
+)
 from cudalint.machine.effects.torch import checkpoints, loaders, modules, ranks, spawn
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.interpreter import Machine
@@ -42,32 +58,32 @@ from cudalint.machine.values import Atom, Ref, Tensor, Value, unknown
 Behaviour = Callable[[Machine, Call], Results]
 
 BEHAVIOURS: dict[str, Behaviour] = {
-    "nothing": python.nothing,
-    "identity": python.identity,
-    "stop": python.stop,
-    "partial": python.partial,
-    "through": python.through,
-    "compiled": python.compiled,
-    "decorator": python.decorator_factory,
-    "wraps": python.wraps,
-    "wrapped": python.wrapped,
+    "nothing": plain.nothing,
+    "identity": plain.identity,
+    "stop": plain.stop,
+    "partial": wrapping.partial,
+    "through": plain.through,
+    "compiled": wrapping.compiled,
+    "decorator": plain.decorator_factory,
+    "wraps": wrapping.wraps,
+    "wrapped": wrapping.wrapped,
     "module.tensor": modules.module_tensor,
-    "call": python.call_argument,
-    "import-module": python.import_module,
-    "cast": python.cast,
-    "container": python.container,
-    "dict": python.mapping,
-    "defaultdict": python.default_mapping,
-    "range": python.range_,
-    "enumerate": python.enumerate_,
-    "zip": python.zip_,
-    "map": python.map_,
-    "starmap": python.starmap,
-    "filter": python.filter_,
-    "reduce": python.reduce,
-    "consume": python.consume,
-    "next": python.next_,
-    "iter": python.iter_,
+    "call": plain.call_argument,
+    "import-module": importing.import_module,
+    "cast": builtins.cast,
+    "container": containers.container,
+    "dict": containers.mapping,
+    "defaultdict": containers.default_mapping,
+    "range": iteration.range_,
+    "enumerate": iteration.enumerate_,
+    "zip": iteration.zip_,
+    "map": iteration.map_,
+    "starmap": iteration.starmap,
+    "filter": iteration.filter_,
+    "reduce": iteration.reduce,
+    "consume": iteration.consume,
+    "next": iteration.next_,
+    "iter": iteration.iter_,
     "getattr": attributes.getattr_,
     "copy": copies.copy,
     "copy.deep": copies.deepcopy,
@@ -76,29 +92,29 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "super": attributes.super_,
     "setattr": attributes.setattr_,
     "hasattr": attributes.hasattr_,
-    "len": python.len_,
-    "isinstance": python.isinstance_,
-    "show": python.show,
-    "list.method": python.list_method,
-    "dict.method": python.dict_method,
-    "str.method": python.str_method,
-    "generator.method": python.generator_method,
+    "len": containers.len_,
+    "isinstance": builtins.isinstance_,
+    "show": builtins.show,
+    "list.method": containers.list_method,
+    "dict.method": containers.dict_method,
+    "str.method": texts.str_method,
+    "generator.method": iteration.generator_method,
     "argparse.parser": options.parser,
     "argparse.add": options.add_argument,
     "argparse.command": options.command,
     "argparse.defaults": options.set_defaults,
     "argparse.parse": options.parse_args,
-    "builtins.contains": python.builtin_name,
+    "builtins.contains": builtins.builtin_name,
     "environ.get": environment.environ_get,
     "environ.set": environment.environ_set,
     "environ.delete": environment.environ_delete,
     "environ.contains": environment.environ_contains,
     "environ.update": environment.environ_update,
-    "gpu": gpu.effect,
-    "tensor": gpu.factory,
-    "like": gpu.like,
-    "device": gpu.device,
-    "move": gpu.move,
+    "gpu": queries.gpu_call,
+    "tensor": arrays.factory,
+    "like": arrays.like,
+    "device": arrays.device,
+    "move": arrays.move,
     "module": modules.module,
     "module.init": modules.module_base,
     "module.data": modules.module_data,
@@ -121,22 +137,22 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "dispatch.register": callables.register,
     "dispatch.registered": callables.registered,
     "fresh-process": processes.fresh_process,
-    "celery.app": servers.celery_app,
-    "celery.task": servers.celery_task,
-    "celery.worker": servers.celery_worker,
-    "celery.task.bound": servers.celery_bound_task,
-    "celery.settings": servers.celery_settings,
-    "celery.signal": servers.signal_connect,
-    "gunicorn.run": servers.gunicorn_run,
-    "gunicorn.set": servers.gunicorn_set,
-    "server.register": servers.register,
-    "server.request": servers.server_request,
-    "server.import": servers.import_application,
+    "celery.app": celery.celery_app,
+    "celery.task": celery.celery_task,
+    "celery.worker": celery.celery_worker,
+    "celery.task.bound": celery.celery_bound_task,
+    "celery.settings": celery.celery_settings,
+    "celery.signal": celery.signal_connect,
+    "gunicorn.run": gunicorn.gunicorn_run,
+    "gunicorn.set": gunicorn.gunicorn_set,
+    "server.register": handlers.register,
+    "server.request": gunicorn.server_request,
+    "server.import": gunicorn.import_application,
     "module.call": modules.module_call,
     "load": checkpoints.load,
     "save": checkpoints.save,
-    "is-initialized": gpu.is_initialized,
-    "bad-fork": gpu.bad_fork,
+    "is-initialized": queries.is_initialized,
+    "bad-fork": queries.bad_fork,
     "default-device": devices.default_device,
     "device.object": devices.device_object,
     "device.enter": devices.device_enter,
@@ -160,7 +176,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "executor": pools.executor,
     "executor.loop": event_loops.run_in_executor,
     "thread.call": event_loops.to_thread,
-    "future": results.future_result,
+    "future": futures.future_result,
     "process": processes.process,
     "process.current": process_identity.current_process,
     "process.parent": process_identity.parent_process,
@@ -226,9 +242,9 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "keras.dataset": keras.dataset,
     "keras.fit": keras.fit,
     "keras.model": keras.model,
-    "text-pipe": engines.text_pipe,
-    "text-pipe.add": engines.add_to_text_pipe,
-    "text-pipe.worker": engines.text_pipe_worker,
+    "text-pipe": spacy.text_pipe,
+    "text-pipe.add": spacy.add_to_text_pipe,
+    "text-pipe.worker": spacy.text_pipe_worker,
     "placed": library_objects.placed,
     "transformers.arguments": library_objects.training_arguments,
     "transformers.trainer": library_objects.trainer,
@@ -264,7 +280,7 @@ class LibraryBehaviours:
         site: Site,
     ) -> Results:
         """A library function that no model names."""
-        return python.unmodelled(machine, path, args, kwargs, state, frame, site)
+        return plain.unmodelled(machine, path, args, kwargs, state, frame, site)
 
     def unmodelled_method(
         self,
@@ -280,10 +296,10 @@ class LibraryBehaviours:
         """A method of a library value that no model names: on arrays it reads them."""
         if isinstance(receiver, Tensor):
             call = Call(state, frame, site, path, {"framework": receiver.framework}, args, kwargs, receiver)
-            return gpu.like(machine, call)
-        if isinstance(receiver, Ref) and gpu.placed_tensor(receiver, state) is not None:
-            after = gpu.read(machine, receiver, state, frame, site, path.rpartition(".")[2] + "()")
-            memory = gpu.placed_tensor(receiver, state)
+            return arrays.like(machine, call)
+        if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
+            after = cuda.read(machine, receiver, state, frame, site, path.rpartition(".")[2] + "()")
+            memory = gpu_memory.placed_tensor(receiver, state)
             return [] if after is None else [(after, (memory,) if memory is not None else ())]
         return [(state, unknown("method", site, state.process.identity))]
 
@@ -291,13 +307,13 @@ class LibraryBehaviours:
         self, machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site
     ) -> Results:
         """``tensor.name``."""
-        return gpu.tensor_attribute(machine, tensor, name, state, frame, site)
+        return arrays.tensor_attribute(machine, tensor, name, state, frame, site)
 
     def tensor_data(
         self, machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site
     ) -> Results:
         """An operation that reads the data of a tensor."""
-        return gpu.tensor_data(machine, tensor, what, state, frame, site)
+        return arrays.tensor_data(machine, tensor, what, state, frame, site)
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds: in a spawned child, perhaps one that only the main program sets."""
@@ -326,7 +342,7 @@ class LibraryBehaviours:
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""
-        servers.served(machine, state, module)
+        outside.served(machine, state, module)
 
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""

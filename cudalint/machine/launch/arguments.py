@@ -5,16 +5,7 @@ from __future__ import annotations
 from cudalint.machine.frame import Call
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import (
-    Const,
-    Ref,
-    Task,
-    Value,
-    constant,
-    integer,
-    union,
-    unknown,
-)
+from cudalint.machine.values import Const, Ref, Task, Value, constant, integer, union, unknown
 
 
 def count_of(value: Value | None, default_many: bool = True) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.machine.classes import defines, lineage
-from cudalint.machine.effects.gpu.gpu import placed_tensor
 from cudalint.machine.frame import Frame
+from cudalint.machine.gpu_memory import placed_tensor
 from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State

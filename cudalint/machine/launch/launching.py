@@ -10,15 +10,7 @@ from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import (
-    NONE,
-    Const,
-    Lib,
-    Ref,
-    Task,
-    Value,
-    strings,
-)
+from cudalint.machine.values import NONE, Const, Lib, Ref, Task, Value, strings
 
 FRESH = frozenset({"spawn", "forkserver", "loky"})
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import gpu_memory
 from cudalint.machine.assumed import is_one
-from cudalint.machine.effects.gpu import gpu
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.launching import FRESH, Start, Way
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Context, Process, State
 from cudalint.machine.trace import Chain
-from cudalint.machine.values import (
-    Const,
-    only,
-)
+from cudalint.machine.values import Const, only
 
 
 def crowd(machine: Machine, state: State, start: Start, way: Way, children: list[State]) -> None:
@@ -35,7 +32,7 @@ def crowd(machine: Machine, state: State, start: Start, way: Way, children: list
             grown[key] = count
             if start.adds_up or start.family in ("process", "fork"):
                 state.process = replace(state.process, crowd=tuple(sorted(grown.items(), key=repr)))
-            if not start.many and is_one(gpu.DEVICES, state):
+            if not start.many and is_one(gpu_memory.DEVICES, state):
                 # Workers that are dealt out to the GPUs share one where there is no other.
                 continue
             if count > 1 or state.process.siblings != 1:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.gpu.gpu import tensors_in
 from cudalint.machine.frame import Frame, Raised
+from cudalint.machine.gpu_memory import tensors_in
 from cudalint.machine.heap import Closure, Scope, Thing
 from cudalint.machine.interpreter import Fresh, Machine
 from cudalint.machine.joining import merge
@@ -18,19 +18,7 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import (
-    NONE,
-    TRUE,
-    Atom,
-    Bound,
-    Const,
-    Partial,
-    Ref,
-    Task,
-    Tensor,
-    Value,
-    strings,
-)
+from cudalint.machine.values import NONE, TRUE, Atom, Bound, Const, Partial, Ref, Task, Tensor, Value, strings
 
 _ENDS = frozenset({"crash", "hang", "child-death"})
 

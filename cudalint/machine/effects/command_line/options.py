@@ -8,18 +8,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import (
-    NONE,
-    Rank,
-    Ref,
-    Unknown,
-    Value,
-    constant,
-    only,
-    strings,
-    union,
-    unknown,
-)
+from cudalint.machine.values import NONE, Rank, Ref, Unknown, Value, constant, only, strings, union, unknown
 
 NAMESPACE = "argparse.Namespace"
 

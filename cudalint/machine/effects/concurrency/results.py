@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.gpu import gpu
-from cudalint.machine.effects.receivers import thing_of
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.effects.gpu import cuda
+from cudalint.machine.frame import Call
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import Bound, Partial, Ref, Snapshot, Tensor, Value, union, unknown
+from cudalint.machine.values import Bound, Partial, Ref, Snapshot, Tensor, Value, union
 
 
 def returned_values(machine: Machine, call: Call, state: State, values: list[Value], family: str) -> Value:
@@ -23,7 +22,7 @@ def returned_values(machine: Machine, call: Call, state: State, values: list[Val
             if isinstance(atom, Tensor) and atom.device.is_gpu:
                 kind = Kind.CUDA_THROUGH_JOBLIB if family == "joblib" else Kind.CUDA_ACROSS
                 _result_outcome(machine, call, state, atom, kind)
-                after = gpu.touch(
+                after = cuda.touch(
                     machine, state, call.frame, call.site, atom.framework, "init", "receiving a CUDA tensor"
                 )
                 del after
@@ -49,11 +48,3 @@ def _result_outcome(machine: Machine, call: Call, state: State, tensor: Tensor, 
             started=machine.chain(state, call.site, "the worker returns it"),
         )
     )
-
-
-def future_result(machine: Machine, call: Call) -> Results:
-    """``future.result()``, ``async_result.get()``."""
-    thing = thing_of(call)
-    if thing is None:
-        return [(call.state, unknown("future", call.site))]
-    return [(call.state, thing.fields.get("<result>", unknown("future", call.site)))]

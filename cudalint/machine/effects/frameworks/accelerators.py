@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.gpu import gpu
+from cudalint.machine import gpu_memory
+from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.receivers import thing_of
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
@@ -19,7 +20,7 @@ def accelerator(machine: Machine, call: Call) -> Results:
     state: State | None = call.state
     if state is not None and not on_cpu:
         wanted = "init" if _is_rank(state) else call.text("gpu", "query")
-        state = gpu.touch(machine, state, call.frame, call.site, "torch", wanted, call.label)
+        state = cuda.touch(machine, state, call.frame, call.site, "torch", wanted, call.label)
     if state is None:
         return []
     if not on_cpu and state.process.device() is None:
@@ -57,13 +58,13 @@ def _moved(machine: Machine, call: Call) -> State | None:
     if thing is not None and thing.fields.get("<cpu>") == TRUE:
         return call.state
     here, target = (call.frame, call.site), Dev("cuda")
-    state = gpu.touch(machine, call.state, *here, "torch", "init", call.label, target, context=True)
+    state = cuda.touch(machine, call.state, *here, "torch", "init", call.label, target, context=True)
     if state is None:
         return None
-    memory = gpu.new_tensor(machine, call, state, target, "torch.Tensor")
+    memory = arrays.new_tensor(machine, call, state, target, "torch.Tensor")
     for atom in (a for value in call.args for a in value):
         if isinstance(atom, Ref) and _is_module(machine, atom, state):
-            gpu.place(atom, memory, state)
+            gpu_memory.place(atom, memory, state)
     return state
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.gpu import gpu
+from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, Thing
 from cudalint.machine.interpreter import Machine
@@ -28,7 +28,7 @@ def dataset(machine: Machine, call: Call) -> Results:
 
 def fit(machine: Machine, call: Call) -> Results:
     """``model.fit(data)``: uses the GPU here, and reads the data in forked workers if it is asked to."""
-    after = gpu.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
+    after = cuda.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
     if after is None:
         return []
     data = call.get("x") or ()
@@ -79,7 +79,7 @@ def _option(call: Call, found: Instance, name: str) -> Value | None:
 
 def model(machine: Machine, call: Call) -> Results:
     """``keras.Sequential([...])``: its weights are made on the GPU."""
-    after = gpu.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
+    after = cuda.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
     if after is None:
         return []
     return [(after, (after.new(("model", call.site), Thing("tensorflow.keras.Model", {}, call.site)),))]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cudalint.machine import operators
-from cudalint.machine.effects.gpu import gpu
+from cudalint.machine import gpu_memory, operators
+from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
@@ -27,10 +27,10 @@ def placed(machine: Machine, call: Call) -> Results:
     if device is None or not device.is_gpu:
         return [(state, (ref,))]
     framework = call.text("framework", "torch")
-    after = gpu.touch(machine, state, call.frame, call.site, framework, "init", call.label, device, context=True)
+    after = cuda.touch(machine, state, call.frame, call.site, framework, "init", call.label, device, context=True)
     if after is None:
         return []
-    gpu.place(ref, gpu.new_tensor(machine, call, after, device, "torch.Tensor"), after)
+    gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
     return [(after, (ref,))]
 
 
@@ -82,14 +82,14 @@ def trainer(machine: Machine, call: Call) -> Results:
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
     if spared or (arguments is None and given not in (None, NONE)):
         return [(state, made)]
-    after = gpu.touch(
+    after = cuda.touch(
         machine, state, call.frame, call.site, "torch", "init", call.label, Dev("cuda"), context=True
     )
     if after is None:
         return []
     model = only(call.get("model") or ())
     if isinstance(model, Ref):
-        gpu.place(model, gpu.new_tensor(machine, call, after, Dev("cuda"), "torch.Tensor"), after)
+        gpu_memory.place(model, arrays.new_tensor(machine, call, after, Dev("cuda"), "torch.Tensor"), after)
     return [(after, made)]
 
 
@@ -140,7 +140,7 @@ def estimator_fit(machine: Machine, call: Call) -> Results:
     device = _first(operators.device_of(() if found is None else found.fields.get("<device>", ())))
     if receiver is None or device is None or not device.is_gpu:
         return [(call.state, () if receiver is None else (receiver,))]
-    after = gpu.touch(
+    after = cuda.touch(
         machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True
     )
     return [] if after is None else [(after, (receiver,))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.gpu import gpu
+from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import thing_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, Thing
@@ -67,7 +67,7 @@ def _trains(machine: Machine, call: Call, trainer: Thing | None) -> list[State]:
     accelerators = set(strings(() if trainer is None else trainer.fields.get("<accelerator>", ())))
     state: State | None = call.state
     if accelerators and accelerators <= _ON_GPU:
-        state = gpu.touch(machine, call.state, call.frame, call.site, "torch", "init", "Trainer.fit", context=True)
+        state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", "Trainer.fit", context=True)
     states = [] if state is None else [state]
     for given in (call.get("train_dataloaders"), call.get("val_dataloaders")):
         states = [s for c in states for s in _iterated(machine, call, given, c)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import operators
-from cudalint.machine.effects.gpu.gpu import EVERY, touch
+from cudalint.machine.effects.gpu.arrays import EVERY
+from cudalint.machine.effects.gpu.cuda import touch
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
 from cudalint.machine.interpreter import Machine
@@ -13,19 +14,7 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Selected, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import (
-    NONE,
-    Const,
-    Dev,
-    Index,
-    Rank,
-    Ref,
-    Unknown,
-    Value,
-    const,
-    only,
-    unknown,
-)
+from cudalint.machine.values import NONE, Const, Dev, Index, Rank, Ref, Unknown, Value, const, only, unknown
 
 
 def default_device(machine: Machine, call: Call) -> Results:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from cudalint.machine.effects.gpu.gpu import VISIBLE
+from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Mapping_
 from cudalint.machine.interpreter import Machine
@@ -13,18 +13,7 @@ from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import (
-    NONE,
-    Const,
-    Rank,
-    Ref,
-    Unknown,
-    Value,
-    const,
-    only,
-    strings,
-    unknown,
-)
+from cudalint.machine.values import NONE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip

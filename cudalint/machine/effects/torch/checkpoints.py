@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine import operators
-from cudalint.machine.effects.gpu import gpu
+from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler, carried
@@ -22,7 +22,7 @@ def save(machine: Machine, call: Call) -> Results:
     state: State | None = call.state
     for one in found:
         if state is not None and one.what not in ("lock", "unpicklable"):
-            state = gpu.read(machine, one.atom, state, call.frame, call.site, call.label)
+            state = cuda.read(machine, one.atom, state, call.frame, call.site, call.label)
     return [] if state is None else [(state, NONE)]
 
 
@@ -32,12 +32,12 @@ def load(machine: Machine, call: Call) -> Results:
     device = _target(machine, call, value)
     if device is None:
         return [(call.state, unknown("load", call.site))]
-    state = gpu.touch(
+    state = cuda.touch(
         machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True
     )
     if state is None:
         return []
-    return [(state, (gpu.new_tensor(machine, call, state, device),))]
+    return [(state, (arrays.new_tensor(machine, call, state, device),))]
 
 
 def _target(machine: Machine, call: Call, value: Value | None) -> Dev | None:

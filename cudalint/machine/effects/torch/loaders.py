@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.gpu import gpu
+from cudalint.machine import gpu_memory
+from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.receivers import initialised, starter
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
@@ -76,7 +77,7 @@ def loader_iter(machine: Machine, call: Call) -> Results:
     if state.process.default_device is not None and state.process.default_device.is_gpu:
         if _default_device(machine, call, state, fields, found.site):
             return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-        after = gpu.touch(
+        after = cuda.touch(
             machine,
             state,
             call.frame,
@@ -96,7 +97,7 @@ def loader_iter(machine: Machine, call: Call) -> Results:
         number = const(0)
     in_process = number is not None and Const(0) in number
     # Whether there is a GPU is asked before workers start; where NVML answers, CUDA is first touched by who pins.
-    pins_later = pin is True and number is not None and not in_process and gpu.asks_nvml(state.process)
+    pins_later = pin is True and number is not None and not in_process and cuda.asks_nvml(state.process)
     if pin is True and not pins_later:
         pinned = _pinning(machine, call, state, "driver" if number is None or in_process else "init")
         if pinned is None:
@@ -114,7 +115,7 @@ def loader_iter(machine: Machine, call: Call) -> Results:
 def _pinning(machine: Machine, call: Call, state: State, effect: str) -> State | None:
     """With workers a thread pins, which selects a device first; without, the process itself allocates."""
     what = "iterating a DataLoader with pin_memory=True"
-    return gpu.touch(machine, state, call.frame, call.site, "torch", effect, what)
+    return cuda.touch(machine, state, call.frame, call.site, "torch", effect, what)
 
 
 def _default_device(machine: Machine, call: Call, state: State, fields: dict[str, Value], anchor: Site) -> bool:
@@ -159,7 +160,7 @@ def _batches(state: State, site: Site, batch: Value) -> Value:
 
 def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: Site) -> bool:
     """Pinning a batch that is on the GPU raises."""
-    found = gpu.tensors_in(machine, [batch], state)
+    found = gpu_memory.tensors_in(machine, [batch], state)
     tensors = [a for a in found if isinstance(a, Tensor)]
     if not tensors:
         return False
@@ -219,7 +220,8 @@ def _with_workers(
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     batch = _arrived(machine, call, state, ended)
-    if pin is True and gpu.tensors_in(machine, [batch], state) and _pins_gpu(machine, call, state, batch, anchor):
+    on_gpu = pin is True and bool(gpu_memory.tensors_in(machine, [batch], state))
+    if on_gpu and _pins_gpu(machine, call, state, batch, anchor):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     if persistent is True:
         machine._set_on_object(ref, "<started>", batch, state, weak=False)
@@ -231,9 +233,9 @@ def _arrived(machine: Machine, call: Call, state: State, ended: list[Ended]) -> 
     atoms: list[Value] = []
     for end in ended:
         for child, value in end.children:
-            tensors = [a for a in gpu.tensors_in(machine, [value], child) if isinstance(a, Tensor)]
+            tensors = [a for a in gpu_memory.tensors_in(machine, [value], child) if isinstance(a, Tensor)]
             for tensor in tensors:
-                gpu.touch(
+                cuda.touch(
                     machine,
                     state,
                     call.frame,
@@ -281,19 +283,19 @@ def batches(machine: Machine, state: State, frame: Frame, site: Site, fields: di
 
 def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, sample: Value) -> Results:
     after: State | None = state
-    for atom in gpu.tensors_in(machine, [sample], state):
+    for atom in gpu_memory.tensors_in(machine, [sample], state):
         if after is not None:
-            after = gpu.read(machine, atom, after, frame, site, "default_collate")
+            after = cuda.read(machine, atom, after, frame, site, "default_collate")
     if after is None:
         return []
     default = after.process.default_device
     if default is not None and default.is_gpu and _has_number(machine, sample, after):
-        after = gpu.touch(
+        after = cuda.touch(
             machine, after, frame, site, "torch", "init", "default_collate on the default device", default, True, True
         )
         if after is None:
             return []
-        device = Dev("cuda", gpu.current_index(after.process, default))
+        device = Dev("cuda", cuda.current_index(after.process, default))
         origin = machine.chain(after, site, "default_collate makes a batch on the default device")
         return [(after, (Tensor("torch", device, after.process.identity, origin),))]
     return [(after, sample)]
@@ -327,7 +329,7 @@ def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: 
     if depth > 6:
         return nothing
     if isinstance(atom, Tensor):
-        return gpu.tensor_data(machine, atom, "indexing the dataset", state, frame, site)
+        return arrays.tensor_data(machine, atom, "indexing the dataset", state, frame, site)
     if not isinstance(atom, Ref):
         return nothing
     found = state.get(atom)
@@ -364,9 +366,9 @@ def _from_tensors(machine: Machine, tensors: Value, state: State, frame: Frame, 
     values = machine.elements(tensors, state)
     current: State | None = state
     for value in values:
-        for atom in gpu.gpu_atoms(value, state):
+        for atom in gpu_memory.gpu_atoms(value, state):
             if current is not None:
-                current = gpu.read(machine, atom, current, frame, site, "indexing a TensorDataset")
+                current = cuda.read(machine, atom, current, frame, site, "indexing a TensorDataset")
     if current is None:
         return []
     made = Sequence("tuple", tuple(v or unknown("column", site) for v in values))

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from cudalint.machine import operators
-from cudalint.machine.effects.gpu.gpu import gpu_atoms, new_tensor, place, placed_tensor, read, touch
+from cudalint.machine.effects.gpu.arrays import new_tensor
+from cudalint.machine.effects.gpu.cuda import read, touch
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
 from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import (
-    CPU,
-    NONE,
-    Ref,
-    Tensor,
-    Value,
-    const,
-    unknown,
-)
+from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, unknown
 
 
 def module(machine: Machine, call: Call) -> Results:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.ir.walk import mentions
-from cudalint.machine import operators
+from cudalint.machine import gpu_memory, operators
 from cudalint.machine.assumed import is_one
-from cudalint.machine.effects.gpu import devices, gpu
+from cudalint.machine.effects.gpu import arrays, cuda, devices
 from cudalint.machine.effects.stdlib.environment import RENDEZVOUS
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpreter import Machine
@@ -15,21 +15,7 @@ from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Group, Launch, Selected, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import (
-    EACH,
-    NONE,
-    Const,
-    Dev,
-    Index,
-    Lib,
-    Rank,
-    Ref,
-    Tensor,
-    Value,
-    only,
-    strings,
-    unknown,
-)
+from cudalint.machine.values import EACH, NONE, Const, Dev, Index, Lib, Rank, Ref, Tensor, Value, only, strings, unknown
 
 
 def init(machine: Machine, call: Call) -> Results:
@@ -126,7 +112,7 @@ def select(machine: Machine, call: Call) -> Results:
     state = selected_by_library(machine, call)
     if state is None:
         return []
-    return [(state, gpu.returned(machine, call, state, Dev("cuda", Rank("local"))))]
+    return [(state, arrays.returned(machine, call, state, Dev("cuda", Rank("local"))))]
 
 
 def selected_by_library(machine: Machine, call: Call) -> State | None:
@@ -134,7 +120,7 @@ def selected_by_library(machine: Machine, call: Call) -> State | None:
     state: State | None = call.state
     assert state is not None
     framework = call.text("framework", "torch")
-    state = gpu.touch(machine, state, call.frame, call.site, framework, call.text("gpu", "init"), call.label)
+    state = cuda.touch(machine, state, call.frame, call.site, framework, call.text("gpu", "init"), call.label)
     if state is None:
         return None
     where = machine.chain(state, call.site, f"{call.label} selects the device")
@@ -149,7 +135,7 @@ def collective(machine: Machine, call: Call) -> Results:
     """``all_reduce(tensor)`` and its like: NCCL takes the device of the tensor."""
     state = call.state
     group = state.process.group
-    tensors = gpu.tensors_in(machine, [*call.args, *call.kwargs.values()], state)
+    tensors = gpu_memory.tensors_in(machine, [*call.args, *call.kwargs.values()], state)
     indices = {a.device.index for a in tensors if isinstance(a, Tensor)}
     if group is None or not _uses_nccl(group) or not indices:
         return [(state, unknown("collective", call.site))]
@@ -163,7 +149,7 @@ def object_collective(machine: Machine, call: Call) -> Results:
     group = state.process.group
     if group is None or not _uses_nccl(group):
         return [(state, unknown("collective", call.site))]
-    index = gpu.current_index(state.process, None)
+    index = cuda.current_index(state.process, None)
     if state.process.device() is None and group.device_id is not None:
         index = group.device_id.index if group.device_id.index is not None else Rank("local")
     return _used(machine, call, state, group, index, call.label)
@@ -190,7 +176,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
     if (
         not isinstance(index, int)
         or not _several_ranks(machine, process.launch, call.site, index)
-        or _visible_per_rank(process.environ(gpu.VISIBLE))
+        or _visible_per_rank(process.environ(cuda.VISIBLE))
     ):
         return [(state, unknown("collective", call.site))]
     later = _selects_later(machine, call)
@@ -241,20 +227,20 @@ def ddp(machine: Machine, call: Call) -> Results:
     memory: Tensor | None = None
     for atom in model:
         if isinstance(atom, Ref):
-            memory = memory or gpu.placed_tensor(atom, state)
+            memory = memory or gpu_memory.placed_tensor(atom, state)
         elif isinstance(atom, Tensor) and atom.device.is_gpu:
             memory = memory or atom
     result: Value = model if model else unknown("ddp", call.site)
     target = next((d for d in operators.device_of(call.get("device_id") or ()) if d.is_gpu), None)
     if target is not None:
-        after = gpu.touch(machine, state, call.frame, call.site, "torch", "init", call.label, target, context=True)
+        after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, target, context=True)
         if after is None:
             return []
         state = after
-        memory = gpu.new_tensor(machine, call, state, target, "torch.Tensor")
+        memory = arrays.new_tensor(machine, call, state, target, "torch.Tensor")
         for atom in model:
             if isinstance(atom, Ref):
-                gpu.place(atom, memory, state)
+                gpu_memory.place(atom, memory, state)
     elif call.get("device_id") not in (None, NONE):
         memory = None
     if group is None or not _uses_nccl(group) or memory is None:
