@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cudalint.models
-from cudalint.machine.effects.registry import BEHAVIOURS
+from cudalint.machine.effects.registry import EFFECTS
 from cudalint.models.library import load
 from cudalint.models.schema import DOES
 
@@ -128,7 +128,7 @@ def test_a_model_file_that_is_missing(run: Run, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-# Behaviours that change the process itself: all of what has one is inherited by a fork and missing in a fresh process.
+# Effects that change the process itself: all of what has one is inherited by a fork and missing in a fresh process.
 STATEFUL = {
     "set-device": "process",
     "default-device": "process",
@@ -225,8 +225,8 @@ def test_an_effect_of_ones_own_makes_a_repair_safe_and_another_does_not(run: Run
         assert ("engine.report" in (entry["fix"].get("reason") or "")) == (level == "unsafe")
 
 
-def test_a_model_may_name_every_behaviour_and_no_other() -> None:
-    assert set(BEHAVIOURS) == DOES
+def test_a_model_may_name_every_effect_and_no_other() -> None:
+    assert set(EFFECTS) == DOES
 
 
 def test_no_function_is_modelled_twice() -> None:

@@ -10,7 +10,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.gpu_memory import placed_tensor
 from cudalint.machine.heap import Generator, Mapping_, Sequence
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Machine, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Machine, Program
 from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -69,12 +69,12 @@ class Watcher(Machine):
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         self.shapes: dict[Site, dict[Shape, None]] = {}
 
     def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:

@@ -27,7 +27,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ProcessEffect:
     """What a function leaves behind in its process, beside what its result is.
 
     ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
@@ -42,7 +42,7 @@ class Effect:
 
 
 # What a file says that functions leave behind, in the order in which it does.
-_Told: TypeAlias = list[tuple[str, Effect]]
+_Told: TypeAlias = list[tuple[str, ProcessEffect]]
 
 
 @dataclass(slots=True)
@@ -65,8 +65,8 @@ class Library:
     gpu_roots: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
     own_words: set[str] = field(default_factory=set)
-    effects: dict[str, Effect] = field(default_factory=dict)
-    wide_effects: list[tuple[str, Effect]] = field(default_factory=list)
+    effects: dict[str, ProcessEffect] = field(default_factory=dict)
+    wide_effects: list[tuple[str, ProcessEffect]] = field(default_factory=list)
     environment: dict[str, list[str]] = field(default_factory=dict)
     _own: re.Pattern[bytes] | None = None
     _canonical: dict[str, str] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Library:
             return False
         return all(self.lacks(base, name) for base in self.bases.get(kind, ()))
 
-    def effect(self, path: str) -> Effect | None:
+    def effect(self, path: str) -> ProcessEffect | None:
         """What a function leaves behind in its process; None where no model says anything of it.
 
         Of a modelled function nothing is said beside its model: it leaves nothing behind. What is said of a name goes
@@ -143,13 +143,13 @@ class Library:
         found = self._told_effect(path, 0)
         spec = self.function(path)
         if found is None and spec is not None and "state" in spec:
-            return Effect(str(spec["state"]))
+            return ProcessEffect(str(spec["state"]))
         if found is None:
             below = (effect for pattern, effect in reversed(self.wide_effects) if _lies_below(path, pattern))
             found = next(below, None)
-        return Effect() if found is None and spec is not None else found
+        return ProcessEffect() if found is None and spec is not None else found
 
-    def _told_effect(self, path: str, depth: int) -> Effect | None:
+    def _told_effect(self, path: str, depth: int) -> ProcessEffect | None:
         """What an ``[[effect]]`` says of a name, or of the method of a base."""
         found = self.effects.get(path)
         owner, _, name = path.rpartition(".")
@@ -247,12 +247,12 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Told
             else:
                 library.functions[name] = spec
                 if "state" in entry:
-                    told.append((name, Effect(str(entry["state"]))))
+                    told.append((name, ProcessEffect(str(entry["state"]))))
     library.owned.update(_list(head.get("owns")))
     return told
 
 
-# Behaviours of libraries that use a GPU by themselves, though none of their functions is said to.
+# Effects of libraries that use a GPU by themselves, though none of their functions is said to.
 _ON_GPU = frozenset({"engine", "estimator", "trainer", "text-pipe", "placed"})
 
 
@@ -272,7 +272,7 @@ def _root(path: str) -> str:
 
 
 def _add_effect(library: Library, entry: Mapping[str, object], told: _Told) -> None:
-    effect = Effect(
+    effect = ProcessEffect(
         str(entry.get("state", "none")),
         str(entry.get("gives", "")),
         entry.get("shows") is True,
@@ -288,7 +288,7 @@ def _add_effect(library: Library, entry: Mapping[str, object], told: _Told) -> N
 def _settle_effects(library: Library, told: Iterable[tuple[str, _Told]]) -> None:
     """Take what all files say under the names where functions are defined; a later file says better."""
     for source, effects in told:
-        given: dict[str, Effect] = {}
+        given: dict[str, ProcessEffect] = {}
         for name, effect in effects:
             if given.setdefault(library.canonical(name), effect) != effect:
                 raise ModelError(f"{source}: {name} is said to leave two different things behind in its process")

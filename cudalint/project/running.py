@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions
-from cudalint.machine.effects.registry import LibraryBehaviours
+from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine
@@ -173,7 +173,7 @@ class Runner:
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
         machine = self._machine(module.name, in_test)
-        machine.behaviours.served(machine, self._imported(machine, module, assumed=False), module.name)
+        machine.effects.served(machine, self._imported(machine, module, assumed=False), module.name)
         return Ran(module.name, module.name, machine)
 
     def _tests(self, module: ir.Module) -> Iterator[Ran]:
@@ -272,7 +272,7 @@ class Runner:
             shaped=self.shaped,
         )
         kind = Watcher if self.shaped else Prover if self.proves else Machine
-        return kind(self.files, self.files.library, LibraryBehaviours(), name, self.host, options)
+        return kind(self.files, self.files.library, LibraryEffects(), name, self.host, options)
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []

@@ -1,4 +1,4 @@
-"""What library functions do to processes and values: one function per behaviour that models name."""
+"""What library functions do to processes and values: one function per effect that models name by ``does``."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, Value, unknown
 
-Behaviour = Callable[[Machine, Call], Results]
+LibraryEffect = Callable[[Machine, Call], Results]
 
-BEHAVIOURS: dict[str, Behaviour] = {
+EFFECTS: dict[str, LibraryEffect] = {
     "nothing": plain.nothing,
     "identity": plain.identity,
     "stop": plain.stop,
@@ -257,17 +257,17 @@ BEHAVIOURS: dict[str, Behaviour] = {
 }
 
 
-class LibraryBehaviours:
-    """Dispatches calls of library functions to the behaviour that their model names."""
+class LibraryEffects:
+    """Dispatches calls of library functions to the effect that their model names."""
 
     def perform(self, machine: Machine, call: Call) -> Results:
         """Do what a model says."""
-        behaviour = BEHAVIOURS.get(call.text("does"))
-        if behaviour is None:
+        effect = EFFECTS.get(call.text("does"))
+        if effect is None:
             return [(call.state, unknown("undone", call.site))]
         if not call.path.endswith(".__init__"):
             call.receiver = library_self(call)
-        return behaviour(machine, call)
+        return effect(machine, call)
 
     def unmodelled(
         self,

@@ -8,10 +8,10 @@ from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance, Scope, Thing
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.inheritance.effects import shown
 from cudalint.machine.inheritance.iteration import ITERATING, WITHOUT_ORDER, Iteration, as_set
+from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.sameness import follows, known
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -51,12 +51,12 @@ class Calls(Iteration):
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         self._speculated: set[Hashable] = set()
 
     def _call_atom(

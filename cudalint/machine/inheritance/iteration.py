@@ -10,7 +10,7 @@ from cudalint.machine.frame import Around, Frame, Results
 from cudalint.machine.heap import Generator, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, only, union, unknown
@@ -34,12 +34,12 @@ class Iteration(Stores):
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         # The addresses of iterators.
         self._iterators: set[Hashable] = set()
         # Whether what runs does not look at the order of what it iterates.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Fresh, Host, Machine, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Fresh, Host, Machine, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
@@ -69,12 +69,12 @@ class Ledger(Machine):
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         self._moment = 0
         self._ledger: dict[tuple[str, ...], list[Entry]] = {}
         # When pools and executors were made, by process and place.

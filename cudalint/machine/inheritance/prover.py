@@ -10,7 +10,7 @@ from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.sameness import Comparison
 from cudalint.machine.inheritance.statements import Statements
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Fresh, Host, Machine, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Fresh, Host, Machine, Program
 from cudalint.machine.launch.crossing import reachable, visited
 from cudalint.machine.state import State
 from cudalint.machine.values import Ref, Tensor
@@ -29,12 +29,12 @@ class Prover(Statements):
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         self.inherited: list[Inheritance] = []
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:

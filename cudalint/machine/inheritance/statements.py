@@ -9,7 +9,7 @@ from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Closure, Instance, Thing
 from cudalint.machine.inheritance.calls import Calls
-from cudalint.machine.inheritance.effects import shown
+from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.joining import merge, merge_imported
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site

@@ -9,8 +9,8 @@ from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.inheritance.doubts import Why
-from cudalint.machine.inheritance.effects import Effects
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
+from cudalint.machine.inheritance.process_effects import ProcessEffects
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, constant, only
@@ -27,19 +27,19 @@ _LOSSY = frozenset(
 _CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear", "setdefault"})
 
 
-class Stores(Effects):
+class Stores(ProcessEffects):
     """A machine that notes which objects and variables are changed in a way that their content does not show."""
 
     def __init__(
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         # By what objects and variables were changed in a way that their content does not show.
         self._unsteady: dict[Hashable, set[Hashable]] = {}
         # Calls that gave a new object in a function, which nothing else holds.

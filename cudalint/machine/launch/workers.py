@@ -173,7 +173,7 @@ def _run(
     states = _stages(machine, states, frame, start, way, initializer, tasks)
     for current, _ in states:
         _producer_ends(machine, current, start)
-        machine.behaviours.process_ends(machine, current)
+        machine.effects.process_ends(machine, current)
     machine.running.pop()
     return states
 

@@ -13,11 +13,11 @@ from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.ledger import Handed
 from cudalint.machine.inheritance.reads import Reads
 from cudalint.machine.inheritance.sameness import is_bare
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, strings
-from cudalint.models.library import Effect, Library
+from cudalint.models.library import Library, ProcessEffect
 
 # Builtins that tell a program about itself, or run text: what they read is not in the code. Texts hash differently in
 # each fresh process.
@@ -51,19 +51,19 @@ _OF_NO_FILES = frozenset(
 _READS_FILES = re.compile(r"open|load|read|from_|file|dir|path", re.IGNORECASE)
 
 
-class Effects(Reads):
+class ProcessEffects(Reads):
     """A machine that knows what calls of libraries leave behind; one that no model describes may leave anything."""
 
     def __init__(
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         # The top-level packages that were imported, whatever imported them.
         self._imported: set[str] = {"python"}
         # The names of the functions and classes of the program.
@@ -72,20 +72,20 @@ class Effects(Reads):
         self._decorating: Site | None = None
         self._scopes: dict[Site, str] = {}
 
-    def _effect_of(self, path: str, receiver: Atom | None) -> Effect | None:
+    def _effect_of(self, path: str, receiver: Atom | None) -> ProcessEffect | None:
         """What a call does to its process; what is done to an array stays in it."""
         owner, _, name = path.rpartition(".")
         if isinstance(receiver, Tensor) or path.startswith("cudalint."):
-            return Effect()
+            return ProcessEffect()
         if name == "__init__":
-            return Effect() if is_bare(owner) else self.library.effect(path) or self.library.effect(owner)
+            return ProcessEffect() if is_bare(owner) else self.library.effect(path) or self.library.effect(owner)
         return self.library.effect(path)
 
     def _calls_unknown(self, name: str, site: Site, state: State) -> None:
         self._note(Why.CALLS, name, site, state)
         self._repeats(name, site, state)
 
-    def _calls_stranger(self, sym: Hashable, site: Site, state: State) -> Effect | None:
+    def _calls_stranger(self, sym: Hashable, site: Site, state: State) -> ProcessEffect | None:
         """A call of a value that the code does not show; what it leaves behind, where it is a method of such a name."""
         match sym:
             case (_, ".", str(name)) if name not in self._functions:
@@ -109,7 +109,7 @@ class Effects(Reads):
         else:
             self._leaves(effect, path, site, state)
 
-    def _leaves(self, effect: Effect, path: str, site: Site, state: State) -> None:
+    def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
         """What a library function is known to do to its process."""
         name = shown(path)
         if effect.shows:
