@@ -12,7 +12,8 @@ from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
 
 
-def _by_spawn(state: State) -> bool:
+def by_spawn(state: State) -> bool:
+    """Whether this process was spawned, directly or by a fork server."""
     launch = state.process.launch
     return launch is not None and launch.method in ("spawn", "forkserver")
 
@@ -47,7 +48,7 @@ def _again(launch: Launch | None, how: str) -> str:
 def bootstrapping(machine: Machine, call: Call, what: str, anchor: Site | None = None) -> bool:
     """Whether a start happens while a spawned child imports main: it raises there."""
     state = call.state
-    if not (machine.is_import_of_main(state) and _by_spawn(state)):
+    if not (machine.is_import_of_main(state) and by_spawn(state)):
         return False
     imported_again(machine, call, state, what, "child-death", anchor)
     return True

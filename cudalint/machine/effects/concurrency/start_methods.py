@@ -10,7 +10,7 @@ from cudalint.machine.heap import Thing
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching
 from cudalint.machine.launch.arguments import constant_bool
-from cudalint.machine.launch.forbidden import _by_spawn, imported_again
+from cudalint.machine.launch.forbidden import by_spawn, imported_again
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Method, State
@@ -26,7 +26,7 @@ def set_start_method(machine: Machine, call: Call) -> Results:
     forced = call.get("force")
     force = constant_bool(forced, False)
     method = state.process.method(library)
-    if machine.is_import_of_main(state) and force is not True and _by_spawn(state):
+    if machine.is_import_of_main(state) and force is not True and by_spawn(state):
         if call.frame.tries == 0:
             imported_again(machine, call, state, "set_start_method()", "crash")
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))

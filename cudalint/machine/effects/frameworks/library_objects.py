@@ -82,9 +82,7 @@ def trainer(machine: Machine, call: Call) -> Results:
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
     if spared or (arguments is None and given not in (None, NONE)):
         return [(state, made)]
-    after = cuda.touch(
-        machine, state, call.frame, call.site, "torch", "init", call.label, Dev("cuda"), context=True
-    )
+    after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, Dev("cuda"), context=True)
     if after is None:
         return []
     model = only(call.get("model") or ())
@@ -140,7 +138,5 @@ def estimator_fit(machine: Machine, call: Call) -> Results:
     device = _first(operators.device_of(() if found is None else found.fields.get("<device>", ())))
     if receiver is None or device is None or not device.is_gpu:
         return [(call.state, () if receiver is None else (receiver,))]
-    after = cuda.touch(
-        machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True
-    )
+    after = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True)
     return [] if after is None else [(after, (receiver,))]

@@ -83,6 +83,7 @@ def new_tensor(machine: Machine, call: Call, state: State, device: Dev, kind: st
     origin = machine.chain(state, call.site, f"{call.label} puts data on the GPU") if device.is_gpu else None
     return Tensor(framework, device, state.process.identity, origin, made)
 
+
 _ARRAYS = {
     "torch": "torch.Tensor",
     "cupy": "cupy.ndarray",

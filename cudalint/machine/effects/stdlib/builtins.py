@@ -27,6 +27,7 @@ def cast(machine: Machine, call: Call) -> Results:
         state = after
     return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
 
+
 _EMPTY: dict[str, Hashable] = {"int": 0, "str": "", "float": 0.0, "bool": False}
 
 
@@ -52,6 +53,7 @@ def _to_int(value: object) -> Hashable:
 
 def _to_float(value: object) -> Hashable:
     return float(value) if isinstance(value, str | int | float) else 0.0
+
 
 _CASTS: dict[str, Callable[[object], Hashable]] = {"int": _to_int, "str": str, "float": _to_float, "bool": bool}
 

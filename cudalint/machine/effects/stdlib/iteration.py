@@ -160,6 +160,7 @@ def consume(machine: Machine, call: Call) -> Results:
         results.extend(arrays.like(machine, inner))
     return results
 
+
 _CHOICES: dict[str, Callable[[list[int]], int]] = {"builtins.max": max, "builtins.min": min}
 
 

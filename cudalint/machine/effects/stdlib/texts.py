@@ -37,6 +37,7 @@ def str_method(machine: Machine, call: Call) -> Results:
         return [(state, (state.new(("str", call.site), made),))]
     return [(state, const(found))]
 
+
 _TEXT_METHODS = frozenset(
     {"startswith", "endswith", "lower", "upper", "strip", "lstrip", "rstrip", "split", "rsplit", "partition"}
     | {"rpartition", "replace", "removeprefix", "removesuffix", "isdigit", "title", "capitalize", "format"}

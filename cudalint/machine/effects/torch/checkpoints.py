@@ -32,9 +32,7 @@ def load(machine: Machine, call: Call) -> Results:
     device = _target(machine, call, value)
     if device is None:
         return [(call.state, unknown("load", call.site))]
-    state = cuda.touch(
-        machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True
-    )
+    state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True)
     if state is None:
         return []
     return [(state, (arrays.new_tensor(machine, call, state, device),))]
