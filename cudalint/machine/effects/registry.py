@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects import plain
@@ -47,10 +46,9 @@ from cudalint.machine.effects.stdlib import (
     wrapping,
 )
 from cudalint.machine.effects.torch import checkpoints, loaders, modules, ranks, spawn
-from cudalint.machine.frame import Call, Frame, Raised, Results
+from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.outcome import Kind
-from cudalint.machine.reporting import outcome_of
+from cudalint.machine.launch import missing_globals
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, Value, unknown
@@ -316,29 +314,8 @@ class LibraryEffects:
         return arrays.tensor_data(machine, tensor, what, state, frame, site)
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
-        """A name that no scope binds: in a spawned child, perhaps one that only the main program sets."""
-        launch = state.process.launch
-        fresh = launch is not None and launch.method in ("spawn", "forkserver")
-        if launch is None or not fresh or not machine.options.uses_gpu or state.process.doomed:
-            return [(state, unknown("name", frame.module, name))]
-        if machine.record.cut is not None or (frame.module, name) not in state.process.left_behind:
-            return [(state, unknown("name", frame.module, name))]
-        outcome = outcome_of(
-            machine,
-            Kind.MISSING_GLOBAL,
-            launch.anchor,
-            launch.failure,
-            certain=launch.certain,
-            effect=machine.chain(state, site, f"{name} is not defined in the child"),
-            subject=name,
-            condition=launch.condition,
-            launch=launch,
-        )
-        if frame.tries > 0:
-            return machine.fail(state, frame, Raised(outcome, ("NameError",)))
-        machine.emit(outcome)
-        state.process = replace(state.process, doomed=True)
-        return [(state, unknown("name", frame.module, name))]
+        """A name that no scope binds."""
+        return missing_globals.missing_name(machine, name, state, frame, site)
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine.frame import Call
+from cudalint.machine.heap import Mapping_
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import Const, Ref, Task, Value, constant, integer, union, unknown
@@ -41,8 +42,6 @@ def arguments(machine: Machine, state: State, value: Value | None) -> list[Value
 
 def named_arguments(state: State, value: Value | None) -> dict[str, Value]:
     """The values of a ``kwargs={...}`` dict."""
-    from cudalint.machine.heap import Mapping_
-
     for atom in value or ():
         found = state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(found, Mapping_):

@@ -1,4 +1,4 @@
-"""Starting processes: what a child begins with, what it runs, and what its end means for its parent."""
+"""Starting processes: what they run, and what their end means for their parent."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from dataclasses import replace
 
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.gpu_memory import tensors_in
-from cudalint.machine.heap import Closure, Scope, Thing
+from cudalint.machine.heap import Thing
 from cudalint.machine.interpreter import Fresh, Machine
 from cudalint.machine.joining import merge
-from cudalint.machine.launch.crossing import Carried, Pickler, Transfer, carried
+from cudalint.machine.launch.children import boot, child_identity, fork
+from cudalint.machine.launch.crossing import Pickler, Transfer
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.pickling import function_sites, refused, unproven
+from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, nameless_error
 from cudalint.machine.launch.sharing import crowd
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import Launch, Method, Process, State
-from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import NONE, TRUE, Atom, Bound, Const, Partial, Ref, Task, Tensor, Value, strings
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, Ref, Task, Tensor, Value, union
 
 _ENDS = frozenset({"crash", "hang", "child-death"})
 
@@ -44,11 +46,6 @@ def _lends(machine: Machine, ended: Ended) -> bool:
     return any(isinstance(a, Tensor) and a.device.is_gpu for a in found)
 
 
-def child_identity(parent: State, start: Start) -> tuple[str, ...]:
-    """By what a child is told from other processes."""
-    return (*parent.process.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}")
-
-
 def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None) -> Ended:
     machine.record.launches[start.anchor, way.method] = _launched(machine, state, start, way)
     launch = launch_of(start, way, "unpickle", start.anchor)
@@ -60,7 +57,9 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
             machine.protect(anchor, state)
         visible_for_children(machine, state)
     before = len(machine.record.outcomes)
-    blocked = _crossing(machine, state, start, way, launch, parent or state) or _nameless(machine, state, start, way)
+    blocked = crossing_error(machine, state, start, way, launch, parent or state) or nameless_error(
+        machine, state, start, way
+    )
     if blocked is not None and not machine.options.ignores_pickling_errors:
         return Ended(blocked, [])
     children = (
@@ -78,7 +77,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
         if first is not None and fresh:
             first = _sent(first, transfer)
         if transfer.lost and way.method != "fork":
-            lost = _lost(machine, state, start, launch, transfer.lost[0])
+            lost = lookup_error(machine, state, start, launch, transfer.lost[0])
             if lost is not None:
                 return Ended(lost, [])
         done.extend(_run(machine, child, inner, start, way, first, tasks))
@@ -242,8 +241,6 @@ def _perform(
         frame.raises = []
     by_state = merge([s for s, _ in result])
     if len(by_state) < len(result):
-        from cudalint.machine.values import union
-
         value = union([v for _, v in result])
         return [(s, value) for s in by_state]
     return result
@@ -259,270 +256,3 @@ def raise_in_parent(machine: Machine, state: State, frame: Frame, ended: list[En
         frame.raises.append((state, Raised(None, ("RuntimeError",), launch=crashed.within)))
         return True
     return any(o.how == "hang" for o in failed)
-
-
-# -- the child's beginning -------------------------------------------------------------------------------
-
-
-def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State:
-    """A forked child: everything the parent has, and a driver it must not use if the parent did."""
-    child = parent.clone()
-    before = parent.process
-    poisoned_by = before.asked_by
-    poison = before.driver if before.driver is not None else before.poison
-    if before.doomed:
-        poison = before.poison
-    child.process = replace(
-        before,
-        identity=child_identity(parent, start),
-        label=start.label,
-        is_main=False,
-        launch=launch,
-        forked=True,
-        forked_unseen=poison is None and (before.unseen or before.forked_unseen),
-        daemon=start.daemon,
-        driver=None,
-        poison=poison,
-        asked_by=frozenset(),
-        poisoned_by=poisoned_by | (before.poisoned_by if before.driver is None else frozenset()),
-        initialised=(),
-        contexts=frozenset(),
-        crowd=(),
-        group=None,
-        allocated=None,
-        siblings=_siblings(before, start),
-        doomed=False,
-        misread=False,
-        in_thread=False,
-        rank=start.rank,
-        local_rank_at_hand=before.local_rank_at_hand or start.rank == "local",
-        selected=before.selected,
-    )
-    child.process = _with_environment(child.process, start)
-    child.stack = None
-    child.second_round = False
-    return child
-
-
-def _with_environment(process: Process, start: Start) -> Process:
-    for name, value in start.environment:
-        process = process.with_environ(name, value)
-    return process
-
-
-def _siblings(parent: Process, start: Start) -> int | None:
-    """How many processes do at the same time what the child does; None where that is not known."""
-    if not start.many:
-        return parent.siblings
-    return None if parent.siblings is None or start.count is None else parent.siblings * start.count
-
-
-def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch) -> list[State]:
-    """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
-    before = parent.process
-    poison = _server_poison(machine, parent) if way.method == "forkserver" else None
-    process = Process(
-        identity=child_identity(parent, start),
-        label=start.label,
-        is_main=False,
-        launch=launch,
-        daemon=start.daemon,
-        environment=before.environment,
-        methods=_child_methods(before, start, way),
-        forked=poison is not None,
-        poison=poison,
-        rank=start.rank,
-        siblings=_siblings(before, start),
-        local_rank_at_hand=start.rank == "local",
-        left_behind=_left_behind(machine, parent),
-    )
-    process = _with_environment(process, start)
-    state = State(process, {})
-    if way.method == "loky" or start.pickler is Pickler.GLOBALS:
-        return [state]
-    module = machine.program.module(machine.main)
-    if module is None or len(before.identity) > 3:
-        return [state]
-    inner = Frame(Ref(("module", machine.main)), machine.main)
-    state.put(inner.scope, Scope({}, None, machine.main, "module"))
-    saved = machine.uncaught
-    machine.booting.append(state.process.identity)
-    machine.running.append(start.anchor)
-    states = machine.run_module(module, "__mp_main__", state)
-    machine.running.pop()
-    machine.booting.pop()
-    for _, raised in machine.uncaught:
-        if raised.outcome is not None:
-            machine.emit(raised.outcome)
-    machine.uncaught = saved
-    return states[:2]
-
-
-def _left_behind(machine: Machine, parent: State) -> frozenset[tuple[str, str]]:
-    """The globals that the parent has now and that a fresh process does not get by importing their modules."""
-    if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
-        # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
-        return frozenset()
-    modules = [thing for thing in parent.objects() if isinstance(thing, Scope) and thing.kind == "module"]
-    return frozenset(
-        (scope.module, name)
-        for scope in modules
-        for name in machine.program.set_by_main(scope.module)
-        if name in scope.variables
-    )
-
-
-def _server_poison(machine: Machine, parent: State) -> Chain | None:
-    """The witness of a query in what the fork server imports for its children."""
-    for name, site in machine.preloads:
-        state = State(Process(identity=("forkserver",), label="fork server", is_main=False), {})
-        state.stack = machine.chain(parent, site, f"the fork server imports {name}")
-        frame = Frame(Ref(("module", machine.main)), machine.main)
-        module = machine.program.module(name)
-        after = (
-            machine.run_module(module, name, state, frame)
-            if module is not None
-            else machine.imported(name, state, frame, site)
-        )
-        for current in after:
-            if current.process.driver is not None:
-                return current.process.driver
-    return None
-
-
-def _child_methods(before: Process, start: Start, way: Way) -> tuple[tuple[str, Method], ...]:
-    """A spawned child starts with its parent's method as its own default, already set."""
-    method = before.method(start.library)
-    names = method.names if method.names is not None else None
-    return ((start.library, Method(names, None, None)),) if names is not None else ()
-
-
-# -- what crosses ------------------------------------------------------------------------------------------
-
-
-def _crossing(
-    machine: Machine, state: State, start: Start, way: Way, launch: Launch, forked_from: State
-) -> Outcome | None:
-    """Outcomes of pickling; the first that is certain to fail is returned, and ends the child's path."""
-    fresh = way.method in FRESH
-    values = [*start.pickled, *(start.inherited if fresh else ())]
-    sent: list[Carried] = [c for v in values for c in carried(v, state, start.pickler)]
-    blocked: Outcome | None = None
-    for found in sent:
-        outcome = _crossing_outcome(machine, state, start, way, launch, forked_from, found, fresh)
-        if outcome is None:
-            continue
-        machine.emit(replace(outcome, within=start.anchor))
-        if outcome.how in ("crash", "hang", "child-death") and found.certain and way.certain:
-            blocked = blocked or outcome
-    return blocked
-
-
-def _crossing_outcome(
-    machine: Machine,
-    state: State,
-    start: Start,
-    way: Way,
-    launch: Launch,
-    forked_from: State,
-    found: Carried,
-    fresh: bool,
-) -> Outcome | None:
-    base = outcome_of(
-        machine,
-        Kind.CUDA_ACROSS,
-        start.anchor,
-        "cost",
-        certain=found.certain and way.certain,
-        cause=found.origin,
-        launcher=start.launcher,
-        subject=found.what,
-        condition=way.condition,
-        started=start.chain,
-    )
-    if found.what == "unpicklable":
-        return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
-    if found.what == "lock":
-        return _lock_outcome(machine, base, found, state, way, start) if fresh else None
-    if found.what == "numba.cuda.devicearray":
-        return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
-    if way.method == "loky":
-        return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
-    if fresh:
-        return base
-    parent = forked_from.process
-    if parent.driver is None and parent.poison is None:
-        # joblib's own pickler copies through the host: it knows nothing of torch's CUDA IPC.
-        return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB) if start.family == "joblib" else base
-    return replace(base, kind=Kind.CUDA_TO_FORK, how=launch.failure)
-
-
-def _lock_outcome(
-    machine: Machine, base: Outcome, found: Carried, state: State, way: Way, start: Start
-) -> Outcome | None:
-    thing = state.get(found.atom) if isinstance(found.atom, Ref) else None
-    if not isinstance(thing, Thing) or start.family in ("joblib",):
-        return None
-    methods = strings(thing.fields.get("<lock>", ()))
-    if not methods or "fork" not in methods:
-        return None
-    if not way.explicit and thing.fields.get("<default>") == TRUE:
-        # Both follow the default, and so each other, whatever it is.
-        return None
-    how = start.failures.get("parent", "crash")
-    certain = methods == ["fork"] and machine.record.cut is None
-    return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=certain, detail=thing.type)
-
-
-def _lost(machine: Machine, state: State, start: Start, launch: Launch, name: str) -> Outcome | None:
-    """A worker that the child cannot find by name."""
-    if not machine.options.uses_gpu or (
-        "<" not in name and (machine.options.assumed or machine.options.in_test or machine.record.cut is not None)
-    ):
-        # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
-        return None
-    what = "a lambda" if "<lambda>" in name else f"the local function {name.rpartition('.')[2]}"
-    if "<" not in name:
-        what = f"{name}, which only the main guard defines"
-    outcome = outcome_of(
-        machine,
-        Kind.UNPICKLABLE_TARGET,
-        start.anchor,
-        "crash",
-        certain=launch.certain,
-        launcher=start.launcher,
-        subject=what,
-        condition=launch.condition,
-        within=start.anchor,
-        started=start.chain,
-    )
-    machine.emit(outcome)
-    return outcome
-
-
-def _nameless(machine: Machine, state: State, start: Start, way: Way) -> Outcome | None:
-    """A lambda or local function is refused when it is pickled, before the child is anything."""
-    if way.method not in FRESH or start.pickler is not Pickler.NAMES:
-        return None
-    names = [unpicklable_task(state, t.function) for t in (start.initializer, *start.tasks) if t is not None]
-    name = next((n for n in names if n is not None), None)
-    return None if name is None else lambda_task(machine, state, start, way, name)
-
-
-def unpicklable_task(state: State, function: Value) -> str | None:
-    """The name of a lambda or local function where a task names one: pools pickle tasks under any method."""
-    for atom in function:
-        target: Atom = atom
-        while isinstance(target, Partial | Task):
-            target = target.function[0] if target.function else Const(None)
-        if isinstance(target, Bound):
-            target = target.function
-        found = state.get(target) if isinstance(target, Ref) else None
-        if isinstance(found, Closure) and "<" in found.address[1]:
-            return found.address[1]
-    return None
-
-
-def lambda_task(machine: Machine, state: State, start: Start, way: Way, name: str) -> Outcome | None:
-    """A lambda handed to a pool: pickling it fails whatever the start method."""
-    return _lost(machine, state, start, launch_of(start, way, "unpickle", start.anchor), name)

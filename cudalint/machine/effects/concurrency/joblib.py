@@ -10,7 +10,7 @@ from cudalint.machine.effects.receivers import thing_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import BEGAN, Generator, Sequence, Thing
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch import launching, pickling_errors, workers
 from cudalint.machine.launch.arguments import count_of, number_of, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.forbidden import daemon_child
@@ -171,9 +171,9 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
     )
     library = "multiprocessing" if state.process.method("joblib").names is None else "joblib"
     ways = [Way("loky", True)] if backend == "loky" else launching.ways(machine, state, library, None)
-    lost = workers.unpicklable_task(state, joined.function) if backend == "multiprocessing" else None
+    lost = pickling_errors.unpicklable_task(state, joined.function) if backend == "multiprocessing" else None
     if lost is not None:
-        ended = [Ended(workers.lambda_task(machine, state, start, way, lost), []) for way in ways]
+        ended = [Ended(pickling_errors.lambda_task(machine, state, start, way, lost), []) for way in ways]
     else:
         forked_from = _forked_from(call, thing) or before
         parents = [forked_from if way.method == "fork" else None for way in ways]

@@ -10,7 +10,7 @@ from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, 
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch import launching, pickling_errors, workers
 from cudalint.machine.launch.arguments import arguments, count_of, failures, named_arguments, number_of, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
@@ -184,9 +184,9 @@ def _pool_run(
     fork_state = parent.process if parent is not None else state.process
     for way in launching.ways(machine, parent or state, library, context):
         by_name = start.pickler is Pickler.NAMES and machine.options.uses_gpu
-        lost = workers.unpicklable_task(state, function) if by_name else None
+        lost = pickling_errors.unpicklable_task(state, function) if by_name else None
         if lost is not None:
-            ended.append(Ended(workers.lambda_task(machine, state, start, way, lost), []))
+            ended.append(Ended(pickling_errors.lambda_task(machine, state, start, way, lost), []))
             continue
         ended.append(workers.start(machine, state, call.frame, start, way, parent))
         if start.renewed and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:

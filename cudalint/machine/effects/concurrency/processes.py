@@ -18,7 +18,7 @@ from cudalint.machine.effects.receivers import (
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Sequence, Thing
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch import children, launching, workers
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
@@ -139,7 +139,7 @@ def fork(machine: Machine, call: Call) -> Results:
         label="forked child",
     )
     launch = launching.launch_of(start, Way("fork", True, explicit=True), "body", call.site)
-    child = workers.fork(machine, state, start, launch)
+    child = children.fork(machine, state, start, launch)
     if call.path == "pty.fork":
         pairs = []
         for current, pid in ((child, 0), (state, 4242)):

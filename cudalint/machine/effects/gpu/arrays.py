@@ -14,6 +14,7 @@ from cudalint.machine.values import (
     CPU,
     NONE,
     Atom,
+    Bound,
     Const,
     Dev,
     Lib,
@@ -307,8 +308,6 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, 
         return [(state, (Lib(f"builtins.metadata.{name}"),))]
     if name in ("data", "grad", "T", "mT", "real", "imag"):
         return [(state, (tensor,))]
-    from cudalint.machine.values import Bound
-
     return [(state, (Bound(Lib(f"{tensor.type}.{name}"), tensor),))]
 
 
