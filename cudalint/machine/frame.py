@@ -20,7 +20,7 @@ class Raised:
     """An exception on its way: the outcome behind it, and the names handlers may know it by.
 
     ``harmless``: where it is caught, all is as it was meant to be. ``launch``: where the worker was started whose
-    failure it is, which was told when the worker failed.
+    failure it is, which was reported when the worker failed.
     """
 
     outcome: Outcome | None

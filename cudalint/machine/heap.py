@@ -117,7 +117,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A generator that nobody has consumed yet."""
+    """A generator that was not consumed yet."""
 
     closure: Ref
     scope: Ref

@@ -30,7 +30,7 @@ _TELLING = frozenset({"cuda", "gpu", "cpu", "fork", "spawn", "forkserver", "loky
 
 
 def join_process(a: Process, b: Process) -> Process:
-    """Guilt of either; protection in doubt unless both have it."""
+    """What harms counts if either has it; what protects is in doubt unless both have it."""
     if a == b:
         return a
     methods = dict(a.methods)
@@ -191,7 +191,7 @@ def alike(a: State, b: State) -> bool:
 
 
 def _differ(address: Hashable, a: State, b: State) -> bool:
-    """Whether an object tells two paths apart; one that only one path has does not."""
+    """Whether an object distinguishes two paths; one that only one path has does not."""
     if address is None:
         return False
     mine, theirs = a.at(address), b.at(address)
@@ -258,9 +258,9 @@ def merge(states: Iterable[State]) -> list[State]:
 
 
 def merge_imported(states: Iterable[State]) -> list[State]:
-    """Join the ways through the top level of an imported module, unless a device or a method tells them apart.
+    """Join the ways through the top level of an imported module, unless a device or a method distinguishes them.
 
-    What was found installed there, and which version, is asked by hardly anybody again; each way that stays is one
+    What was found installed there, and which version, is hardly ever asked again; each way that stays is one
     more on which everything after the import runs.
     """
     result: list[State] = []

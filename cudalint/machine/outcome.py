@@ -52,11 +52,11 @@ class Outcome:
     """One thing that goes wrong on one path.
 
     ``how`` is what hardware shows: crash, hang, child-death, wrong-device, cost.
-    ``certain``: guilt was seen and no protective fact is in doubt. ``assumed``: found from an entry
-    that nobody is seen to call. ``caught``: the program handles it. ``outlived``: it ends a worker, and the parent
+    ``certain``: the cause was observed and no protective fact is in doubt. ``assumed``: found from an entry
+    with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the parent
     handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that share
-    one, only the root cause is told. ``facts``
-    are what its path assumed. ``unsaid``: it shows only because a bound ended the paths before it, and is not told.
+    one, only the root cause is reported. ``facts``
+    are what its path assumed. ``unsaid``: it shows only because a bound ended the paths before it, and is not reported.
     """
 
     kind: Kind

@@ -136,8 +136,8 @@ class Library:
     def effect(self, path: str) -> ProcessEffect | None:
         """What a function leaves behind in its process; None where no model says anything of it.
 
-        Of a modelled function nothing is said beside its model: it leaves nothing behind. What is said of a name goes
-        before what is said of all names like it.
+        A modelled function of which no effect is said leaves nothing behind. What is said of a name goes before what is
+        said of all names that match a pattern.
         """
         path = self.canonical(path)
         found = self._told_effect(path, 0)
@@ -304,7 +304,7 @@ def _lies_below(path: str, pattern: str) -> bool:
 
 
 def _own_words(names: Iterable[str]) -> Iterable[str]:
-    """The words by which a file that uses these functions can be told."""
+    """The words by which a file that uses these functions can be recognised."""
     for name in names:
         path = name.removeprefix("import ")
         for word in (path.partition(".")[0], path.removesuffix(".*").rpartition(".")[2]):

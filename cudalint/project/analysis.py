@@ -91,7 +91,7 @@ class Basis:
     cut: frozenset[Entry] = frozenset()
 
 
-# One launch tells its root cause only: the earlier kind wins.
+# Of one launch only the root cause is reported: the earlier kind wins.
 _ROOTS: tuple[frozenset[Kind], ...] = (
     frozenset({Kind.METHOD_WITHOUT_EFFECT, Kind.METHOD_ALREADY_SET}),
     frozenset({Kind.CUDA_TO_FORK, Kind.UNPICKLABLE_CUDA, Kind.UNPICKLABLE_TARGET, Kind.FOREIGN_LOCK}),
@@ -254,7 +254,7 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
 
 
 def inherited(before: Basis, after: Basis, changes: Mapping[str, str], about: Finding) -> tuple[Inheritance, ...]:
-    """What speaks against fresh processes in a changed program, as all entries run it that the changes can matter to.
+    """The doubts about fresh processes in a changed program, as all entries run it that the changes can matter to.
 
     ``changes`` are the new texts of files by path, ``before`` the program without them.
     """
@@ -372,7 +372,7 @@ def _better(new: _Judged, old: _Judged) -> bool:
 
 
 def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
-    """CUD102 says nothing where CUD101 speaks, CUD501 nothing where a collective in between does."""
+    """CUD102 is dropped where CUD101 is reported, CUD501 where a collective in between is."""
     result: list[_Judged] = []
     for (code, anchor), judged in best.items():
         if code == "CUD102" and ("CUD101", anchor) in best:
@@ -382,7 +382,7 @@ def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
 
 
 def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """One launch tells its root cause only, for each start method that the Python versions in range give it."""
+    """Of one launch only the root cause is reported, for each start method that the Python versions in range give it."""
     given = list(outcomes)
     first: dict[tuple[Site, str | None], int] = {}
     for outcome in given:
@@ -459,7 +459,7 @@ def _steps(hops: Sequence[Hop], kind: StepKind, places: dict[Site, Span]) -> Ite
         yield Step(_first_line(span), hop.message, step_kind, hop.process)
 
 
-# Nobody reads more of one leg, and each file that a trace touches is parsed again for its places.
+# A reader needs no more of one leg, and each file that a trace touches is parsed again for its places.
 MOST_HOPS = 16
 
 

@@ -1,4 +1,4 @@
-"""Which lines of a file run when it is imported, told from its bytes and their indentation."""
+"""Which lines of a file run when it is imported, by its bytes and their indentation."""
 
 from __future__ import annotations
 

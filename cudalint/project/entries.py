@@ -1,4 +1,4 @@
-"""Where programs start: main modules, tests, and launchers that nobody here is seen to call."""
+"""Where programs start: main modules, tests, and launchers without a known caller."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FIXTURE = re.compile(rb"@(?:\w+\.)?fixture\b[^@]*?^[ \t]*(?:async[ \t]+)?def[ \
 
 
 def _asked(program: FileProgram, name: str) -> Iterable[str]:
-    """The conftests above a test module that define a fixture of which it speaks."""
+    """The conftests above a test module that define a fixture which it mentions."""
     if not is_test_module(program.sources[name].path):
         return
     data = program.sources[name].data

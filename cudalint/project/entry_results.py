@@ -41,7 +41,7 @@ class EntryResult:
 
 
 def identity(files: FileProgram, *decisive: str) -> str:
-    """What tells a program from all others for any of its entries, beside the contents of modules."""
+    """What distinguishes a program from all others for any of its entries, beside the contents of modules."""
     scripts = (name for name in files.sources if files.facts(name).guards_main)
     layout = (part for path in sorted(files.names) for part in (path, files.names[path]))
     commands = (part for command in sorted(files.commands) for part in command)
@@ -51,7 +51,7 @@ def identity(files: FileProgram, *decisive: str) -> str:
 
 @dataclass(slots=True)
 class EntryResults:
-    """The kept results of one program under one configuration; ``about`` tells it from all others."""
+    """The kept results of one program under one configuration; ``about`` distinguishes it from all others."""
 
     files: FileProgram
     store: Store

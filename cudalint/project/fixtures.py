@@ -1,4 +1,4 @@
-"""What pytest runs around a test: the fixtures it asks for, from its own module or a ``conftest.py`` above it."""
+"""What pytest runs around a test: the fixtures it requests, from its own module or a ``conftest.py`` above it."""
 
 from __future__ import annotations
 

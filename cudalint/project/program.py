@@ -95,7 +95,7 @@ class FileProgram:
         return result
 
     def facts(self, name: str) -> FileFacts:
-        """What the bytes of a module's file tell."""
+        """What searching the bytes of a module's file shows."""
         found = self._facts.get(name)
         if found is None:
             found = self._facts[name] = self.known.of(self.sources[name].data)
@@ -287,7 +287,7 @@ class FileProgram:
         return self._gpu[name]
 
     def reach(self, name: str) -> frozenset[str]:
-        """The modules that running a file may import, told from its bytes."""
+        """The modules that running a file may import, by its bytes."""
         if name not in self._reach:
             self._reach[name] = frozenset(self._reached(name, at_once=False))
         return self._reach[name]

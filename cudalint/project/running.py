@@ -324,7 +324,7 @@ def _end(machine: Machine, frame: Frame, states: list[State]) -> None:
 
 
 def _as_seen(outcome: Outcome) -> Outcome:
-    """A launch whose caller was seen to use CUDA is as certain as if a call of that one were seen."""
+    """A launch whose caller was seen to use CUDA is as certain as if a call of that caller were seen."""
     if outcome.kind is not Kind.CUDA_IN_FORK or not outcome.certain or not outcome.cause or len(outcome.launch) < 2:
         return outcome
     launching = outcome.launch[-2].site

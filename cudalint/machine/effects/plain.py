@@ -13,7 +13,7 @@ from cudalint.machine.values import NONE, Atom, Lib, Ref, Tensor, Value, unknown
 
 
 def nothing(machine: Machine, call: Call) -> Results:
-    """A function without effect; what it returns the model may say."""
+    """A function without effect; its model may say what it returns."""
     if call.spec.get("returns") is None:
         return [(call.state, unknown("call", call.site, call.state.process.identity))]
     return [(call.state, arrays.returned(machine, call, call.state))]
@@ -48,7 +48,7 @@ def call_argument(machine: Machine, call: Call) -> Results:
 def unmodelled(
     machine: Machine, path: str, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site
 ) -> Results:
-    """A library function that no model names: on arrays it works where they are, else nothing is known."""
+    """A library function that no model names: on arrays it works where they lie, else its result is unknown."""
     framework = machine.library.framework_of(path)
     if framework is not None:
         call = Call(state, frame, site, path, {"framework": framework, "does": "like"}, args, kwargs)

@@ -45,7 +45,7 @@ _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 
 
 class Calls(Iteration):
-    """A machine that follows the calls that other runs leave out because no rule could care."""
+    """A machine that follows the calls that other runs leave out because no rule depends on them."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, only, union, unknown
 from cudalint.models.library import Library
 
-# What gives an iterator, which is not what it was once something was taken from it.
+# What makes an iterator, which is used up by what takes elements from it.
 ITERATING = frozenset({"iter", "zip", "map", "starmap", "filter", "enumerate"})
 # Functions that give the same whatever the order of what they iterate.
 WITHOUT_ORDER = frozenset(
@@ -48,7 +48,7 @@ class Iteration(Stores):
     def consume(
         self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
     ) -> Results:
-        """Run a generator at its first consumer; what it changes between two elements nobody knows."""
+        """Run a generator at its first consumer; what it changes between two elements is unknown."""
         self._late += around is None
         results = super().consume(ref, generator, state, frame, around)
         self._late -= around is None

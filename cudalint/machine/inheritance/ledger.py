@@ -87,7 +87,7 @@ class Ledger(Machine):
     def _key(self, site: Site, why: Why) -> Hashable:
         """A thing that is done, by the calls that lead to it from the top of its module.
 
-        Of what a library may call nobody knows when it does, so that it is never the same thing in another process.
+        When a library calls a function is unknown, so that the call is never the same thing in another process.
         """
         modules = [i for i, step in enumerate(self._where) if isinstance(step, str)]
         when = None if self._outside is None else "some day"
@@ -121,7 +121,7 @@ class Ledger(Machine):
                 entry.end = self._moment
 
     def _watch(self, state: State) -> Watch | None:
-        """The fresh process that a state is of."""
+        """The fresh process that a state belongs to."""
         identity = state.process.identity
         return next((w for w in reversed(self._watches) if w.launch.identity == identity), None)
 

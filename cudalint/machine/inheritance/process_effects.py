@@ -19,8 +19,8 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, strings
 from cudalint.models.library import Library, ProcessEffect
 
-# Builtins that tell a program about itself, or run text: what they read is not in the code. Texts hash differently in
-# each fresh process.
+# Builtins by which a program inspects itself, or runs text: what they read is not in the code. Texts hash differently
+# in each fresh process.
 _REFLECTING = frozenset(
     {
         "builtins.globals", "builtins.locals", "builtins.vars", "builtins.dir", "builtins.eval", "builtins.exec",
@@ -31,7 +31,7 @@ _REFLECTING = frozenset(
         "threading.enumerate", "threading.active_count",
     }
 )  # fmt: skip
-# Variables of the environment that are read when they are wanted, not when a library is imported.
+# Variables of the environment that are read when they are needed, not when a library is imported.
 _READ_LATE = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
 _SETS_VARIABLES = frozenset({"environ.set", "environ.update"})
 # Functions of these look at files, whose paths may be relative; these of them do not.

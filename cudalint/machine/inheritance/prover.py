@@ -20,9 +20,9 @@ from cudalint.models.library import Library
 class Prover(Statements):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
-    It follows what other runs leave out because no rule could care: idle functions, handlers of exceptions that nobody
-    is seen to raise, callbacks of libraries, and the imports of all modules when they are imported. Whatever it cannot
-    decide is a doubt.
+    It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
+    nothing is seen to raise, callbacks of libraries, and the imports of all modules when they are imported. Whatever
+    it cannot decide is a doubt.
     """
 
     def __init__(

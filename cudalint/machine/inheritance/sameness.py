@@ -186,7 +186,7 @@ class Comparison:
         yield from self._named(one.attributes, two.attributes, path)
 
     def _is_bare(self, cls: Atom, depth: int) -> bool:
-        """Whether what the instances of a class hold are their attributes and nothing else."""
+        """Whether the instances of a class hold their attributes and nothing else."""
         if isinstance(cls, Lib):
             return cls.path in _BARE
         if isinstance(cls, Bound) and isinstance(cls.function, Lib):

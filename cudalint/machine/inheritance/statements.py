@@ -75,7 +75,7 @@ class Statements(Calls):
         return after
 
     def _manages(self, manager: ir.Expr, site: Site, state: State, frame: Frame) -> None:
-        """A manager that was made elsewhere: entering it may do what nobody sees."""
+        """A manager that was made elsewhere: what entering it does is unknown."""
         for current, value in self.eval(manager, state.clone(), frame):
             for atom in value:
                 if isinstance(atom, Unknown) and not self._is_own(atom, current):

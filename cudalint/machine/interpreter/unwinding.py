@@ -1,4 +1,4 @@
-"""How bodies are left: exceptions and those who catch them, managers and their exits."""
+"""How bodies are left: exceptions and their handlers, context managers and their exits."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Unwinding(Core):
         return merge(result)
 
     def _suppressing(self, node: ir.With, position: int, manager: Thing, state: State, frame: Frame) -> list[State]:
-        """The body of a ``with`` statement from which some exceptions do not come out."""
+        """The body of a ``with`` statement that suppresses some exceptions."""
         kinds = {constant(kind) for kind in self.exact_items(manager.fields[SUPPRESSED], state) or ()}
         outer, guarded = frame.raises, frame.guards_import
         frame.raises = []
@@ -138,7 +138,7 @@ class Unwinding(Core):
             self.emit(replace(raised.outcome, caught=True))
 
     def _may_swallow(self, manager: Object | None, state: State) -> bool:
-        """Whether a manager of the program's own may keep exceptions from coming out of its body."""
+        """Whether a manager that the program defines may suppress exceptions."""
         leave = self.user_method(manager, "__exit__", state) if isinstance(manager, Instance) else None
         found = state.get(leave) if isinstance(leave, Ref) else None
         return isinstance(found, Closure) and any(map(_gives, found.function.body))

@@ -15,7 +15,7 @@ from cudalint.machine.values import Ref
 
 
 def child_identity(parent: State, start: Start) -> tuple[str, ...]:
-    """By what a child is told from other processes."""
+    """What distinguishes a child from other processes."""
     return (*parent.process.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}")
 
 

@@ -1,4 +1,4 @@
-"""A launch before anything runs: by which start methods, of what, with what it fails."""
+"""A launch before anything runs: its start methods, its tasks, how it fails."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def fix_default(machine: Machine, state: State, library: str, site: Site, what: 
 
 
 def fix_by_fresh(machine: Machine, state: State, library: str, context: Value, site: Site) -> None:
-    """Telling a fresh process how its parent starts others settles the default, whoever's context starts it."""
+    """A fresh process is sent its parent's default start method, which settles that, whichever context starts it."""
     names = _context_methods(context, state) if context != NONE else None
     if names and set(names) <= {"spawn", "forkserver"}:
         fix_default(machine, state, library, site, "starting a fresh process")
@@ -76,7 +76,7 @@ def fix_by_fresh(machine: Machine, state: State, library: str, context: Value, s
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One launch: who starts what, how, and what its failures look like.
+    """One launch: what starts what, how, and what its failures look like.
 
     ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
     travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call

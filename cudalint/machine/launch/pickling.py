@@ -1,4 +1,4 @@
-"""Whether values are seen to survive pickling to a fresh process: the proof that a change to spawn needs."""
+"""Whether values are proven to survive pickling to a fresh process, as a change to spawn needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PICKLING = ("torch.", "numpy.", "multiprocessing.")
 
 
 def unproven(value: Value, state: State) -> str | None:
-    """What, in words, may not pickle in a value; None where all of it is seen to."""
+    """What, in words, may not pickle in a value; None where all of it is proven to."""
     seen: set[Hashable] = set()
     stack: list[Atom] = list(value)
     while stack:

@@ -18,7 +18,7 @@ from cudalint.machine.values import Const, only
 def crowd(machine: Machine, state: State, start: Start, way: Way, children: list[State]) -> None:
     """More than one worker with a context on the same GPU, or a parent that took all its memory.
 
-    The children are the paths of one worker: each adds to what was there before, and none to another.
+    The children are the paths of one worker: each adds to what was there before the launch, and not to another path.
     """
     before = dict(state.process.crowd)
     grown = dict(before)
@@ -33,7 +33,7 @@ def crowd(machine: Machine, state: State, start: Start, way: Way, children: list
             if start.adds_up or start.family in ("process", "fork"):
                 state.process = replace(state.process, crowd=tuple(sorted(grown.items(), key=repr)))
             if not start.many and is_one(gpu_memory.DEVICES, state):
-                # Workers that are dealt out to the GPUs share one where there is no other.
+                # Workers that are distributed over the GPUs share one only where there is no other.
                 continue
             if count > 1 or state.process.siblings != 1:
                 known = _at_once(start, count, state.process.siblings)

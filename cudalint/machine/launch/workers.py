@@ -178,7 +178,7 @@ def _run(
 
 
 def _producer_ends(machine: Machine, child: State, start: Start) -> None:
-    """GPU tensors that a worker put on a queue with nothing after that keeps it alive."""
+    """GPU tensors that a worker put on a queue, after which nothing keeps the worker alive."""
     ends = start.family in ("process", "spawn", "fork")
     launch = child.process.launch
     for site, chain, _ in child.process.pending:

@@ -13,7 +13,7 @@ from cudalint.machine.values import NONE, Bound, Lib, Partial, Rank, Ref, Value,
 
 
 def register(machine: Machine, function: Value, state: State) -> None:
-    """Note a function that somebody starts as a program of its own."""
+    """Record a function that is started as a program of its own."""
     for atom in function:
         target = atom
         while isinstance(target, Partial):

@@ -76,7 +76,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
 
 
 def _option(default: Value, given: Value) -> Value:
-    """An option that the user may give: a flag is as likely as not, none or one of something may become many."""
+    """An option that the user may set: a flag may be true or false, a default of none or one may become many."""
     found = constant(default)
     if isinstance(found, bool):
         return given

@@ -19,7 +19,7 @@ from cudalint.machine.values import NONE, Const, Ref, Value, const, strings, uni
 
 
 def lock(machine: Machine, call: Call) -> Results:
-    """``Queue()``, ``Lock()``, ``Event()``, ``Value()``: of the context they are made by."""
+    """``Queue()``, ``Lock()``, ``Event()``, ``Value()``: they belong to the context that makes them."""
     state = call.state
     library = library_of(call)
     context = context_of(call)
@@ -45,7 +45,7 @@ def pipe(machine: Machine, call: Call) -> Results:
 
 
 def put(machine: Machine, call: Call) -> Results:
-    """``q.put(x)`` and ``conn.send(x)``: x is pickled for whoever reads."""
+    """``q.put(x)`` and ``conn.send(x)``: x is pickled for the process that reads."""
     state = call.state
     value = call.args[0] if call.args else NONE
     ref = call.receiver

@@ -81,7 +81,7 @@ def delayed(machine: Machine, call: Call) -> Results:
 
 
 def joblib_task(machine: Machine, call: Call) -> Results:
-    """``delayed(f)(x)``: a task, run by nobody yet."""
+    """``delayed(f)(x)``: a task that does not run yet."""
     if not call.args:
         return [(call.state, unknown("task", call.site))]
     return [(call.state, (task(call.args[0], call.args[1:], call.kwargs),))]
@@ -118,7 +118,7 @@ def _forked_from(call: Call, thing: Thing) -> State | None:
 
 
 def _consumed(machine: Machine, call: Call) -> list[tuple[State, State | None]]:
-    """The states after a generator of tasks ran, each with the one before: the workers were forked by then."""
+    """The states after a generator of tasks ran, each with the state before it, from which the workers were forked."""
     atom = only(call.args[0]) if call.args else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(atom, Ref) or not isinstance(found, Generator):

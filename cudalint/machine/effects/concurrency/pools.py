@@ -201,7 +201,7 @@ def _launcher(thing: Thing, method: str) -> str:
 
 
 def _earlier_tasks(call: Call, state: State, work: Task) -> tuple[Task, ...]:
-    """The task that was handed to these workers before: a worker may serve both."""
+    """The task that these workers were given before: a worker may serve both."""
     thing = thing_of(call)
     if thing is None or not isinstance(call.receiver, Ref):
         return ()
@@ -253,7 +253,7 @@ def _context_of_library(call: Call) -> Value | None:
 
 
 def _context_of_limited(call: Call) -> Value | None:
-    """An executor whose workers are replaced after some tasks spawns them, where nobody names a context."""
+    """An executor that replaces its workers after some tasks spawns them, unless the call names a context."""
     limit = call.get("max_tasks_per_child")
     return None if limit is None or limit == NONE else const("spawn")
 

@@ -1,4 +1,4 @@
-"""What a program asks to learn which process it runs in."""
+"""Functions by which a program finds out which process it runs in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Launch, State
 from cudalint.machine.values import EACH, NONE, Other, Rank, Value, const
 
-# The process that a child of os.fork() is, it does not learn from multiprocessing.
+# In a child of os.fork(), multiprocessing still reports its parent's process object.
 _UNTOLD = "fork"
 _MAIN = "MainProcess"
 
@@ -19,7 +19,7 @@ def pid(machine: Machine, call: Call) -> Results:
 
 
 def current_process(machine: Machine, call: Call) -> Results:
-    """``current_process()``: by its name a worker is told from the main process."""
+    """``current_process()``: its name distinguishes a worker from the main process."""
     state = call.state
     launch = _launch(state)
     numbers = () if launch is None else (EACH,)
@@ -54,6 +54,6 @@ def _pid(state: State) -> Rank:
 
 
 def _launch(state: State) -> Launch | None:
-    """How multiprocessing, or a kin of it, started this process."""
+    """How multiprocessing, or a library like it, started this process."""
     launch = state.process.launch
     return None if launch is None or launch.family == _UNTOLD else launch

@@ -91,7 +91,7 @@ def get_start_method(machine: Machine, call: Call) -> Results:
 
 
 def forkserver_preload(machine: Machine, call: Call) -> Results:
-    """``set_forkserver_preload([...])``: what the server imports, all its children inherit."""
+    """``set_forkserver_preload([...])``: all children of the server inherit what it imports."""
     names = call.args[0] if call.args else ()
     for value in machine.elements(names, call.state):
         machine.preloads.extend((name, call.site) for name in strings(value))

@@ -48,7 +48,7 @@ def thread_start(machine: Machine, call: Call) -> Results:
 def pool_in_thread(
     machine: Machine, call: Call, function: Value, args: list[Value], kwargs: dict[str, Value]
 ) -> Results:
-    """A thread pool's work: here, with a current device of its own."""
+    """The work of a thread pool: it runs in this process, with a current device of its own."""
     thing = thing_of(call)
     initializer = None if thing is None else initializer_of(machine, thing, call.state)
     results = threaded(machine, call, call.site, function, args, kwargs, initializer)

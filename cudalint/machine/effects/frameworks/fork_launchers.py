@@ -72,7 +72,7 @@ def _mapped(call: Call, state: State) -> Value:
 
 
 def unknown_map(machine: Machine, call: Call) -> Results:
-    """``x.map(f, num_proc=4)`` of something unknown: only ``num_proc`` tells that it is a dataset."""
+    """``x.map(f, num_proc=4)`` of an unknown object: only the argument ``num_proc`` shows that it is a dataset."""
     if "num_proc" not in call.kwargs:
         return [(call.state, unknown("map", call.site, call.state.process.identity))]
     return fork_launcher(machine, call)

@@ -56,7 +56,7 @@ def _first(devices: list[Dev]) -> Dev | None:
 
 
 def training_arguments(machine: Machine, call: Call) -> Results:
-    """``TrainingArguments(...)``: initialises CUDA and selects the rank's device, unless it is told to stay away."""
+    """``TrainingArguments(...)``: initialises CUDA and selects the rank's device, unless its arguments forbid that."""
     state: State | None = call.state
     spared = any(call.kwargs.get(name) == TRUE for name in ("use_cpu", "no_cuda"))
     fields = {f"<{name}>": value for name, value in call.kwargs.items() if name.startswith("dataloader_")}

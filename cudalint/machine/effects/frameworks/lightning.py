@@ -24,7 +24,7 @@ def trainer(machine: Machine, call: Call) -> Results:
 
 
 def strategy(machine: Machine, call: Call) -> Results:
-    """``DDPStrategy(start_method=)``: the strategy that its name stands for."""
+    """``DDPStrategy(start_method=)``: the strategy that its class name stands for."""
     names = strings(call.kwargs.get("start_method", const("popen")))
     return [(call.state, tuple(Const(_STRATEGIES[n]) for n in names if n in _STRATEGIES) or unknown("strategy"))]
 

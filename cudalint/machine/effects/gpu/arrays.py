@@ -186,7 +186,7 @@ def device(machine: Machine, call: Call) -> Results:
 
 
 def move(machine: Machine, call: Call) -> Results:
-    """``x.to(device)``, ``x.cuda()``, ``x.cpu()``, ``x.pin_memory()`` of tensors, modules and what nobody knows."""
+    """``x.to(device)``, ``x.cuda()``, ``x.cpu()``, ``x.pin_memory()`` of tensors, modules and unknown objects."""
     target = _target(call)
     receiver = call.receiver
     if receiver is None:
@@ -260,7 +260,7 @@ def _move_label(call: Call) -> str:
 
 
 def has_parameters(machine: Machine, ref: Ref, state: State, depth: int = 0) -> bool:
-    """Whether moving this moves any data: a module without parameters initialises nothing."""
+    """Whether moving an object moves any data: moving a module without parameters does not initialise CUDA."""
     found = state.get(ref)
     match found:
         case Thing(fields=fields):

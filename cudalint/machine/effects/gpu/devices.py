@@ -52,7 +52,7 @@ def set_device(machine: Machine, call: Call) -> Results:
 
 
 def _chosen_by_rank(machine: Machine, call: Call, state: State, rank: Rank, where: Chain) -> None:
-    """A rank selects its device by its number: a global one is wrong where there are several machines."""
+    """A rank selects its device by its number: the global number is wrong on several machines."""
     if rank.kind != "global":
         machine.record.local_choices.add(tuple(hop.site for hop in where.hops()))
     elif state.process.local_rank_at_hand:
@@ -222,6 +222,6 @@ def visible(machine: Machine, call: Call) -> Results:
 
 
 def _is_every(choice: Value) -> bool:
-    """Whether all devices were listed, and are to be visible, as they are without a choice."""
+    """Whether the visible devices are the list of all devices, as they are by default."""
     atom = only(choice)
     return isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[:1] == (EVERY,)

@@ -59,6 +59,6 @@ def is_initialized(machine: Machine, call: Call) -> Results:
 
 
 def bad_fork(machine: Machine, call: Call) -> Results:
-    """``torch.cuda._is_in_bad_fork()``: only ever true in the child."""
+    """``torch.cuda._is_in_bad_fork()``: true only in a forked child."""
     process = call.state.process
     return [(call.state, const(process.forked and process.poison is not None))]

@@ -1,4 +1,4 @@
-"""Servers that are started from outside: the module is imported, and nothing says which options are chosen."""
+"""Servers that are started from outside: the module is imported, and the options are unknown."""
 
 from __future__ import annotations
 

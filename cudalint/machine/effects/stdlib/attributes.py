@@ -30,7 +30,7 @@ _SETS_ANY = frozenset({"setattr", "__dict__", "vars", "locals", "add_module", "r
 
 
 def hasattr_(machine: Machine, call: Call) -> Results:
-    """``hasattr(x, "name")``: true for what is there, false where nothing of a known class could set it."""
+    """``hasattr(x, "name")``: true for an attribute that is set, false where no code of a known class could set it."""
     name = constant(call.args[1]) if len(call.args) == 2 else ...
     if not isinstance(name, str):
         return [(call.state, unknown("hasattr", call.site))]
@@ -58,7 +58,7 @@ def getattr_(machine: Machine, call: Call) -> Results:
 
 
 def lookup(machine: Machine, call: Call) -> Results:
-    """``config.get("key", default)`` of a mapping that nobody sees: the default is one of the values."""
+    """``config.get("key", default)`` of an unknown mapping: the default is one of the possible values."""
     found = unknown("lookup", call.receiver, *call.args[:1])
     if len(call.args) == 2 and isinstance(constant(call.args[0]), str) and _says_something(call.args[1]):
         return [(call.state, union([call.args[1], found]))]
@@ -66,7 +66,7 @@ def lookup(machine: Machine, call: Call) -> Results:
 
 
 def type_(machine: Machine, call: Call) -> Results:
-    """``type(x)`` of an instance of a class that is seen."""
+    """``type(x)`` of an instance of a known class."""
     atom = only(call.args[0]) if len(call.args) == 1 else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(found, Instance):
@@ -87,7 +87,7 @@ def super_(machine: Machine, call: Call) -> Results:
 
 
 def _says_something(default: Value) -> bool:
-    """Whether a default says more than any value that is not known: it names a device, a method or a strategy."""
+    """Whether a default tells more than an unknown value would: it names a device, a method or a strategy."""
     return all(isinstance(a, Dev) or (isinstance(a, Const) and isinstance(a.value, str)) for a in default)
 
 
@@ -149,7 +149,7 @@ def _class_gives(machine: Machine, cls: Ref, name: str, state: State) -> bool | 
 
 
 def _is_known(machine: Machine, cls: Ref, state: State) -> bool:
-    """Whether all bases of a class are seen."""
+    """Whether all bases of a class are known."""
     order = machine.mro(cls, state)
     bases = (only(base) for entry in order if isinstance(entry, Class) for base in entry.bases)
     return 0 < len(order) < MOST_BASES and all(
@@ -158,7 +158,7 @@ def _is_known(machine: Machine, cls: Ref, state: State) -> bool:
 
 
 def _may_set(name: str, value: Value, state: State) -> bool:
-    """Whether a method speaks of an attribute, also where it did not run; one that nobody sees may."""
+    """Whether a method mentions an attribute, also where it did not run; an unknown method may."""
     found = state.get(atom) if isinstance(atom := only(value), Ref) else None
     if not isinstance(found, Closure):
         return not isinstance(only(value), Const)

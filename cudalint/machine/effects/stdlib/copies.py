@@ -1,4 +1,4 @@
-"""``copy.copy`` and ``copy.deepcopy``: objects of their own, which can be moved without the first."""
+"""``copy.copy`` and ``copy.deepcopy``: new objects, which can be moved independently of the original."""
 
 from __future__ import annotations
 

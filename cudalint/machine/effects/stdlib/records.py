@@ -1,4 +1,4 @@
-"""Classes that are told by their fields, and objects as dicts of what they hold."""
+"""Records: classes defined by their fields, and objects as dicts of their attributes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def as_dict(machine: Machine, call: Call) -> Results:
 
 
 def variables(machine: Machine, call: Call) -> Results:
-    """``vars(x)``: the attributes of an object or the options of a command line, which changing them changes."""
+    """``vars(x)``: the attributes of an object or the options of a command line, not a copy of them."""
     atom = only(call.args[0]) if len(call.args) == 1 else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(atom, Ref) or not (isinstance(found, Instance) or _is_namespace(found)):
@@ -93,7 +93,7 @@ def blank(machine: Machine, call: Call) -> Results:
 
 
 def construct(machine: Machine, call: Call) -> Results:
-    """``type.__call__(cls, ...)``: the instance that a class makes when its metaclass says nothing else."""
+    """``type.__call__(cls, ...)``: the instance that a class makes unless its metaclass overrides that."""
     ref = call.receiver
     found = call.state.get(ref) if isinstance(ref, Ref) else None
     if not isinstance(ref, Ref) or not isinstance(found, Class):

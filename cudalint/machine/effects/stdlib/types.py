@@ -1,4 +1,4 @@
-"""Of which types a value is."""
+"""The types of a value, as ``isinstance`` sees them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_of(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool
 
 
 def is_of_any(machine: Machine, atom: Atom, kinds: Value, state: State) -> bool | None:
-    """The same of a type or a row of them."""
+    """The same of one type, or of any in a tuple of types."""
     rows = machine.exact_items(kinds, state)
     wanted = [only(kinds)] if rows is None else [only(row) for row in rows]
     verdicts = {is_of(machine, atom, kind, state) for kind in wanted}
@@ -50,5 +50,5 @@ def _builtins(atom: Atom, held: object) -> set[str] | None:
 
 
 def _is_plain(machine: Machine, kind: Lib) -> bool:
-    """Whether a type is a class of its own, of which no builtin value is one."""
+    """Whether only a class and its subclasses are instances of a type, which an abstract class would not promise."""
     return kind.path.startswith("builtins.") or machine.library.is_a(kind.path, "torch.Tensor")

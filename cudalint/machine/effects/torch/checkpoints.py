@@ -1,4 +1,4 @@
-"""Files of tensors: where they were when they were saved is where they are loaded."""
+"""Files of tensors: they are loaded to the device from which they were saved."""
 
 from __future__ import annotations
 

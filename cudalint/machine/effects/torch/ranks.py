@@ -40,7 +40,7 @@ def init(machine: Machine, call: Call) -> Results:
 
 
 def _uses_nccl(group: Group) -> bool:
-    """Whether ranks meet on GPUs: a rank by itself meets nobody."""
+    """Whether a group communicates over NCCL; a group of one rank does not communicate."""
     return ("nccl" in group.backend or group.backend == "default") and not group.alone
 
 
@@ -91,7 +91,7 @@ _OWN_CAUSE = frozenset({Kind.RENDEZVOUS_NOT_SET, Kind.INIT_BEFORE_DEVICE})
 
 
 def selected(machine: Machine, state: State, where: Call) -> None:
-    """A device is selected now: was the group joined before?"""
+    """A device is selected: report it where the group was joined before."""
     group = state.process.group
     if group is None or not _uses_nccl(group) or group.device_id is not None:
         return
@@ -196,7 +196,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
 
 
 def _selects_later(machine: Machine, call: Call) -> bool:
-    """Whether the code goes on to select a device: then the order is wrong, not the choice missing."""
+    """Whether the code selects a device later: then the order is wrong, the choice is not missing."""
     stack = call.state.stack
     callers = () if stack is None else tuple(hop.site.module for hop in stack.hops())
     modules = [machine.program.module(name) for name in dict.fromkeys((call.frame.module, *callers))]
@@ -204,7 +204,7 @@ def _selects_later(machine: Machine, call: Call) -> bool:
 
 
 def _several_ranks(machine: Machine, launch: Launch | None, site: Site, index: int) -> bool:
-    """Whether other ranks use this GPU here too: those of one launch do; of processes two have to be seen."""
+    """Whether other ranks use this GPU here too: ranks of one launch do; of single processes, two must be observed."""
     if launch is None or launch.many:
         return True
     if launch.family != "process":
@@ -278,7 +278,7 @@ def is_initialized(machine: Machine, call: Call) -> Results:
 
 
 def ends(machine: Machine, state: State) -> None:
-    """A rank ends that joined an NCCL group and never chose a device: nothing was in between, yet."""
+    """A rank ends that joined an NCCL group and never selected a device."""
     process = state.process
     group = process.group
     if group is None or not _uses_nccl(group) or group.device_id is not None or process.device() is not None:

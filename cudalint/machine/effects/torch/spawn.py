@@ -12,13 +12,13 @@ from cudalint.machine.values import NONE, TRUE, Rank, Value, constant, strings, 
 
 
 def count_at_start(call: Call) -> int | None:
-    """How many ranks are started: one where nothing is said."""
+    """How many ranks are started: one by default."""
     given = call.get("nprocs")
     return 1 if given is None else number_of(given)
 
 
 def spawn(machine: Machine, call: Call) -> Results:
-    """``torch.multiprocessing.spawn`` and ``start_processes``: ranks, by spawn unless told otherwise."""
+    """``torch.multiprocessing.spawn`` and ``start_processes``: ranks, by spawn unless the call names another method."""
     state = call.state
     name = call.path.rpartition(".")[2]
     if bootstrapping(machine, call, f"{name}()") or daemon_child(machine, call, f"{name}()"):
