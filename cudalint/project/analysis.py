@@ -382,7 +382,7 @@ def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
 
 
 def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Of one launch only the root cause is reported, for each start method that the Python versions in range give it."""
+    """Of one launch only the root cause is reported, for each start method that the Python versions give it."""
     given = list(outcomes)
     first: dict[tuple[Site, str | None], int] = {}
     for outcome in given:

@@ -96,7 +96,7 @@ def loader_iter(machine: Machine, call: Call) -> Results:
     if number is None and "<open>" not in fields:
         number = const(0)
     in_process = number is not None and Const(0) in number
-    # Whether there is a GPU is asked before workers start; where NVML answers, pinning touches CUDA first.
+    # Whether there is a GPU is asked before workers start; where NVML answers, CUDA is first touched by pinning.
     pins_later = pin is True and number is not None and not in_process and cuda.asks_nvml(state.process)
     if pin is True and not pins_later:
         pinned = _pinning(machine, call, state, "driver" if number is None or in_process else "init")
