@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 
-from cudalint.machine.trace import Hop, Site
+from cudalint.machine.trace import Site, TraceStep
 
 
 class Kind(Enum):
@@ -64,9 +64,9 @@ class Outcome:
     how: str
     certain: bool
     assumed: bool
-    cause: tuple[Hop, ...] = ()
-    launch: tuple[Hop, ...] = ()
-    effect: tuple[Hop, ...] = ()
+    cause: tuple[TraceStep, ...] = ()
+    launch: tuple[TraceStep, ...] = ()
+    effect: tuple[TraceStep, ...] = ()
     caught: bool = False
     launcher: str = ""
     subject: str = ""
@@ -80,5 +80,5 @@ class Outcome:
 
     @property
     def length(self) -> int:
-        """Hops in all, for choosing the shortest."""
+        """Steps in all, for choosing the shortest."""
         return len(self.cause) + len(self.launch) + len(self.effect)

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Launch
-from cudalint.machine.trace import Chain, Hop, Site
+from cudalint.machine.trace import Chain, Site, TraceStep
 
 
 def outcome_of(
@@ -32,16 +32,16 @@ def outcome_of(
 
     After a bound has cut, what would have averted it may lie in what was left out: it is not certain.
     """
-    hops: tuple[Hop, ...] = () if launch is None else launch.chain.hops()
+    steps: tuple[TraceStep, ...] = () if launch is None else launch.chain.steps()
     return Outcome(
         kind=kind,
         anchor=anchor,
         how=how,
         certain=certain and machine.record.cut is None,
         assumed=machine.options.assumed,
-        cause=() if cause is None else cause.hops(),
-        launch=(*hops, *(() if started is None else started.hops())),
-        effect=() if effect is None else effect.hops(),
+        cause=() if cause is None else cause.steps(),
+        launch=(*steps, *(() if started is None else started.steps())),
+        effect=() if effect is None else effect.steps(),
         launcher=launcher or ("" if launch is None else launch.launcher),
         subject=subject,
         detail=detail,

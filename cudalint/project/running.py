@@ -328,7 +328,7 @@ def _as_seen(outcome: Outcome) -> Outcome:
     if outcome.kind is not Kind.CUDA_IN_FORK or not outcome.certain or not outcome.cause or len(outcome.launch) < 2:
         return outcome
     launching = outcome.launch[-2].site
-    return outcome if any(hop.site == launching for hop in outcome.cause) else replace(outcome, assumed=False)
+    return outcome if any(step.site == launching for step in outcome.cause) else replace(outcome, assumed=False)
 
 
 def _find(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> tuple[Value | None, State]:

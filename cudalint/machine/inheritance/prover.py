@@ -55,7 +55,7 @@ class Prover(Statements):
         for child in children:
             # Each of them takes the memory that its parent took, of one GPU.
             for context in child.process.contexts:
-                watch.doubts.setdefault(Doubt(Why.REPEATS, "", context.where.hop.site))
+                watch.doubts.setdefault(Doubt(Why.REPEATS, "", context.where.step.site))
 
     def ends_fresh(self, ran: bool, lends: bool) -> None:
         """The process that began last has ended; ``ran`` is false where it never came to its work."""

@@ -16,7 +16,7 @@ from cudalint.machine.interpreter.hooks import Hooks
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import State
-from cudalint.machine.trace import Chain, Hop, Site
+from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Value
 from cudalint.models.library import Library
 
@@ -98,10 +98,10 @@ class Core(Hooks, ABC):
         """The calls that led here, and this."""
         if state.second_round:
             message += " (second time round)"
-        hop = Hop(site, message, state.process.label)
+        step = TraceStep(site, message, state.process.label)
         if self.options.listens:
-            self.record.hops.append(hop)
-        return Chain(hop, state.stack)
+            self.record.trace_steps.append(step)
+        return Chain(step, state.stack)
 
     def fail(self, state: State, frame: Frame, raised: Raised) -> Results:
         """End this path with an exception."""

@@ -95,7 +95,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
     chosen = [f.site for a in start.context if isinstance(a, Ref) and isinstance(f := state.get(a), Thing)]
     where = state.process.method(start.library).where
     if not chosen and start.context == NONE and where is not None:
-        chosen = [where.hop.site]
+        chosen = [where.step.site]
     sent = (*start.pickled, *start.inherited)
     targets = [s for t in start.tasks for s in function_sites(t.function, state)]
     # What a loader's worker runs it has from the dataset and the functions that the loader is given.
@@ -140,8 +140,8 @@ def _method_elsewhere(machine: Machine, state: State, start: Start, failed: Outc
             replace(
                 failed,
                 kind=kind,
-                anchor=where.hop.site,
-                cause=where.hops(),
+                anchor=where.step.site,
+                cause=where.steps(),
                 detail=start.library,
                 subject="",
                 within=start.anchor,

@@ -54,15 +54,15 @@ def set_device(machine: Machine, call: Call) -> Results:
 def _chosen_by_rank(machine: Machine, call: Call, state: State, rank: Rank, where: Chain) -> None:
     """A rank selects its device by its number: the global number is wrong on several machines."""
     if rank.kind != "global":
-        machine.record.local_choices.add(tuple(hop.site for hop in where.hops()))
+        machine.record.local_choices.add(tuple(step.site for step in where.steps()))
     elif state.process.local_rank_at_hand:
         machine.emit(_rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device"))
 
 
 def _early_allocation(machine: Machine, call: Call, state: State, early: Chain) -> None:
-    site = early.hop.site
+    site = early.step.site
     outcome = _rank_outcome(machine, call, state, Kind.ALLOCATION_BEFORE_DEVICE, site, "cost")
-    machine.emit(replace(outcome, effect=early.hops(), subject=early.hop.message))
+    machine.emit(replace(outcome, effect=early.steps(), subject=early.step.message))
 
 
 def _rank_outcome(

@@ -80,7 +80,7 @@ def _emit(
             cause=group.made if group is not None and kind not in _OWN_CAUSE else None,
             effect=machine.chain(state, call.site, subject or call.label),
             subject=subject or call.label,
-            within=None if machine.running or group is None else group.made.hop.site,
+            within=None if machine.running or group is None else group.made.step.site,
             launch=launch,
         )
     )
@@ -97,7 +97,7 @@ def selected(machine: Machine, state: State, where: Call) -> None:
         return
     if state.process.device() is not None:
         return
-    site = group.made.hop.site
+    site = group.made.step.site
     _emit(machine, where, state, Kind.INIT_BEFORE_DEVICE, site, "latent", "set_device after init_process_group")
 
 
@@ -198,7 +198,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
 def _selects_later(machine: Machine, call: Call) -> bool:
     """Whether the code selects a device later: then the order is wrong, the choice is not missing."""
     stack = call.state.stack
-    callers = () if stack is None else tuple(hop.site.module for hop in stack.hops())
+    callers = () if stack is None else tuple(step.site.module for step in stack.steps())
     modules = [machine.program.module(name) for name in dict.fromkeys((call.frame.module, *callers))]
     return any(m is not None and mentions(m, _SELECTORS) for m in modules)
 
@@ -210,7 +210,7 @@ def _several_ranks(machine: Machine, launch: Launch | None, site: Site, index: i
     if launch.family != "process":
         return False
     started = machine.rank_gpus.setdefault(site, {})
-    own = (launch.chain.hop.site, launch.chain.hop.message)
+    own = (launch.chain.step.site, launch.chain.step.message)
     started.setdefault(own, set()).add(index)
     return any(index in gpus for other, gpus in started.items() if other != own)
 
@@ -290,7 +290,7 @@ def ends(machine: Machine, state: State) -> None:
         outcome_of(
             machine,
             Kind.INIT_BEFORE_DEVICE,
-            group.made.hop.site,
+            group.made.step.site,
             "latent",
             effect=group.made,
             launch=launch,
