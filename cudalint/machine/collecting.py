@@ -11,7 +11,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.machine.frame import Raised, Results
-from cudalint.machine.heap import Cache, Class, Closure, Generator, Instance, Mapping_, Object, Scope, Sequence, Thing
+from cudalint.machine.heap import (
+    Cache,
+    Class,
+    Closure,
+    Generator,
+    Instance,
+    LibraryObject,
+    Mapping_,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.state import Journal, Settled, State
 from cudalint.machine.values import (
     Atom,
@@ -145,7 +156,7 @@ class _Mark:
             case Instance(cls=cls, attributes=names):
                 self._values(names.values())
                 self._ref(cls)
-            case Thing(fields=names):
+            case LibraryObject(fields=names):
                 self._values(names.values())
             case Sequence(items=items, element=element):
                 self._values(items or ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
+from cudalint.machine.heap import Instance, LibraryObject, Mapping_, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain
@@ -32,7 +32,7 @@ def placed_tensor(ref: Ref, state: State) -> Tensor | None:
     """The GPU memory that a module, or an instance of a module class, holds by having been moved."""
     found = state.get(ref)
     value: Value = ()
-    if isinstance(found, Thing):
+    if isinstance(found, LibraryObject):
         value = found.fields.get("<memory>", ())
     elif isinstance(found, Instance):
         value = found.attributes.get("<memory>", ())
@@ -53,7 +53,7 @@ def place(ref: Ref, memory: Tensor, state: State) -> None:
         seen.add(atom)
         found = state.get(atom)
         match found:
-            case Thing(fields=fields):
+            case LibraryObject(fields=fields):
                 state.put(atom, replace(found, fields={**fields, "<memory>": (memory,)}))
                 stack.extend(a for v in fields.values() for a in v)
             case Instance(attributes=attributes):
@@ -67,7 +67,7 @@ def place(ref: Ref, memory: Tensor, state: State) -> None:
 
 def _is_module(ref: Ref, state: State) -> bool:
     found = state.get(ref)
-    if isinstance(found, Thing):
+    if isinstance(found, LibraryObject):
         return "<parameters>" in found.fields
     return isinstance(found, Instance | Sequence | Mapping_)
 

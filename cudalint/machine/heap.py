@@ -106,7 +106,7 @@ class Mapping_:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class LibraryObject:
     """An object of a library, of the type that models name; what it keeps is in ``fields``."""
 
     type: str
@@ -131,4 +131,4 @@ class Cache:
     results: dict[Hashable, Value]
 
 
-Object = Scope | Closure | Class | Instance | Sequence | Mapping_ | Thing | Generator | Cache
+Object = Scope | Closure | Class | Instance | Sequence | Mapping_ | LibraryObject | Generator | Cache

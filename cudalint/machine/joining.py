@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 
-from cudalint.machine.heap import Cache, Class, Closure, Instance, Mapping_, Object, Scope, Sequence, Thing
+from cudalint.machine.heap import Cache, Class, Closure, Instance, LibraryObject, Mapping_, Object, Scope, Sequence
 from cudalint.machine.state import Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -90,7 +90,7 @@ def _join_objects(a: Object, b: Object) -> Object:
             return replace(a, variables=_join_names(a.variables, b.variables))
         case Instance(), Instance():
             return replace(a, attributes=_join_names(a.attributes, b.attributes))
-        case Thing(), Thing() if a.type == b.type:
+        case LibraryObject(), LibraryObject() if a.type == b.type:
             return replace(a, fields=_join_names(a.fields, b.fields))
         case Sequence(), Sequence():
             return _join_sequences(a, b)
@@ -291,10 +291,10 @@ def _told_apart_by_device(address: Hashable, a: State, b: State) -> bool:
     return any(_differ_in_device(left.get(name, ()), right.get(name, ())) for name in left.keys() | right.keys())
 
 
-def _parts(thing: Object) -> Mapping[Hashable, Value]:
+def _parts(obj: Object) -> Mapping[Hashable, Value]:
     """What an object holds, by name."""
-    match thing:
-        case Scope(variables=names) | Instance(attributes=names) | Thing(fields=names):
+    match obj:
+        case Scope(variables=names) | Instance(attributes=names) | LibraryObject(fields=names):
             return {name: names[name] for name in names}
         case Sequence(items=items, element=element):
             return {None: tuple(atom for value in (*(items or ()), element) for atom in value)}

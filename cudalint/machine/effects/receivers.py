@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cudalint.machine.frame import Call
-from cudalint.machine.heap import Instance, Thing
+from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.state import State
@@ -17,9 +17,9 @@ _LIBRARIES = frozenset({"multiprocess", "billiard"})
 
 def library_of(call: Call) -> str:
     """The multiprocessing library that a call belongs to: each keeps a default start method of its own."""
-    thing = thing_of(call)
-    if thing is not None and "<library>" in thing.fields:
-        return strings(thing.fields["<library>"])[0]
+    obj = library_object(call)
+    if obj is not None and "<library>" in obj.fields:
+        return strings(obj.fields["<library>"])[0]
     given = call.text("library")
     root = call.path.split(".")[0]
     return given or (root if root in _LIBRARIES else "multiprocessing")
@@ -30,10 +30,10 @@ def pickler_of(machine: Machine, library: str) -> Pickler:
     return Pickler(machine.library.picklers.get(library, "names"))
 
 
-def thing_of(call: Call) -> Thing | None:
+def library_object(call: Call) -> LibraryObject | None:
     """The library object that a method is called on."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    return found if isinstance(found, Thing) else None
+    return found if isinstance(found, LibraryObject) else None
 
 
 # The attribute by which an instance of a user's subclass keeps the library object that it is as well.
@@ -59,8 +59,8 @@ CONTEXTS = ("mp_context", "context", "multiprocessing_context", "start_method")
 
 def context_of(call: Call) -> Value | None:
     """The context object a launcher was taken from or given."""
-    thing = thing_of(call)
-    if thing is not None and "<method>" in thing.fields and isinstance(call.receiver, Ref):
+    obj = library_object(call)
+    if obj is not None and "<method>" in obj.fields and isinstance(call.receiver, Ref):
         return (call.receiver,)
     return next((given for name in CONTEXTS if (given := call.get(name))), None)
 
@@ -79,7 +79,7 @@ def starter(atom: Atom | None, state: State) -> Starter | None:
     """A value as an object that starts something."""
     found = state.get(atom) if isinstance(atom, Ref) else None
     match atom, found:
-        case Ref(), Thing(fields=fields, site=site):
+        case Ref(), LibraryObject(fields=fields, site=site):
             return Starter(atom, site, fields, None)
         case Ref(), Instance(attributes=attributes, site=site, cls=cls):
             return Starter(atom, site, attributes, cls)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Scope, Thing
+from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Scope
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.iteration import ITERATING, WITHOUT_ORDER, Iteration, as_set
 from cudalint.machine.inheritance.process_effects import shown
@@ -175,7 +175,7 @@ class Calls(Iteration):
             case Instance(cls=cls):
                 base = self.library_base(cls, state)
                 self._calls_object(f"{base or 'an object'}.__call__", site, state)
-            case Thing(type=kind):
+            case LibraryObject(type=kind):
                 self._calls_object(f"{kind}.__call__", site, state)
             case _:
                 self._calls_unknown("", site, state)

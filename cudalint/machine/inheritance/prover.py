@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
-from cudalint.machine.heap import Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Instance, LibraryObject, Mapping_, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.sameness import Comparison
@@ -84,7 +84,7 @@ class Prover(Statements):
             match atom, found:
                 case Tensor(framework="torch"), _ if watch.writes:
                     return True
-                case Ref(), Thing(type=kind) if self.library.is_a(kind, "torch.nn.Module"):
+                case Ref(), LibraryObject(type=kind) if self.library.is_a(kind, "torch.nn.Module"):
                     return True
                 case Ref(), Instance(cls=cls):
                     base = self.library_base(cls, parent)
@@ -167,7 +167,9 @@ class Prover(Statements):
 def _is_mutable(ref: Ref, state: State) -> bool:
     """Whether a change of an object is seen by all who hold it."""
     found = state.get(ref)
-    return isinstance(found, Instance | Mapping_ | Thing) or (isinstance(found, Sequence) and found.kind != "tuple")
+    return isinstance(found, Instance | Mapping_ | LibraryObject) or (
+        isinstance(found, Sequence) and found.kind != "tuple"
+    )
 
 
 def combined(machines: Iterable[Machine]) -> tuple[Inheritance, ...]:

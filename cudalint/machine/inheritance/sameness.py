@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cudalint.machine.heap import Cache, Class, Closure, Instance, Mapping_, Object, Scope, Sequence, Thing
+from cudalint.machine.heap import Cache, Class, Closure, Instance, LibraryObject, Mapping_, Object, Scope, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     Atom,
@@ -131,7 +131,7 @@ class Comparison:
                 yield from self._sequences(one, two, path)
             case Mapping_(), Mapping_():
                 yield from self._mappings(one, two, path)
-            case Thing(), Thing() if one.type == two.type and self.is_value(one.type):
+            case LibraryObject(), LibraryObject() if one.type == two.type and self.is_value(one.type):
                 yield from self._named(one.fields, two.fields, path)
             case Cache(), Cache():
                 yield from self._equal(not one.results and not two.results, path)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Closure, Instance, Thing
+from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.inheritance.calls import Calls
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.joining import merge, merge_imported
@@ -117,7 +117,7 @@ class Statements(Calls):
                 return None
             case Ref():
                 found = state.get(atom)
-                if isinstance(found, Thing):
+                if isinstance(found, LibraryObject):
                     return None
                 if isinstance(found, Instance) and self.user_method(found, "__bool__", state) is not None:
                     return None

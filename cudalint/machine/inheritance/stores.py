@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.frame import Call, Frame
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Mapping_, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.process_effects import ProcessEffects
 from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
@@ -97,7 +97,7 @@ class Stores(ProcessEffects):
                         self._note(Why.STORES, "", site, state)
                 case Ref(address=address), Scope():
                     self._stores_into((address, attr), site, state)
-                case Ref(address=address), Instance() | Thing():
+                case Ref(address=address), Instance() | LibraryObject():
                     self._stores_into(address, site, state)
                 case Ref(), Closure(function=function):
                     self._note(Why.STORES, f"{function.name}.{attr}", site, state)
@@ -134,7 +134,7 @@ class Stores(ProcessEffects):
             case Ref(address=address), Sequence() | Mapping_():
                 lossy = isinstance(found, Sequence) and method == "__delitem__"
                 self._stores_into(address, site, state, lossy=lossy)
-            case (Tensor(), _) | (Ref(), Thing()):
+            case (Tensor(), _) | (Ref(), LibraryObject()):
                 pass
             case Lib(path=path), _:
                 if self.library.function(f"{path}.{method}") is None:
@@ -199,7 +199,7 @@ class Stores(ProcessEffects):
                     self._stores_into(scope.address, site, state, lossy=True)
                 case Ref(address=address), Scope():
                     self._stores_into((address, attr), site, state, lossy=True)
-                case Ref(address=address), Instance() | Thing():
+                case Ref(address=address), Instance() | LibraryObject():
                     self._stores_into(address, site, state, lossy=True)
                 case _:
                     self._note(Why.STORES, "", site, state)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Mapping_, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
@@ -151,7 +151,7 @@ class Assignment(Core):
                 old = found.attributes.get(attr)
                 new = union([old, value]) if weak and old is not None else value
                 state.put(ref, replace(found, attributes={**found.attributes, attr: new}))
-            case Thing():
+            case LibraryObject():
                 state.put(ref, replace(found, fields={**found.fields, attr: value}))
             case Class(scope=scope):
                 state.set_variable(scope, attr, value)

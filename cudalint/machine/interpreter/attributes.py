@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from cudalint.machine import enums, operators
 from cudalint.machine.classes import behind, is_class
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Mapping_, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.keys import as_key
@@ -170,8 +170,8 @@ class Attributes(Core):
                 if name == "__name__":
                     return [(state, const(found.name))]
                 return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
-            case Thing():
-                return self._thing_attribute(ref, found, name, state, frame, site)
+            case LibraryObject():
+                return self._library_object_attribute(ref, found, name, state, frame, site)
             case Scope():
                 measured = self._measured(found.module, name) if found.kind == "module" else None
                 if measured is not None:
@@ -258,14 +258,22 @@ class Attributes(Core):
     def attributes_of(self, ref: Ref, state: State, site: Site) -> Value:
         """``x.__dict__``: what is written there is written to the object."""
         found = state.get(ref)
-        given = found.attributes if isinstance(found, Instance) else found.fields if isinstance(found, Thing) else {}
+        given = (
+            found.attributes
+            if isinstance(found, Instance)
+            else found.fields
+            if isinstance(found, LibraryObject)
+            else {}
+        )
         items: dict[Hashable, Value] = {name: value for name, value in given.items() if not name.startswith("<")}
         return (state.new(("attributes", site), Mapping_(items, view=ref)),)
 
-    def _thing_attribute(self, ref: Ref, thing: Thing, name: str, state: State, frame: Frame, site: Site) -> Results:
-        if name in thing.fields:
-            return [(state, thing.fields[name])]
-        path = f"{thing.type}.{name}"
+    def _library_object_attribute(
+        self, ref: Ref, obj: LibraryObject, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        if name in obj.fields:
+            return [(state, obj.fields[name])]
+        path = f"{obj.type}.{name}"
         call = self._library_call(f"{path}.__get__", state, frame, site, [])
         if call is not None:
             call.receiver = ref
@@ -283,7 +291,7 @@ class Attributes(Core):
                 return f"torch.device.{method}"
             case Ref():
                 found = state.get(atom)
-                if isinstance(found, Thing):
+                if isinstance(found, LibraryObject):
                     return f"{found.type}.{method}"
                 if isinstance(found, Instance):
                     base = self.library_base(found.cls, state)

@@ -8,7 +8,18 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting
 from cudalint.machine.frame import Around, Call, Frame, Results
-from cudalint.machine.heap import BEGAN, Cache, Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import (
+    BEGAN,
+    Cache,
+    Class,
+    Closure,
+    Generator,
+    Instance,
+    LibraryObject,
+    Mapping_,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
 from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.state import State
@@ -51,7 +62,7 @@ class Calls(Core):
         """A call that consumes a generator expression itself began before the elements are made: keep how it was."""
         for atom in function:
             found = state.get(atom) if isinstance(atom, Ref) else None
-            if not isinstance(atom, Ref) or not isinstance(found, Thing) or BEGAN in found.fields:
+            if not isinstance(atom, Ref) or not isinstance(found, LibraryObject) or BEGAN in found.fields:
                 continue
             spec = self.library.function(f"{found.type}.__call__")
             if spec is not None and spec.get("lazy") is True:
@@ -154,7 +165,7 @@ class Calls(Core):
                     return self._call_atom(method, [(ref,), *args], kwargs, state, frame, site, is_open, False)
                 base = self.library_base(found.cls, state)
                 path = None if base is None else f"{base}.__call__"
-            case Thing(type=kind):
+            case LibraryObject(type=kind):
                 path = f"{kind}.__call__"
             case _:
                 path = None

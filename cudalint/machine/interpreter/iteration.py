@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums
 from cudalint.machine.frame import Around, Frame, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Mapping_, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.joining import merge
 from cudalint.machine.keys import as_key, of_key
@@ -168,7 +168,7 @@ class Iteration(Core):
                 if isinstance(found, Sequence):
                     inner = union(found.items or ()) or found.element
                     return inner or unknown(sym)
-                if isinstance(found, Thing) and "element" in found.fields:
+                if isinstance(found, LibraryObject) and "element" in found.fields:
                     return found.fields["element"]
             case Unknown(sym=base):
                 return unknown(base, "[]", sym)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, Object, Thing
+from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, LibraryObject, Object
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.joining import merge
@@ -93,7 +93,7 @@ class Unwinding(Core):
 
                 result.extend(s for s, _ in self.consume(atom, found, current, frame, body))
                 continue
-            if isinstance(found, Thing) and SUPPRESSED in found.fields:
+            if isinstance(found, LibraryObject) and SUPPRESSED in found.fields:
                 result.extend(self._suppressing(node, position, found, current, frame))
                 continue
             returned, raised = len(frame.returns), len(frame.raises)
@@ -113,7 +113,9 @@ class Unwinding(Core):
                     frame.returns[i] = (left[0], value)
         return merge(result)
 
-    def _suppressing(self, node: ir.With, position: int, manager: Thing, state: State, frame: Frame) -> list[State]:
+    def _suppressing(
+        self, node: ir.With, position: int, manager: LibraryObject, state: State, frame: Frame
+    ) -> list[State]:
         """The body of a ``with`` statement that suppresses some exceptions."""
         kinds = {constant(kind) for kind in self.exact_items(manager.fields[SUPPRESSED], state) or ()}
         outer, guarded = frame.raises, frame.guards_import

@@ -118,7 +118,7 @@ def _left_behind(machine: Machine, parent: State) -> frozenset[tuple[str, str]]:
     if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
         # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
         return frozenset()
-    modules = [thing for thing in parent.objects() if isinstance(thing, Scope) and thing.kind == "module"]
+    modules = [obj for obj in parent.objects() if isinstance(obj, Scope) and obj.kind == "module"]
     return frozenset(
         (scope.module, name)
         for scope in modules

@@ -9,7 +9,7 @@ from enum import Enum
 from cudalint.machine.classes import defines, lineage
 from cudalint.machine.frame import Frame
 from cudalint.machine.gpu_memory import placed_tensor
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Mapping_, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
@@ -95,9 +95,9 @@ def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:
             return Carried(atom, "model", state.placed[sym].origin, certain)
         case Ref():
             found = state.get(atom)
-            if isinstance(found, Thing) and found.fields.get("<pickle>") == (Const("never"),):
+            if isinstance(found, LibraryObject) and found.fields.get("<pickle>") == (Const("never"),):
                 return Carried(atom, "unpicklable", found.origin, certain)
-            if isinstance(found, Thing) and "<lock>" in found.fields:
+            if isinstance(found, LibraryObject) and "<lock>" in found.fields:
                 return Carried(atom, "lock", found.origin, certain)
             memory = placed_tensor(atom, state)
             if memory is not None:
@@ -125,7 +125,7 @@ def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
             return []
         case Instance(attributes=attributes):
             return [v for name, v in attributes.items() if name != "<memory>"]
-        case Thing(fields=fields):
+        case LibraryObject(fields=fields):
             return [v for name, v in fields.items() if not name.startswith("<memory") and name != "<snapshot>"]
         case Sequence(items=items, element=element):
             return [*(items or ()), element]
@@ -239,7 +239,7 @@ class Transfer:
                 return self._class(ref, found)
             case Instance():
                 return self._instance(ref, found)
-            case Thing():
+            case LibraryObject():
                 made = self._reserve(ref)
                 fields = {k: v if k == "<snapshot>" else self.value(v) for k, v in found.fields.items()}
                 self.target.put(made, replace(found, fields=fields))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.outcome import Outcome
@@ -47,7 +47,7 @@ def _context_methods(context: Value, state: State) -> list[str] | None:
     result: list[str] = []
     for atom in context:
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Thing) and "<method>" in found.fields:
+        if isinstance(found, LibraryObject) and "<method>" in found.fields:
             names = strings(found.fields["<method>"])
             result.extend(names or ["?"])
         elif isinstance(atom, Const) and isinstance(atom.value, str):

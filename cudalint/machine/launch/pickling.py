@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from cudalint.machine.classes import defines, lineage
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Mapping_, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import captured
 from cudalint.machine.state import State
@@ -70,7 +70,7 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
             return [*(items or ()), element]
         case Mapping_(items=entries, element=element):
             return [*entries.values(), element]
-        case Thing(type=kind, fields=fields):
+        case LibraryObject(type=kind, fields=fields):
             if not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
                 return f"an object of type {kind}"
             if "<lock>" in fields or "<channel>" in fields:

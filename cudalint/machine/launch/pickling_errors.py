@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.heap import Closure, Thing
+from cudalint.machine.heap import Closure, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Carried, Pickler, carried
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
@@ -74,18 +74,18 @@ def _crossing_outcome(
 def _lock_outcome(
     machine: Machine, base: Outcome, found: Carried, state: State, way: Way, start: Start
 ) -> Outcome | None:
-    thing = state.get(found.atom) if isinstance(found.atom, Ref) else None
-    if not isinstance(thing, Thing) or start.family in ("joblib",):
+    obj = state.get(found.atom) if isinstance(found.atom, Ref) else None
+    if not isinstance(obj, LibraryObject) or start.family in ("joblib",):
         return None
-    methods = strings(thing.fields.get("<lock>", ()))
+    methods = strings(obj.fields.get("<lock>", ()))
     if not methods or "fork" not in methods:
         return None
-    if not way.explicit and thing.fields.get("<default>") == TRUE:
+    if not way.explicit and obj.fields.get("<default>") == TRUE:
         # Both follow the default, and so each other, whatever it is.
         return None
     how = start.failures.get("parent", "crash")
     certain = methods == ["fork"] and machine.record.cut is None
-    return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=certain, detail=thing.type)
+    return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=certain, detail=obj.type)
 
 
 def lookup_error(machine: Machine, state: State, start: Start, launch: Launch, name: str) -> Outcome | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine import operators
 from cudalint.machine.frame import Call
-from cudalint.machine.heap import Generator, Instance, Sequence, Thing
+from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -29,7 +29,7 @@ def items_of(machine: Machine, call: Call, value: Value) -> list[Value]:
     """What iterating the tasks of a pool gives; a generator runs here, in the parent."""
     atom = only(value)
     found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(found, Generator | Instance | Thing) or isinstance(atom, Tensor):
+    if isinstance(found, Generator | Instance | LibraryObject) or isinstance(atom, Tensor):
         rounds = machine.iterate(value, call.state, call.frame, call.site)
         return rounds[0][1] if rounds else []
     return machine.elements(value, call.state)

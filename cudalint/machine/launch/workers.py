@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.gpu_memory import tensors_in
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Fresh, Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.children import boot, child_identity, fork
@@ -92,7 +92,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
 
 def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launched:
     """What repairs need to know of a launch."""
-    chosen = [f.site for a in start.context if isinstance(a, Ref) and isinstance(f := state.get(a), Thing)]
+    chosen = [f.site for a in start.context if isinstance(a, Ref) and isinstance(f := state.get(a), LibraryObject)]
     where = state.process.method(start.library).where
     if not chosen and start.context == NONE and where is not None:
         chosen = [where.step.site]

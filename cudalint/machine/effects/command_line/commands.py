@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Closure, Sequence, Thing
+from cudalint.machine.heap import Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -72,7 +72,7 @@ def with_option(machine: Machine, call: Call) -> Results:
 def group(machine: Machine, call: Call) -> Results:
     """``click.group()``, ``typer.Typer()``: gathers commands; as a decorator it is handed the function of its own."""
     function = call.args[0] if call.args and call.flag("decorator") else ()
-    made = Thing("click.Group", {"<function>": function or NONE, "<commands>": NONE}, call.site)
+    made = LibraryObject("click.Group", {"<function>": function or NONE, "<commands>": NONE}, call.site)
     ref = call.state.new(("group", call.site), made)
     if call.flag("decorator") and not function:
         return [(call.state, (Bound(Lib("click.Group.callback.apply"), ref),))]
@@ -82,7 +82,7 @@ def group(machine: Machine, call: Call) -> Results:
 def group_function(machine: Machine, call: Call) -> Results:
     """The group's own function, which runs before each command; the name stands for the group from now on."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    if isinstance(call.receiver, Ref) and isinstance(found, Thing) and call.args:
+    if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject) and call.args:
         call.state.put(call.receiver, replace(found, fields={**found.fields, "<function>": call.args[0]}))
         return [(call.state, (call.receiver,))]
     return [(call.state, call.args[0] if call.args else unknown("group", call.site))]
@@ -106,7 +106,7 @@ def add_command(machine: Machine, call: Call) -> Results:
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     function = call.args[0] if call.args else unknown("command", call.site)
     register(machine, function, call.state)
-    if isinstance(call.receiver, Ref) and isinstance(found, Thing):
+    if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject):
         known = found.fields.get("<commands>", NONE)
         rows = () if known == NONE else tuple(machine.elements(known, call.state))
         listed = call.state.new(("commands", found.site), Sequence("list", (*rows, function)))
@@ -117,7 +117,7 @@ def add_command(machine: Machine, call: Call) -> Results:
 def run_group(machine: Machine, call: Call) -> Results:
     """``group()``: its function, then one of its commands: each is a program of its own."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    if not isinstance(found, Thing):
+    if not isinstance(found, LibraryObject):
         return [(call.state, unknown("group", call.site))]
     states = [call.state]
     own = found.fields.get("<function>", NONE)

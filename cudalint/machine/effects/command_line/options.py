@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Sequence, Thing
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Rank, Ref, Unknown, Value, constant, only, strings, union, unknown
@@ -16,14 +16,15 @@ NAMESPACE = "argparse.Namespace"
 def parser(machine: Machine, call: Call) -> Results:
     """``ArgumentParser()``: gathers the defaults of its arguments, those of its parents first."""
     fields = _inherited(machine, call)
-    return [(call.state, (call.state.new(("parser", call.site), Thing("argparse.ArgumentParser", fields, call.site)),))]
+    made = LibraryObject("argparse.ArgumentParser", fields, call.site)
+    return [(call.state, (call.state.new(("parser", call.site), made),))]
 
 
 def command(machine: Machine, call: Call) -> Results:
     """``subparsers.add_parser("name")``: what any command sets is in the one namespace."""
     ref = call.receiver
     found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Thing):
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
         return [(call.state, unknown("parser", call.site))]
     call.state.put(ref, replace(found, fields={**found.fields, **_inherited(machine, call)}))
     return [(call.state, (ref,))]
@@ -33,7 +34,7 @@ def _inherited(machine: Machine, call: Call) -> dict[str, Value]:
     fields: dict[str, Value] = {}
     for value in machine.exact_items(call.kwargs.get("parents") or (), call.state) or ():
         parent = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
-        fields.update(parent.fields if isinstance(parent, Thing) else {})
+        fields.update(parent.fields if isinstance(parent, LibraryObject) else {})
     return fields
 
 
@@ -41,7 +42,7 @@ def set_defaults(machine: Machine, call: Call) -> Results:
     """``set_defaults(func=run)``: of several commands, each sets its own."""
     ref = call.receiver
     found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Thing):
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
         return [(call.state, NONE)]
     fields = dict(found.fields)
     for name, value in call.kwargs.items():
@@ -56,7 +57,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
     """``add_argument("--workers", default=4)``."""
     ref = call.receiver
     found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Thing):
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
         return [(call.state, unknown("argument", call.site))]
     names = [n for v in call.args for n in strings(v)]
     long = [n for n in names if n.startswith("--")] or names
@@ -89,12 +90,13 @@ def parse_args(machine: Machine, call: Call) -> Results:
     """``parse_args()``: a namespace of the defaults; options without one are unknown but stay the same."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     fields: dict[str, Value] = {}
-    if isinstance(found, Thing):
+    if isinstance(found, LibraryObject):
         fields = {k[2:]: v for k, v in found.fields.items() if k.startswith("--")}
     given = call.get("namespace")
     if given is not None and given != NONE:
         return [_parsed(call, after, given) for after in _filled(machine, call, given, fields)]
-    return [_parsed(call, call.state, (call.state.new(("namespace", call.site), Thing(NAMESPACE, fields, call.site)),))]
+    made = LibraryObject(NAMESPACE, fields, call.site)
+    return [_parsed(call, call.state, (call.state.new(("namespace", call.site), made),))]
 
 
 def _filled(machine: Machine, call: Call, given: Value, fields: dict[str, Value]) -> list[State]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.receivers import context_of, library_of, thing_of
+from cudalint.machine.effects.receivers import context_of, library_object, library_of
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Sequence, Thing
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching
 from cudalint.machine.launch.crossing import Pickler, carried, reachable
@@ -31,7 +31,7 @@ def lock(machine: Machine, call: Call) -> Results:
     default = not any(w.explicit for w in found)
     fields: dict[str, Value] = {"<lock>": names, "<default>": const(default), "element": unknown("received", call.site)}
     origin = machine.chain(state, call.site, f"{call.label} belongs to the {'/'.join(strings(names))} context")
-    return [(state, (state.new(("lock", call.site), Thing(kind, fields, call.site, origin)),))]
+    return [(state, (state.new(("lock", call.site), LibraryObject(kind, fields, call.site, origin)),))]
 
 
 def pipe(machine: Machine, call: Call) -> Results:
@@ -40,7 +40,8 @@ def pipe(machine: Machine, call: Call) -> Results:
     ends: list[Value] = []
     for i in range(2):
         fields: dict[str, Value] = {"<channel>": const(True)}
-        ends.append((state.new(("pipe", call.site, i), Thing("multiprocessing.Connection", fields, call.site)),))
+        made = LibraryObject("multiprocessing.Connection", fields, call.site)
+        ends.append((state.new(("pipe", call.site, i), made),))
     return [(state, (state.new(("pipe", call.site), Sequence("tuple", tuple(ends))),))]
 
 
@@ -49,8 +50,8 @@ def put(machine: Machine, call: Call) -> Results:
     state = call.state
     value = call.args[0] if call.args else NONE
     ref = call.receiver
-    thing = thing_of(call)
-    if not isinstance(ref, Ref) or thing is None:
+    obj = library_object(call)
+    if not isinstance(ref, Ref) or obj is None:
         return [(state, NONE)]
     found = [c for c in carried(value, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
     bad = [c for c in carried(value, state, Pickler.NAMES) if c.what == "unpicklable"]
@@ -67,12 +68,14 @@ def put(machine: Machine, call: Call) -> Results:
         chain = machine.chain(state, call.site, f"{call.label} shares GPU memory of this process")
         state.process = replace(process, pending=(*process.pending, (call.site, chain, call.label)))
         return [(state, NONE)]
-    _put_in_parent(machine, call, state, ref, thing, found[0].origin)
+    _put_in_parent(machine, call, state, ref, obj, found[0].origin)
     return [(state, NONE)]
 
 
-def _put_in_parent(machine: Machine, call: Call, state: State, ref: Ref, thing: Thing, origin: Chain | None) -> None:
-    users = strings(thing.fields.get("<users>", ()))
+def _put_in_parent(
+    machine: Machine, call: Call, state: State, ref: Ref, obj: LibraryObject, origin: Chain | None
+) -> None:
+    users = strings(obj.fields.get("<users>", ()))
     chain = machine.chain(state, call.site, f"{call.label} shares GPU memory")
     machine.puts.setdefault(ref.address, []).append((call.site, chain, origin))
     if "poisoned" in users:
@@ -103,11 +106,11 @@ def queue_users(machine: Machine, state: State, start: Start, inherited: list[Va
     mark = "poisoned" if poisoned else "clean"
     for value in inherited:
         for ref in _channels(value, state):
-            thing = state.get(ref)
-            if not isinstance(thing, Thing):
+            obj = state.get(ref)
+            if not isinstance(obj, LibraryObject):
                 continue
-            users = union([thing.fields.get("<users>", ()), const(mark)])
-            state.put(ref, replace(thing, fields={**thing.fields, "<users>": users}))
+            users = union([obj.fields.get("<users>", ()), const(mark)])
+            state.put(ref, replace(obj, fields={**obj.fields, "<users>": users}))
             for site, chain, origin in machine.puts.get(ref.address, []):
                 kind = Kind.CUDA_TO_FORK if poisoned else Kind.CUDA_ACROSS
                 machine.emit(
@@ -135,7 +138,7 @@ def _channels(value: Value, state: State) -> list[Ref]:
     result: list[Ref] = []
     for ref in reachable(value, state):
         found = state.get(ref)
-        if isinstance(found, Thing) and ("<lock>" in found.fields or "<channel>" in found.fields):
+        if isinstance(found, LibraryObject) and ("<lock>" in found.fields or "<channel>" in found.fields):
             result.append(ref)
             other = _other_end(ref)
             if other is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine.effects.concurrency.pools import pool_apply
 from cudalint.machine.effects.concurrency.threads import threaded
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Atom, Ref, Value, only, unknown
@@ -31,14 +31,14 @@ def run_in_executor(machine: Machine, call: Call) -> Results:
 
 def _submit_of(call: Call, atom: Atom | None) -> str | None:
     found = call.state.get(atom) if isinstance(atom, Ref) else None
-    return f"{found.type}.submit" if isinstance(found, Thing) else None
+    return f"{found.type}.submit" if isinstance(found, LibraryObject) else None
 
 
 def _result(state: State, future: Value) -> Value:
     """What awaiting a submitted task gives."""
     atom = only(future)
     found = state.get(atom) if isinstance(atom, Ref) else None
-    return found.fields.get("<result>", future) if isinstance(found, Thing) else future
+    return found.fields.get("<result>", future) if isinstance(found, LibraryObject) else future
 
 
 def to_thread(machine: Machine, call: Call) -> Results:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.receivers import thing_of
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import unknown
@@ -10,7 +10,7 @@ from cudalint.machine.values import unknown
 
 def future_result(machine: Machine, call: Call) -> Results:
     """``future.result()``, ``async_result.get()``."""
-    thing = thing_of(call)
-    if thing is None:
+    obj = library_object(call)
+    if obj is None:
         return [(call.state, unknown("future", call.site))]
-    return [(call.state, thing.fields.get("<result>", unknown("future", call.site)))]
+    return [(call.state, obj.fields.get("<result>", unknown("future", call.site)))]

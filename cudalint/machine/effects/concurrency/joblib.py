@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from cudalint.machine.effects.concurrency.results import returned_values
 from cudalint.machine.effects.concurrency.threads import pool_in_thread
-from cudalint.machine.effects.receivers import thing_of
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import BEGAN, Generator, Sequence, Thing
+from cudalint.machine.heap import BEGAN, Generator, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, pickling_errors, workers
 from cudalint.machine.launch.arguments import count_of, number_of, task
@@ -28,7 +28,8 @@ def parallel(machine: Machine, call: Call) -> Results:
         "<prefer>": call.get("prefer") or NONE,
         "<require>": call.get("require") or NONE,
     }
-    return [(call.state, (call.state.new(("parallel", call.site), Thing("joblib.Parallel", fields, call.site)),))]
+    made = LibraryObject("joblib.Parallel", fields, call.site)
+    return [(call.state, (call.state.new(("parallel", call.site), made),))]
 
 
 def imported(machine: Machine, call: Call) -> Results:
@@ -52,7 +53,7 @@ def parallel_backend(machine: Machine, call: Call) -> Results:
         joblib_backend=backend or state.process.joblib_backend,
         joblib_jobs=jobs or state.process.joblib_jobs,
     )
-    return [(state, (state.new(("config", call.site), Thing("joblib.parallel_config", fields, call.site)),))]
+    return [(state, (state.new(("config", call.site), LibraryObject("joblib.parallel_config", fields, call.site)),))]
 
 
 def _hinted(call: Call) -> Value:
@@ -63,9 +64,9 @@ def _hinted(call: Call) -> Value:
 
 def parallel_backend_exit(machine: Machine, call: Call) -> Results:
     """Leaving it restores the backend."""
-    thing = thing_of(call)
-    before = NONE if thing is None else thing.fields.get("<before>", NONE)
-    jobs = NONE if thing is None else thing.fields.get("<jobs before>", NONE)
+    obj = library_object(call)
+    before = NONE if obj is None else obj.fields.get("<before>", NONE)
+    jobs = NONE if obj is None else obj.fields.get("<jobs before>", NONE)
     call.state.process = replace(
         call.state.process,
         joblib_backend=() if before == NONE else before,
@@ -89,31 +90,31 @@ def joblib_task(machine: Machine, call: Call) -> Results:
 
 def parallel_enter(machine: Machine, call: Call) -> Results:
     """``with Parallel(...) as parallel``: the workers start here and serve all calls inside."""
-    thing = thing_of(call)
-    if thing is None or not isinstance(call.receiver, Ref):
+    obj = library_object(call)
+    if obj is None or not isinstance(call.receiver, Ref):
         return [(call.state, unknown("parallel", call.site))]
     began: Value = (Snapshot(call.state.clone()),)
-    call.state.put(call.receiver, replace(thing, fields={**thing.fields, BEGAN: began, "<entered>": TRUE}))
+    call.state.put(call.receiver, replace(obj, fields={**obj.fields, BEGAN: began, "<entered>": TRUE}))
     return [(call.state, (call.receiver,))]
 
 
 def parallel_exit(machine: Machine, call: Call) -> Results:
     """The workers end; another call would start new ones."""
-    thing = thing_of(call)
-    if thing is not None and isinstance(call.receiver, Ref):
-        kept = {k: v for k, v in thing.fields.items() if k not in (BEGAN, "<entered>")}
-        call.state.put(call.receiver, replace(thing, fields=kept))
+    obj = library_object(call)
+    if obj is not None and isinstance(call.receiver, Ref):
+        kept = {k: v for k, v in obj.fields.items() if k not in (BEGAN, "<entered>")}
+        call.state.put(call.receiver, replace(obj, fields=kept))
     return [(call.state, NONE)]
 
 
-def _forked_from(call: Call, thing: Thing) -> State | None:
+def _forked_from(call: Call, obj: LibraryObject) -> State | None:
     """The state in which the workers were forked: when the call began, or the ``with`` statement around it."""
-    held = only(thing.fields.get(BEGAN, NONE))
+    held = only(obj.fields.get(BEGAN, NONE))
     if not isinstance(held, Snapshot) or not isinstance(held.state, State):
         return None
-    if "<entered>" not in thing.fields and isinstance(call.receiver, Ref):
-        kept = {k: v for k, v in thing.fields.items() if k != BEGAN}
-        call.state.put(call.receiver, replace(thing, fields=kept))
+    if "<entered>" not in obj.fields and isinstance(call.receiver, Ref):
+        kept = {k: v for k, v in obj.fields.items() if k != BEGAN}
+        call.state.put(call.receiver, replace(obj, fields=kept))
     return held.state.clone()
 
 
@@ -137,21 +138,21 @@ def parallel_call(machine: Machine, call: Call) -> Results:
 
 def _run(machine: Machine, call: Call, before: State | None) -> Results:
     state = call.state
-    thing = thing_of(call)
+    obj = library_object(call)
     values = machine.elements(call.args[0], state) if call.args else []
     tasks = [a for v in values for a in v if isinstance(a, Task)]
-    if thing is None or not tasks:
+    if obj is None or not tasks:
         return [(state, unknown("parallel", call.site))]
-    backend = _backend(thing, state)
+    backend = _backend(obj, state)
     joined = one_task(machine, state, tasks, call.site)
-    if backend is None or backend in ("threading", "sequential") or thing.fields["<jobs>"] in (const(1), NONE):
+    if backend is None or backend in ("threading", "sequential") or obj.fields["<jobs>"] in (const(1), NONE):
         if backend == "threading":
             return pool_in_thread(machine, call, joined.function, list(joined.args), dict(joined.kwargs))
         return _here(machine, call, joined, backend)
     if backend == "multiprocessing" and daemon_child(machine, call, "Parallel()"):
         return machine.fail(state, call.frame, Raised(None, ("AssertionError",)))
     one = len(values) == 1 and machine.exact_items(call.args[0], state) is not None
-    many = count_of(thing.fields["<jobs>"]) and not one
+    many = count_of(obj.fields["<jobs>"]) and not one
     pickled: Value = (joined,)
     start = Start(
         launcher="joblib.Parallel",
@@ -166,8 +167,8 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         pickled=(pickled,),
         pickler=Pickler.GLOBALS if backend == "loky" else Pickler.NAMES,
         label="joblib worker",
-        count=_jobs(thing.fields["<jobs>"]),
-        made=thing.site,
+        count=_jobs(obj.fields["<jobs>"]),
+        made=obj.site,
     )
     library = "multiprocessing" if state.process.method("joblib").names is None else "joblib"
     ways = [Way("loky", True)] if backend == "loky" else launching.ways(machine, state, library, None)
@@ -175,7 +176,7 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
     if lost is not None:
         ended = [Ended(pickling_errors.lambda_task(machine, state, start, way, lost), []) for way in ways]
     else:
-        forked_from = _forked_from(call, thing) or before
+        forked_from = _forked_from(call, obj) or before
         parents = [forked_from if way.method == "fork" else None for way in ways]
         pairs = zip(ways, parents, strict=True)
         ended = [workers.start(machine, state, call.frame, start, way, parent) for way, parent in pairs]
@@ -193,15 +194,15 @@ def _jobs(value: Value) -> int | None:
     return number if number is not None and number > 0 else None
 
 
-def _backend(thing: Thing, state: State) -> str | None:
-    if strings(thing.fields["<require>"]) == ["sharedmem"]:
+def _backend(obj: LibraryObject, state: State) -> str | None:
+    if strings(obj.fields["<require>"]) == ["sharedmem"]:
         return "threading"
-    given = strings(thing.fields["<backend>"])
+    given = strings(obj.fields["<backend>"])
     if len(given) == 1:
         return given[0] if given[0] in _BACKENDS else None
-    if thing.fields["<backend>"] != NONE:
+    if obj.fields["<backend>"] != NONE:
         return None
-    if strings(thing.fields["<prefer>"]) == ["threads"]:
+    if strings(obj.fields["<prefer>"]) == ["threads"]:
         return "threading"
     return "loky"
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from cudalint.machine.effects.concurrency.results import returned_values
 from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in_thread
-from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_of, pickler_of, thing_of
+from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Sequence, Thing
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, pickling_errors, workers
 from cudalint.machine.launch.arguments import arguments, count_of, failures, named_arguments, number_of, task
@@ -44,12 +44,12 @@ def pool(machine: Machine, call: Call) -> Results:
         "<snapshot>": (Snapshot(state.clone()),),
         "<count>": workers_ or NONE,
     }
-    ref = state.new(("pool", call.site), Thing(call.text("type", "multiprocessing.Pool"), fields, call.site))
+    ref = state.new(("pool", call.site), LibraryObject(call.text("type", "multiprocessing.Pool"), fields, call.site))
     if fields["<initializer>"] != NONE:
         before = len(machine.record.outcomes)
         ended = _initialize(machine, call, state, fields, library)
         if any(o.kind in (Kind.SHARED_GPU, Kind.MEMORY_NOT_SHARED) for o in machine.record.outcomes[before:]):
-            state.put(ref, Thing(call.text("type"), {**fields, "<crowded>": TRUE}, call.site))
+            state.put(ref, LibraryObject(call.text("type"), {**fields, "<crowded>": TRUE}, call.site))
         if ended and all(e.failed is not None and e.failed.certain for e in ended):
             return []
     return [(state, (ref,))]
@@ -87,7 +87,7 @@ def pool_once(machine: Machine, call: Call) -> Results:
     results: Results = []
     for state, (made,) in executor(machine, call):
         its_own = state.get(made) if isinstance(made, Ref) else None
-        if isinstance(made, Ref) and isinstance(its_own, Thing):
+        if isinstance(made, Ref) and isinstance(its_own, LibraryObject):
             state.put(made, replace(its_own, type=call.path))
         results.extend(pool_map(machine, replace(call, state=state, receiver=made)))
     return results
@@ -129,8 +129,8 @@ def _pool_run(
     machine: Machine, call: Call, name: str, function: Value, args: list[Value], kwargs: dict[str, Value]
 ) -> Results:
     state = call.state
-    thing = thing_of(call)
-    if thing is None:
+    obj = library_object(call)
+    if obj is None:
         return [(state, unknown("pool", call.site))]
     name = _METHODS.get(name, name)
     family = call.text("family", "pool")
@@ -141,16 +141,16 @@ def _pool_run(
     ):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     library = library_of(call)
-    context = thing.fields.get("<context>", NONE)
-    parent = _parent_of_pool(machine, call, thing, family)
+    context = obj.fields.get("<context>", NONE)
+    parent = _parent_of_pool(machine, call, obj, family)
     work = task(function, args, kwargs)
     single = name in ("submit", "apply", "apply_async")
-    several = thing.fields.get("<many>") == TRUE
-    reused = thing.fields.get("<reused>", TRUE) == TRUE
+    several = obj.fields.get("<many>") == TRUE
+    reused = obj.fields.get("<reused>", TRUE) == TRUE
     earlier = _earlier_tasks(call, state, work) if single and reused else ()
     chain = machine.chain(state, call.site, f".{name}() hands work to the workers")
     start = Start(
-        launcher=_launcher(thing, name),
+        launcher=_launcher(obj, name),
         family=family,
         anchor=call.site,
         chain=chain,
@@ -164,21 +164,21 @@ def _pool_run(
             **failures(call),
         },
         library=library,
-        initializer=initializer_of(machine, thing, parent or state),
-        initializer_anchor=thing.site,
+        initializer=initializer_of(machine, obj, parent or state),
+        initializer_anchor=obj.site,
         tasks=(*earlier, work),
         rounds=1 if single else 2,
         pickled=(function, *args, *kwargs.values()),
-        inherited=(thing.fields.get("<initargs>", NONE),),
+        inherited=(obj.fields.get("<initargs>", NONE),),
         label="pool worker" if family == "pool" else "worker",
         pickler=pickler_of(machine, library),
-        shares="<crowded>" not in thing.fields,
+        shares="<crowded>" not in obj.fields,
         adds_up=single and several,
-        count=number_of(thing.fields.get("<count>")),
-        made=thing.site,
-        renewed=thing.fields.get("<respawns>") == TRUE,
+        count=number_of(obj.fields.get("<count>")),
+        made=obj.site,
+        renewed=obj.fields.get("<respawns>") == TRUE,
         context=context,
-        keyword=next(iter(strings(thing.fields.get("<keyword>", NONE))), ""),
+        keyword=next(iter(strings(obj.fields.get("<keyword>", NONE))), ""),
     )
     ended: list[Ended] = []
     fork_state = parent.process if parent is not None else state.process
@@ -194,19 +194,19 @@ def _pool_run(
     return _pool_results(machine, call, state, family, name, ended)
 
 
-def _launcher(thing: Thing, method: str) -> str:
+def _launcher(obj: LibraryObject, method: str) -> str:
     """``Pool.map``; of a function that makes its own executor only its own name."""
-    kind = thing.type.rpartition(".")[2]
+    kind = obj.type.rpartition(".")[2]
     return method if kind == method else f"{kind}.{method}"
 
 
 def _earlier_tasks(call: Call, state: State, work: Task) -> tuple[Task, ...]:
     """The task that these workers were given before: a worker may serve both."""
-    thing = thing_of(call)
-    if thing is None or not isinstance(call.receiver, Ref):
+    obj = library_object(call)
+    if obj is None or not isinstance(call.receiver, Ref):
         return ()
-    before = only(thing.fields.get("<task>", NONE))
-    state.put(call.receiver, replace(thing, fields={**thing.fields, "<task>": (work,)}))
+    before = only(obj.fields.get("<task>", NONE))
+    state.put(call.receiver, replace(obj, fields={**obj.fields, "<task>": (work,)}))
     return (before,) if isinstance(before, Task) else ()
 
 
@@ -215,15 +215,15 @@ def _single_task(call: Call, machine: Machine, state: State) -> bool:
     return exact is not None and len(exact) == 1
 
 
-def _parent_of_pool(machine: Machine, call: Call, thing: Thing, family: str) -> State | None:
+def _parent_of_pool(machine: Machine, call: Call, obj: LibraryObject, family: str) -> State | None:
     """The state that the workers forked from: a pool's when it was made, an executor's at its first task."""
-    held = only(thing.fields.get("<snapshot>", NONE))
+    held = only(obj.fields.get("<snapshot>", NONE))
     if isinstance(held, Snapshot) and isinstance(held.state, State):
         return held.state.clone()
     if family == "executor" and isinstance(call.receiver, Ref):
         snapshot: Value = (Snapshot(call.state.clone()),)
-        thing = thing_of(call) or thing
-        call.state.put(call.receiver, replace(thing, fields={**thing.fields, "<snapshot>": snapshot}))
+        obj = library_object(call) or obj
+        call.state.put(call.receiver, replace(obj, fields={**obj.fields, "<snapshot>": snapshot}))
     return None
 
 
@@ -237,12 +237,11 @@ def _pool_results(machine: Machine, call: Call, state: State, family: str, name:
         if name == "apply":
             return [(state, element)]
         fields: dict[str, Value] = {"<result>": element}
-        return [(state, (state.new(("future", call.site), Thing("cudalint.future", fields, call.site)),))]
+        return [(state, (state.new(("future", call.site), LibraryObject("cudalint.future", fields, call.site)),))]
     made = state.new(("results", call.site), Sequence("list", None, element))
     if name.endswith("_async"):
-        return [
-            (state, (state.new(("future", call.site), Thing("cudalint.future", {"<result>": (made,)}, call.site)),))
-        ]
+        future = LibraryObject("cudalint.future", {"<result>": (made,)}, call.site)
+        return [(state, (state.new(("future", call.site), future),))]
     return [(state, (made,))]
 
 
@@ -292,4 +291,4 @@ def executor(machine: Machine, call: Call) -> Results:
         "<initargs>": call.get("initargs") or NONE,
     }
     kind = call.text("type", "concurrent.futures.ProcessPoolExecutor")
-    return [(state, (state.new(("executor", call.site), Thing(kind, fields, call.site)),))]
+    return [(state, (state.new(("executor", call.site), LibraryObject(kind, fields, call.site)),))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Sequence, Thing
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Launch, State
 from cudalint.machine.values import EACH, NONE, Other, Rank, Value, const
@@ -30,14 +30,14 @@ def current_process(machine: Machine, call: Call) -> Results:
         "ident": (_pid(state),),
         "_identity": (state.new(("identity", call.site), Sequence("tuple", numbers)),),
     }
-    return [(state, (state.new(("process", call.site), Thing(call.path, fields, call.site)),))]
+    return [(state, (state.new(("process", call.site), LibraryObject(call.path, fields, call.site)),))]
 
 
 def parent_process(machine: Machine, call: Call) -> Results:
     """``parent_process()``: None in the main process."""
     if _launch(call.state) is None:
         return [(call.state, NONE)]
-    return [(call.state, (call.state.new(("process", call.site), Thing(call.path, {}, call.site)),))]
+    return [(call.state, (call.state.new(("process", call.site), LibraryObject(call.path, {}, call.site)),))]
 
 
 def worker_info(machine: Machine, call: Call) -> Results:
@@ -45,7 +45,7 @@ def worker_info(machine: Machine, call: Call) -> Results:
     launch = call.state.process.launch
     if launch is None or launch.family != "loader":
         return [(call.state, NONE)]
-    made = Thing(call.path, {"id": EACH}, call.site)
+    made = LibraryObject(call.path, {"id": EACH}, call.site)
     return [(call.state, (call.state.new(("worker info", call.site), made),))]
 
 

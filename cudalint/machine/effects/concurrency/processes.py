@@ -16,7 +16,7 @@ from cudalint.machine.effects.receivers import (
     starter,
 )
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Sequence, Thing
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import children, launching, workers
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
@@ -41,7 +41,7 @@ def process(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     origin = machine.chain(state, call.site, "makes the process")
     ref = state.new(
-        ("process", call.site), Thing(call.text("type", "multiprocessing.Process"), fields, call.site, origin)
+        ("process", call.site), LibraryObject(call.text("type", "multiprocessing.Process"), fields, call.site, origin)
     )
     return [(state, (ref,))]
 
@@ -155,7 +155,8 @@ def manager(machine: Machine, call: Call) -> Results:
         return machine.fail(call.state, call.frame, Raised(None, ("AssertionError",)))
     if context_of(call) is None:
         launching.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
-    return [(call.state, (call.state.new(("manager", call.site), Thing("multiprocessing.Manager", {}, call.site)),))]
+    made = LibraryObject("multiprocessing.Manager", {}, call.site)
+    return [(call.state, (call.state.new(("manager", call.site), made),))]
 
 
 def fresh_process(machine: Machine, call: Call) -> Results:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.receivers import library_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching
 from cudalint.machine.launch.arguments import constant_bool
@@ -68,7 +68,7 @@ def get_context(machine: Machine, call: Call) -> Results:
         value = _default_names(machine, state, library)
         launching.fix_default(machine, state, library, call.site, "get_context()")
     fields: dict[str, Value] = {"<method>": value, "<library>": const(library)}
-    made = Thing(f"{library}.context", fields, call.site)
+    made = LibraryObject(f"{library}.context", fields, call.site)
     return [(state, (state.new(("context", call.site), made),))]
 
 

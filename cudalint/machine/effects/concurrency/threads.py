@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.receivers import initialised, own_run, starter, thing_of
+from cudalint.machine.effects.receivers import initialised, library_object, own_run, starter
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Sequence, Thing
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
 from cudalint.machine.state import State
@@ -24,7 +24,7 @@ def thread(machine: Machine, call: Call) -> Results:
     state = call.state
     if initialised(call, fields):
         return [(state, NONE)]
-    return [(state, (state.new(("thread", call.site), Thing("threading.Thread", fields, call.site)),))]
+    return [(state, (state.new(("thread", call.site), LibraryObject("threading.Thread", fields, call.site)),))]
 
 
 def thread_start(machine: Machine, call: Call) -> Results:
@@ -49,14 +49,14 @@ def pool_in_thread(
     machine: Machine, call: Call, function: Value, args: list[Value], kwargs: dict[str, Value]
 ) -> Results:
     """The work of a thread pool: it runs in this process, with a current device of its own."""
-    thing = thing_of(call)
-    initializer = None if thing is None else initializer_of(machine, thing, call.state)
+    obj = library_object(call)
+    initializer = None if obj is None else initializer_of(machine, obj, call.state)
     results = threaded(machine, call, call.site, function, args, kwargs, initializer)
     made: Results = []
     for state, value in results:
         name = call.path.rpartition(".")[2]
         if name in ("submit", "apply_async"):
-            future = Thing("cudalint.future", {"<result>": value}, call.site)
+            future = LibraryObject("cudalint.future", {"<result>": value}, call.site)
             made.append((state, (state.new(("future", call.site), future),)))
         elif name == "apply":
             made.append((state, value))
@@ -102,9 +102,9 @@ def threaded(
     return results
 
 
-def initializer_of(machine: Machine, thing: Thing, state: State) -> Task | None:
+def initializer_of(machine: Machine, obj: LibraryObject, state: State) -> Task | None:
     """The call that each worker of a pool makes first."""
-    value = thing.fields.get("<initializer>", NONE)
+    value = obj.fields.get("<initializer>", NONE)
     if value == NONE:
         return None
-    return task(value, arguments(machine, state, thing.fields.get("<initargs>")))
+    return task(value, arguments(machine, state, obj.fields.get("<initargs>")))

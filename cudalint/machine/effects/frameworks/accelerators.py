@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import arrays, cuda
-from cudalint.machine.effects.receivers import thing_of
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Instance, Sequence, Thing
+from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Selected, State
 from cudalint.machine.values import FALSE, TRUE, Dev, Rank, Ref, union, unknown
@@ -27,7 +27,7 @@ def accelerator(machine: Machine, call: Call) -> Results:
         where = machine.chain(state, call.site, f"{call.label} selects the device")
         if _is_rank(state):
             state.process = state.process.with_device(Selected(Rank("local"), False, where))
-    made = Thing("accelerate.Accelerator", {"<cpu>": TRUE if on_cpu else FALSE}, call.site)
+    made = LibraryObject("accelerate.Accelerator", {"<cpu>": TRUE if on_cpu else FALSE}, call.site)
     return [(state, (state.new(("accelerator", call.site), made),))]
 
 
@@ -54,8 +54,8 @@ def prepare(machine: Machine, call: Call) -> Results:
 
 def _moved(machine: Machine, call: Call) -> State | None:
     """The state in which the models among the arguments are on the GPU; None where CUDA fails."""
-    thing = thing_of(call)
-    if thing is not None and thing.fields.get("<cpu>") == TRUE:
+    obj = library_object(call)
+    if obj is not None and obj.fields.get("<cpu>") == TRUE:
         return call.state
     here, target = (call.frame, call.site), Dev("cuda")
     state = cuda.touch(machine, call.state, *here, "torch", "init", call.label, target, context=True)
@@ -70,7 +70,7 @@ def _moved(machine: Machine, call: Call) -> State | None:
 
 def _is_module(machine: Machine, ref: Ref, state: State) -> bool:
     found = state.get(ref)
-    if isinstance(found, Thing):
+    if isinstance(found, LibraryObject):
         return machine.library.is_a(found.type, _MODULE)
     if isinstance(found, Instance):
         bases = machine.mro(found.cls, state)

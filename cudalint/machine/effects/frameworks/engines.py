@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.launch.forbidden import bootstrapping
@@ -18,7 +18,7 @@ def engine(machine: Machine, call: Call) -> Results:
     what = f"{call.label}"
     if bootstrapping(machine, call, what):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    made = Thing(call.text("type") or call.path, {}, call.site)
+    made = LibraryObject(call.text("type") or call.path, {}, call.site)
     if _spawns(state.process):
         start = Start(
             launcher=what,

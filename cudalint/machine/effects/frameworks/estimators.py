@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.concurrency.joblib import parallel, parallel_call
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Closure, Instance, Sequence, Thing
+from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
@@ -20,14 +20,14 @@ def search(machine: Machine, call: Call) -> Results:
         "<jobs>": call.get("n_jobs") or NONE,
         "<refit>": call.get("refit") or (),
     }
-    made = Thing("sklearn.model_selection.Search", fields, call.site)
+    made = LibraryObject("sklearn.model_selection.Search", fields, call.site)
     return [(call.state, (call.state.new(("search", call.site), made),))]
 
 
 def search_fit(machine: Machine, call: Call) -> Results:
     """``search.fit(X, y)``: fits clones in workers, then the best one here."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    if not isinstance(found, Thing) or call.receiver is None:
+    if not isinstance(found, LibraryObject) or call.receiver is None:
         return [(call.state, unknown("search", call.site))]
     estimator = found.fields.get("<estimator>", NONE)
     results: Results = []
@@ -68,13 +68,13 @@ def _methods(machine: Machine, estimator: Value, name: str, state: State) -> lis
     """The ``fit`` of estimators whose code, or whose model, is known."""
     found: list[Atom] = []
     for atom in estimator:
-        thing = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(thing, Instance):
-            method = machine.user_method(thing, name, state)
+        obj = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(obj, Instance):
+            method = machine.user_method(obj, name, state)
             if method is not None:
                 found.append(Bound(method, atom))
-        elif isinstance(thing, Thing) and machine.library.function(f"{thing.type}.{name}") is not None:
-            found.append(Bound(Lib(f"{thing.type}.{name}"), atom))
+        elif isinstance(obj, LibraryObject) and machine.library.function(f"{obj.type}.{name}") is not None:
+            found.append(Bound(Lib(f"{obj.type}.{name}"), atom))
     return found
 
 
@@ -101,14 +101,14 @@ def pipeline(machine: Machine, call: Call) -> Results:
         rows = [machine.exact_items(row, state) or [] for row in machine.elements(given, state)]
         values = [row[-1] for row in rows if row]
     steps = state.new(("steps", call.site), Sequence("list", tuple(values)))
-    made = Thing("sklearn.pipeline.Pipeline", {"<steps>": (steps,)}, call.site)
+    made = LibraryObject("sklearn.pipeline.Pipeline", {"<steps>": (steps,)}, call.site)
     return [(state, (state.new(("pipeline", call.site), made),))]
 
 
 def pipeline_fit(machine: Machine, call: Call) -> Results:
     """``pipeline.fit(X, y)``: each step in turn."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    steps = machine.elements(found.fields["<steps>"], call.state) if isinstance(found, Thing) else []
+    steps = machine.elements(found.fields["<steps>"], call.state) if isinstance(found, LibraryObject) else []
     states = [call.state]
     for step in steps:
         following: list[State] = []

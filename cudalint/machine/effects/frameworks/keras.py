@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Instance, Thing
+from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import constant_bool, count_of, number_of, task
@@ -82,4 +82,4 @@ def model(machine: Machine, call: Call) -> Results:
     after = cuda.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
     if after is None:
         return []
-    return [(after, (after.new(("model", call.site), Thing("tensorflow.keras.Model", {}, call.site)),))]
+    return [(after, (after.new(("model", call.site), LibraryObject("tensorflow.keras.Model", {}, call.site)),))]

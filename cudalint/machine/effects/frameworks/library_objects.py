@@ -7,7 +7,7 @@ from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -22,7 +22,7 @@ def placed(machine: Machine, call: Call) -> Results:
     kind = call.text("type") or call.path
     origin = machine.chain(state, call.site, f"{call.label} makes it")
     fields: dict[str, Value] = {"<parameters>": TRUE}
-    ref = state.new(("placed", call.site), Thing(kind, fields, call.site, origin))
+    ref = state.new(("placed", call.site), LibraryObject(kind, fields, call.site, origin))
     device = _chosen(call)
     if device is None or not device.is_gpu:
         return [(state, (ref,))]
@@ -65,7 +65,7 @@ def training_arguments(machine: Machine, call: Call) -> Results:
         state = ranks.selected_by_library(machine, call)
     if state is None:
         return []
-    made = Thing("transformers.TrainingArguments", fields, call.site)
+    made = LibraryObject("transformers.TrainingArguments", fields, call.site)
     return [(state, (state.new(("arguments", call.site), made),))]
 
 
@@ -73,12 +73,12 @@ def trainer(machine: Machine, call: Call) -> Results:
     """``Trainer(model, args, ...)``: moves the model to the device of its arguments."""
     state = call.state
     given = call.get("args")
-    arguments = _thing(given, state)
+    arguments = _library_object(given, state)
     fields: dict[str, Value] = {}
     for name in ("train_dataset", "data_collator"):
         fields[f"<{name}>"] = call.get(name) or NONE
     fields.update({k: v for k, v in (arguments.fields if arguments is not None else {}).items() if k != "<spared>"})
-    made: Value = (state.new(("trainer", call.site), Thing("transformers.Trainer", fields, call.site)),)
+    made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
     if spared or (arguments is None and given not in (None, NONE)):
         return [(state, made)]
@@ -94,7 +94,7 @@ def trainer(machine: Machine, call: Call) -> Results:
 def trainer_train(machine: Machine, call: Call) -> Results:
     """``trainer.train()``: iterates a loader of its own over the training data."""
     state = call.state
-    found = _thing(None if call.receiver is None else (call.receiver,), state)
+    found = _library_object(None if call.receiver is None else (call.receiver,), state)
     if found is None or found.fields.get("<train_dataset>", NONE) == NONE:
         return [(state, unknown("train", call.site))]
     loader = state.new(("trainer loader", call.site), _loader(found, call.site))
@@ -103,7 +103,7 @@ def trainer_train(machine: Machine, call: Call) -> Results:
     return [(after, unknown("train", call.site)) for after, _ in loader_iter(machine, iterating)]
 
 
-def _loader(trainer: Thing, site: Site) -> Thing:
+def _loader(trainer: LibraryObject, site: Site) -> LibraryObject:
     fields: dict[str, Value] = {
         "dataset": trainer.fields["<train_dataset>"],
         "<num_workers>": trainer.fields.get("<dataloader_num_workers>", const(0)),
@@ -112,13 +112,13 @@ def _loader(trainer: Thing, site: Site) -> Thing:
     }
     if trainer.fields["<data_collator>"] != NONE:
         fields["<collate_fn>"] = trainer.fields["<data_collator>"]
-    return Thing("torch.utils.data.DataLoader", fields, site)
+    return LibraryObject("torch.utils.data.DataLoader", fields, site)
 
 
-def _thing(value: Value | None, state: State) -> Thing | None:
+def _library_object(value: Value | None, state: State) -> LibraryObject | None:
     atom = only(value or ())
     found = state.get(atom) if isinstance(atom, Ref) else None
-    return found if isinstance(found, Thing) else None
+    return found if isinstance(found, LibraryObject) else None
 
 
 # -- estimators -----------------------------------------------------------------------------------------------------
@@ -127,14 +127,14 @@ def _thing(value: Value | None, state: State) -> Thing | None:
 def estimator(machine: Machine, call: Call) -> Results:
     """``NeuralNetClassifier(module, device=)``: its module is made, on that device, when it is fitted."""
     fields: dict[str, Value] = {"<device>": call.kwargs.get("device", NONE)}
-    made = Thing(call.text("type"), fields, call.site)
+    made = LibraryObject(call.text("type"), fields, call.site)
     return [(call.state, (call.state.new(("estimator", call.site), made),))]
 
 
 def estimator_fit(machine: Machine, call: Call) -> Results:
     """``net.fit(X, y)``."""
     receiver = call.receiver
-    found = _thing(None if receiver is None else (receiver,), call.state)
+    found = _library_object(None if receiver is None else (receiver,), call.state)
     device = _first(operators.device_of(() if found is None else found.fields.get("<device>", ())))
     if receiver is None or device is None or not device.is_gpu:
         return [(call.state, () if receiver is None else (receiver,))]

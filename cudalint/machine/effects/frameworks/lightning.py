@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cudalint.machine.effects.gpu import cuda
-from cudalint.machine.effects.receivers import thing_of
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Instance, Thing
+from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.outcome import Kind
@@ -20,7 +20,8 @@ def trainer(machine: Machine, call: Call) -> Results:
         "<strategy>": call.get("strategy") or NONE,
         "<accelerator>": call.get("accelerator") or const("auto"),
     }
-    return [(call.state, (call.state.new(("trainer", call.site), Thing("lightning.Trainer", fields, call.site)),))]
+    made = LibraryObject("lightning.Trainer", fields, call.site)
+    return [(call.state, (call.state.new(("trainer", call.site), made),))]
 
 
 def strategy(machine: Machine, call: Call) -> Results:
@@ -35,10 +36,10 @@ _STRATEGIES = {"popen": "ddp", "fork": "ddp_fork", "spawn": "ddp_spawn", "forkse
 def trainer_fit(machine: Machine, call: Call) -> Results:
     """``trainer.fit(model)``: strategies that fork refuse a process that initialised CUDA."""
     state = call.state
-    thing = thing_of(call)
-    strategies = [] if thing is None else strings(thing.fields.get("<strategy>", ()))
+    obj = library_object(call)
+    strategies = [] if obj is None else strings(obj.fields.get("<strategy>", ()))
     if not any(s.startswith(("ddp_fork", "ddp_notebook")) for s in strategies):
-        return [(after, unknown("fit", call.site)) for after in _trains(machine, call, thing)]
+        return [(after, unknown("fit", call.site)) for after in _trains(machine, call, obj)]
     driver = state.process.driver
     if driver is None:
         return [(state, unknown("fit", call.site))]
@@ -62,7 +63,7 @@ _ON_GPU = frozenset({"auto", "gpu", "cuda"})
 _LOADERS = ("train_dataloader", "val_dataloader", "test_dataloader", "predict_dataloader")
 
 
-def _trains(machine: Machine, call: Call, trainer: Thing | None) -> list[State]:
+def _trains(machine: Machine, call: Call, trainer: LibraryObject | None) -> list[State]:
     """Training in this process: CUDA is initialised, the data is set up, its loaders are made and iterated."""
     accelerators = set(strings(() if trainer is None else trainer.fields.get("<accelerator>", ())))
     state: State | None = call.state
@@ -98,6 +99,6 @@ def _iterated(machine: Machine, call: Call, value: Value | None, state: State) -
     """The states after the batches of a loader were read."""
     atom = only(value) if value else None
     found = state.get(atom) if isinstance(atom, Ref) else None
-    if value is None or not isinstance(found, Thing):
+    if value is None or not isinstance(found, LibraryObject):
         return [state]
     return [after for after, _ in machine.iterate(value, state, call.frame, call.site)]

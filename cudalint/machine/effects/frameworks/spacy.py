@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import task
@@ -26,14 +26,14 @@ def add_to_text_pipe(machine: Machine, call: Call) -> Results:
     state, ref = call.state, call.receiver
     found = state.get(ref) if isinstance(ref, Ref) else None
     is_trained = bool(_TRAINED.intersection(strings(call.get("factory_name") or ())))
-    if isinstance(ref, Ref) and isinstance(found, Thing) and is_trained:
+    if isinstance(ref, Ref) and isinstance(found, LibraryObject) and is_trained:
         state.put(ref, replace(found, fields={**found.fields, "<trained>": TRUE}))
     return [(state, unknown("component", call.site))]
 
 
 def _is_blank(call: Call) -> bool:
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    return isinstance(found, Thing) and found.type == "spacy.Blank" and "<trained>" not in found.fields
+    return isinstance(found, LibraryObject) and found.type == "spacy.Blank" and "<trained>" not in found.fields
 
 
 def text_pipe(machine: Machine, call: Call) -> Results:

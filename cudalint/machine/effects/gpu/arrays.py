@@ -6,7 +6,7 @@ from cudalint.machine import operators
 from cudalint.machine.effects.gpu.cuda import current_index, read, touch
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.gpu_memory import DEVICES, gpu_atoms, place
-from cudalint.machine.heap import Instance, Sequence, Thing
+from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
@@ -63,7 +63,7 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "first":
             return call.args[0] if call.args else unknown("first", call.site)
         case "thing":
-            return (state.new(("thing", call.site), Thing(rest, {}, call.site, _origin(machine, call, state))),)
+            return (state.new(("thing", call.site), LibraryObject(rest, {}, call.site, _origin(machine, call, state))),)
         case "every-device":
             return unknown(EVERY, call.site, state.process.identity)
         case "tuple-unknown":
@@ -263,7 +263,7 @@ def has_parameters(machine: Machine, ref: Ref, state: State, depth: int = 0) -> 
     """Whether moving an object moves any data: moving a module without parameters does not initialise CUDA."""
     found = state.get(ref)
     match found:
-        case Thing(fields=fields):
+        case LibraryObject(fields=fields):
             own = fields.get("<parameters>")
             if own == (Const(False),):
                 return depth < 6 and any(
@@ -286,7 +286,7 @@ def _may_hold_parameters(machine: Machine, value: Value, state: State, depth: in
         match atom:
             case Ref():
                 found = state.get(atom)
-                if isinstance(found, Thing | Instance) and depth < 6:
+                if isinstance(found, LibraryObject | Instance) and depth < 6:
                     if has_parameters(machine, atom, state, depth + 1):
                         return True
                 elif isinstance(found, Sequence):

@@ -8,7 +8,7 @@ from cudalint.machine import operators
 from cudalint.machine.effects.gpu.arrays import EVERY
 from cudalint.machine.effects.gpu.cuda import touch
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
@@ -95,14 +95,14 @@ def device_object(machine: Machine, call: Call) -> Results:
             )
         )
     fields: dict[str, Value] = {"<device>": call.args[0] if call.args else unknown("device", call.site)}
-    return [(state, (state.new(("device", call.site), Thing(call.path, fields, call.site)),))]
+    return [(state, (state.new(("device", call.site), LibraryObject(call.path, fields, call.site)),))]
 
 
 def device_enter(machine: Machine, call: Call) -> Results:
     """Entering ``with torch.cuda.device(i)``."""
     state = call.state
     found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    value = found.fields.get("<device>", ()) if isinstance(found, Thing) else ()
+    value = found.fields.get("<device>", ()) if isinstance(found, LibraryObject) else ()
     devices = [d for d in operators.device_of(value) if d.is_gpu]
     index: Index = devices[0].index if devices else Rank("each")
     framework = call.text("framework", "torch")
@@ -110,7 +110,7 @@ def device_enter(machine: Machine, call: Call) -> Results:
     after = touch(machine, state, call.frame, call.site, framework, preset, call.label, Dev("cuda", index))
     if after is None:
         return []
-    if isinstance(found, Thing) and isinstance(call.receiver, Ref):
+    if isinstance(found, LibraryObject) and isinstance(call.receiver, Ref):
         before = after.process.device()
         memo: Value = (
             NONE if before is None else ((before.index,) if isinstance(before.index, Rank) else const(before.index))
@@ -125,7 +125,7 @@ def device_exit(machine: Machine, call: Call) -> Results:
     """Leaving ``with torch.cuda.device(i)`` restores what was selected."""
     state = call.state
     found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    before = found.fields.get("<before>", NONE) if isinstance(found, Thing) else NONE
+    before = found.fields.get("<before>", NONE) if isinstance(found, LibraryObject) else NONE
     atom = only(before)
     where = machine.chain(state, call.site, "the device is restored")
     selected: Selected | None = None
@@ -147,7 +147,7 @@ def stream(machine: Machine, call: Call) -> Results:
     kind = call.text("type") or call.path
     fields: dict[str, Value] = {"<pickle>": const("never")}
     origin = machine.chain(state, call.site, f"{call.label} makes it")
-    return [(state, (state.new(("stream", call.site), Thing(kind, fields, call.site, origin)),))]
+    return [(state, (state.new(("stream", call.site), LibraryObject(kind, fields, call.site, origin)),))]
 
 
 def default_enter(machine: Machine, call: Call) -> Results:

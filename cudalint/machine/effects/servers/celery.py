@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.receivers import thing_of
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers, in_master
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Thing
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
@@ -20,16 +20,16 @@ _IN_MASTER = frozenset({"worker_init", "celeryd_init", "celeryd_after_setup", "w
 def celery_app(machine: Machine, call: Call) -> Results:
     """``Celery(...)``: gathers its tasks and its settings."""
     state = call.state
-    settings = state.new(("settings", call.site), Thing("celery.Settings", {}, call.site))
-    made = Thing("celery.Celery", {"conf": (settings,)}, call.site)
+    settings = state.new(("settings", call.site), LibraryObject("celery.Settings", {}, call.site))
+    made = LibraryObject("celery.Celery", {"conf": (settings,)}, call.site)
     return [(state, (state.new(("celery", call.site), made),))]
 
 
 def celery_settings(machine: Machine, call: Call) -> Results:
     """``app.conf.update(worker_pool="threads")``."""
-    thing = thing_of(call)
-    if thing is not None and isinstance(call.receiver, Ref):
-        call.state.put(call.receiver, replace(thing, fields={**thing.fields, **call.kwargs}))
+    obj = library_object(call)
+    if obj is not None and isinstance(call.receiver, Ref):
+        call.state.put(call.receiver, replace(obj, fields={**obj.fields, **call.kwargs}))
     return [(call.state, NONE)]
 
 
@@ -80,8 +80,8 @@ def celery_worker(machine: Machine, call: Call) -> Results:
     pool = next((o.partition("=")[2] for o in options if o.startswith("--pool=")), None)
     if "-P" in options and options.index("-P") + 1 < len(options):
         pool = options[options.index("-P") + 1]
-    thing = thing_of(call)
-    if thing is None or (pool or _pool_setting(thing, state)) != "prefork":
+    obj = library_object(call)
+    if obj is None or (pool or _pool_setting(obj, state)) != "prefork":
         return [(state, NONE)]
     tasks = [function for _, function in registered(state, "task")]
     for after in in_master(machine, state, call.frame, call.site, "master"):
@@ -91,18 +91,18 @@ def celery_worker(machine: Machine, call: Call) -> Results:
     return [(state, NONE)]
 
 
-def _pool_setting(app: Thing, state: State) -> str:
+def _pool_setting(app: LibraryObject, state: State) -> str:
     """The pool that an application's settings name; ``?`` where they name none that can be read."""
     atom = only(app.fields.get("conf", ()))
     settings = state.get(atom) if isinstance(atom, Ref) else None
-    value = settings.fields.get("worker_pool", const("prefork")) if isinstance(settings, Thing) else const("?")
+    value = settings.fields.get("worker_pool", const("prefork")) if isinstance(settings, LibraryObject) else const("?")
     names = strings(value)
     return names[0] if len(names) == 1 else "?"
 
 
 def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     """A module that celery's worker imports."""
-    pools = [_pool_setting(thing, state) for thing in _things(state, "celery.Celery")]
+    pools = [_pool_setting(obj, state) for obj in _library_objects(state, "celery.Celery")]
     if any(pool != "prefork" for pool in pools):
         return
     # A module that merely calls tasks of another is no module that celery imports.
@@ -113,5 +113,5 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
             fork_workers(machine, after, serving, (task(function, [unknown("argument", site)]),))
 
 
-def _things(state: State, kind: str) -> list[Thing]:
-    return [o for o in state.objects() if isinstance(o, Thing) and o.type == kind]
+def _library_objects(state: State, kind: str) -> list[LibraryObject]:
+    return [o for o in state.objects() if isinstance(o, LibraryObject) and o.type == kind]

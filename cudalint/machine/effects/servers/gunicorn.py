@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cudalint.ir.walk import mentions
-from cudalint.machine.effects.receivers import thing_of
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.requests import handlers_of, request_arguments
 from cudalint.machine.effects.servers.top_level import assignment_of
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Instance, Thing
+from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
@@ -37,11 +37,11 @@ _WORKER_HOOKS = ("post_fork", "post_worker_init")
 
 def gunicorn_set(machine: Machine, call: Call) -> Results:
     """``self.cfg.set(name, value)``."""
-    thing = thing_of(call)
+    obj = library_object(call)
     names = strings(call.args[0]) if call.args else []
-    if thing is not None and isinstance(call.receiver, Ref) and len(call.args) > 1:
-        fields = {**thing.fields, **dict.fromkeys(names, call.args[1])} if names else {**thing.fields, "<any>": TRUE}
-        call.state.put(call.receiver, replace(thing, fields=fields))
+    if obj is not None and isinstance(call.receiver, Ref) and len(call.args) > 1:
+        fields = {**obj.fields, **dict.fromkeys(names, call.args[1])} if names else {**obj.fields, "<any>": TRUE}
+        call.state.put(call.receiver, replace(obj, fields=fields))
     return [(call.state, NONE)]
 
 
@@ -64,7 +64,7 @@ def gunicorn_run(machine: Machine, call: Call) -> Results:
 def _configured(machine: Machine, call: Call, ref: Ref, found: Instance) -> Iterator[tuple[State, dict[str, Value]]]:
     """The settings that ``load_config`` makes."""
     state = call.state
-    config = state.new(("gunicorn", call.site), Thing("gunicorn.Config", {}, call.site))
+    config = state.new(("gunicorn", call.site), LibraryObject("gunicorn.Config", {}, call.site))
     state.put(ref, replace(found, attributes={**found.attributes, "cfg": (config,)}))
     method = machine.user_method(found, "load_config", state)
     results: Results = [(state, NONE)]
@@ -72,7 +72,7 @@ def _configured(machine: Machine, call: Call, ref: Ref, found: Instance) -> Iter
         results = machine.call_value((Bound(method, ref),), [], {}, state, call.frame, call.site)
     for after, _ in results:
         made = after.get(config)
-        settings = dict(made.fields) if isinstance(made, Thing) else {}
+        settings = dict(made.fields) if isinstance(made, LibraryObject) else {}
         module = machine.program.module(call.frame.module)
         if "<any>" in settings and module is not None and mentions(module, {"preload_app"}):
             settings.setdefault("preload_app", TRUE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Closure, Thing
+from cudalint.machine.heap import Closure, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -17,15 +17,15 @@ _REGISTRY = Ref(("server registry",))
 def keep_handler(state: State, kind: str, site: Site, function: Value) -> None:
     """Keep a handler with the place that names it."""
     found = state.get(_REGISTRY)
-    fields = found.fields if isinstance(found, Thing) else {}
+    fields = found.fields if isinstance(found, LibraryObject) else {}
     key = f"{kind} {site.module} {site.ordinal}"
-    state.put(_REGISTRY, Thing("cudalint.registry", {**fields, key: function}, site))
+    state.put(_REGISTRY, LibraryObject("cudalint.registry", {**fields, key: function}, site))
 
 
 def registered(state: State, kind: str) -> Iterator[tuple[Site, Value]]:
     """The handlers of a kind, each with the place that names it."""
     found = state.get(_REGISTRY)
-    for key, value in found.fields.items() if isinstance(found, Thing) else ():
+    for key, value in found.fields.items() if isinstance(found, LibraryObject) else ():
         name, module, ordinal = key.rsplit(" ", 2)
         if name == kind:
             yield Site(module, int(ordinal)), value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Mapping_, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -123,7 +123,7 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
             return hasattr(dict, name)
         case Scope(variables=variables):
             return True if name in variables else None
-        case Thing(fields=fields, type=kind):
+        case LibraryObject(fields=fields, type=kind):
             return True if name in fields or machine.library.function(f"{kind}.{name}") is not None else None
         case Instance(attributes=attributes, cls=cls):
             return True if name in attributes else _class_gives(machine, cls, name, state)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.stdlib.types import is_of
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Cache, Closure, Sequence, Thing
+from cudalint.machine.heap import Cache, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Lib, Partial, Ref, Value, constant, only, unknown
@@ -60,7 +60,7 @@ def dispatching(machine: Machine, call: Call) -> Results:
     """``singledispatch(f)``: f, and what is registered for the types of its first argument."""
     if not call.args:
         return [(call.state, unknown("dispatch", call.site))]
-    made = Thing(call.path, {"<default>": call.args[0]}, call.site)
+    made = LibraryObject(call.path, {"<default>": call.args[0]}, call.site)
     return [(call.state, (call.state.new(("dispatch", call.site), made),))]
 
 
@@ -68,7 +68,7 @@ def register(machine: Machine, call: Call) -> Results:
     """``f.register(kind)``, ``f.register(kind, g)``, and ``f.register`` as a decorator of what annotations say."""
     ref = call.receiver
     found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Thing) or not call.args:
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject) or not call.args:
         return [(call.state, unknown("register", call.site))]
     first = only(call.args[0])
     is_function = isinstance(first, Ref) and isinstance(call.state.get(first), Closure)
@@ -83,12 +83,12 @@ def registered(machine: Machine, call: Call) -> Results:
     """``f.register(kind)`` as a decorator."""
     ref = only(call.args[0]) if len(call.args) == 3 else None
     found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Thing):
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
         return [(call.state, unknown("register", call.site))]
     return [(_registered(ref, found, call.args[1], call.args[2], call.state), call.args[2])]
 
 
-def _registered(ref: Ref, found: Thing, kind: Value, function: Value, state: State) -> State:
+def _registered(ref: Ref, found: LibraryObject, kind: Value, function: Value, state: State) -> State:
     name = f"{_REGISTERED} {len(found.fields)}"
     pair = state.new(("registered", ref.address, name), Sequence("tuple", (kind, function)))
     state.put(ref, replace(found, fields={**found.fields, name: (pair,)}))
@@ -98,7 +98,7 @@ def _registered(ref: Ref, found: Thing, kind: Value, function: Value, state: Sta
 def dispatch(machine: Machine, call: Call) -> Results:
     """A call: the function of the type, or, where that is not known, each that it could be."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    if not isinstance(found, Thing) or not call.args:
+    if not isinstance(found, LibraryObject) or not call.args:
         return [(call.state, unknown("dispatch", call.site))]
     results: Results = []
     for atom in call.args[0]:
@@ -109,7 +109,7 @@ def dispatch(machine: Machine, call: Call) -> Results:
     return results
 
 
-def _chosen(machine: Machine, atom: Atom, found: Thing, state: State) -> Value:
+def _chosen(machine: Machine, atom: Atom, found: LibraryObject, state: State) -> Value:
     possible: list[Atom] = []
     for name in reversed(found.fields):
         pair = machine.exact_items(found.fields[name], state) if name.startswith(_REGISTERED) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
+from cudalint.machine.heap import Instance, LibraryObject, Mapping_, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -40,7 +40,7 @@ def _copy_of(atom: Atom, state: State, site: Site, made: dict[Ref, Ref], depth: 
     if atom in made:
         return made[atom]
     found = state.get(atom)
-    if not isinstance(found, Instance | Thing | Sequence | Mapping_):
+    if not isinstance(found, Instance | LibraryObject | Sequence | Mapping_):
         return atom
     own = made[atom] = state.new(("copy", site, type(found).__name__), found)
 
@@ -50,7 +50,7 @@ def _copy_of(atom: Atom, state: State, site: Site, made: dict[Ref, Ref], depth: 
     match found:
         case Instance(attributes=attributes):
             state.put(own, replace(found, attributes={name: of(value) for name, value in attributes.items()}))
-        case Thing(fields=fields):
+        case LibraryObject(fields=fields):
             state.put(own, replace(found, fields={name: of(value) for name, value in fields.items()}))
         case Sequence(items=items, element=element):
             parts = None if items is None else tuple(of(value) for value in items)

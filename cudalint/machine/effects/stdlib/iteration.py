@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Generator, Instance, Sequence, Thing
+from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Bound, Ref, Value, const, integer, only, union, unknown
@@ -186,7 +186,7 @@ def iter_(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("iter", call.site))]
     atom = only(call.args[0])
     found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(found, Thing):
+    if not isinstance(found, LibraryObject):
         return [(call.state, call.args[0])]
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.command_line.options import NAMESPACE
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Instance, Mapping_, Scope, Thing
+from cudalint.machine.heap import Class, Instance, LibraryObject, Mapping_, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import Lib, Ref, Task, Value, constant, only, unknown
 
@@ -82,7 +82,7 @@ def variables(machine: Machine, call: Call) -> Results:
 
 
 def _is_namespace(found: object) -> bool:
-    return isinstance(found, Thing) and found.type == NAMESPACE
+    return isinstance(found, LibraryObject) and found.type == NAMESPACE
 
 
 def blank(machine: Machine, call: Call) -> Results:
@@ -103,5 +103,5 @@ def construct(machine: Machine, call: Call) -> Results:
 
 def namespace(machine: Machine, call: Call) -> Results:
     """``SimpleNamespace(name=value)``."""
-    made = Thing(NAMESPACE, dict(call.kwargs), call.site)
+    made = LibraryObject(NAMESPACE, dict(call.kwargs), call.site)
     return [(call.state, (call.state.new(("namespace", call.site), made),))]

@@ -8,7 +8,7 @@ from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.receivers import initialised, starter
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.heap import Instance, Sequence, Thing
+from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
@@ -64,7 +64,8 @@ def loader(machine: Machine, call: Call) -> Results:
         fields["<open>"] = TRUE
     if initialised(call, fields):
         return [(state, NONE)]
-    return [(state, (state.new(("loader", call.site), Thing("torch.utils.data.DataLoader", fields, call.site)),))]
+    made = LibraryObject("torch.utils.data.DataLoader", fields, call.site)
+    return [(state, (state.new(("loader", call.site), made),))]
 
 
 def loader_iter(machine: Machine, call: Call) -> Results:
@@ -352,7 +353,7 @@ def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: 
             return nothing if inner is None else fetch(machine, inner, state, frame, site, depth + 1)
         case Sequence(items=items, element=element):
             return [(state, union(items or ()) or element or nothing[0][1])]
-        case Thing(fields=fields):
+        case LibraryObject(fields=fields):
             if "<tensors>" in fields:
                 return _from_tensors(machine, fields["<tensors>"], state, frame, site)
             if "<transform>" in fields:
@@ -384,7 +385,7 @@ def tensor_dataset(machine: Machine, call: Call) -> Results:
     """``TensorDataset(x, y)``."""
     state = call.state
     listed: Value = (state.new(("columns", call.site), Sequence("tuple", tuple(call.args))),)
-    made = Thing("torch.utils.data.TensorDataset", {"<tensors>": listed}, call.site)
+    made = LibraryObject("torch.utils.data.TensorDataset", {"<tensors>": listed}, call.site)
     return [(state, (state.new(("dataset", call.site), made),))]
 
 
@@ -395,7 +396,7 @@ def wrapped_dataset(machine: Machine, call: Call) -> Results:
     inside = union(machine.elements(inner, state)) or inner
     if call.path.endswith("random_split"):
         inside = inner
-    ref = state.new(("wrapped", call.site), Thing("torch.utils.data.Subset", {"<wrapped>": inside}, call.site))
+    ref = state.new(("wrapped", call.site), LibraryObject("torch.utils.data.Subset", {"<wrapped>": inside}, call.site))
     if call.path.endswith("random_split"):
         return [(state, (state.new(("split", call.site), Sequence("list", ((ref,), (ref,)), (), True)),))]
     return [(state, (ref,))]
@@ -406,20 +407,20 @@ def transform_dataset(machine: Machine, call: Call) -> Results:
     state = call.state
     transform = call.kwargs.get("transform", NONE)
     fields: dict[str, Value] = {} if transform == NONE else {"<transform>": transform}
-    return [(state, (state.new(("dataset", call.site), Thing(call.path, fields, call.site)),))]
+    return [(state, (state.new(("dataset", call.site), LibraryObject(call.path, fields, call.site)),))]
 
 
 def compose(machine: Machine, call: Call) -> Results:
     """``Compose([a, b])``: calls each in turn."""
     state = call.state
     fields: dict[str, Value] = {"<steps>": call.args[0] if call.args else NONE}
-    return [(state, (state.new(("compose", call.site), Thing("cudalint.compose", fields, call.site)),))]
+    return [(state, (state.new(("compose", call.site), LibraryObject("cudalint.compose", fields, call.site)),))]
 
 
 def compose_call(machine: Machine, call: Call) -> Results:
     """One sample through all steps."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    steps = machine.elements(found.fields.get("<steps>", ()), call.state) if isinstance(found, Thing) else []
+    steps = machine.elements(found.fields.get("<steps>", ()), call.state) if isinstance(found, LibraryObject) else []
     results: Results = [(call.state, call.args[0] if call.args else unknown("sample", call.site))]
     for step in steps:
         following: Results = []

@@ -7,7 +7,7 @@ from cudalint.machine.effects.gpu.arrays import new_tensor
 from cudalint.machine.effects.gpu.cuda import read, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
-from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
+from cudalint.machine.heap import Instance, LibraryObject, Mapping_, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, unknown
@@ -22,7 +22,7 @@ def module(machine: Machine, call: Call) -> Results:
             fields[f"<child {i}>"] = value
     kind = call.text("type") or call.path
     origin = machine.chain(state, call.site, f"{call.label} makes it")
-    ref = state.new(("module", call.site), Thing(kind, fields, call.site, origin))
+    ref = state.new(("module", call.site), LibraryObject(kind, fields, call.site, origin))
     wanted = call.kwargs.get("device")
     devices = [] if wanted is None else operators.device_of(wanted)
     default = state.process.default_device
