@@ -15,10 +15,10 @@ from cudalint.machine.heap import (
     Cache,
     Class,
     Closure,
+    Dict,
     Generator,
     Instance,
     LibraryObject,
-    Mapping_,
     Object,
     Scope,
     Sequence,
@@ -161,7 +161,7 @@ class _Mark:
             case Sequence(items=items, element=element):
                 self._values(items or ())
                 self._value(element)
-            case Mapping_(items=items, element=element, factory=factory, view=view):
+            case Dict(items=items, element=element, factory=factory, view=view):
                 for key, value in items.items():
                     self._key(key)
                     self._value(value)

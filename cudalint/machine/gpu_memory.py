@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.heap import Instance, LibraryObject, Mapping_, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain
@@ -61,7 +61,7 @@ def place(ref: Ref, memory: Tensor, state: State) -> None:
                 stack.extend(a for v in attributes.values() for a in v if isinstance(a, Ref) and _is_module(a, state))
             case Sequence(items=items, element=element):
                 stack.extend(a for v in (*(items or ()), element) for a in v)
-            case Mapping_(items=entries, element=element):
+            case Dict(items=entries, element=element):
                 stack.extend(a for v in (*entries.values(), element) for a in v)
 
 
@@ -69,7 +69,7 @@ def _is_module(ref: Ref, state: State) -> bool:
     found = state.get(ref)
     if isinstance(found, LibraryObject):
         return "<parameters>" in found.fields
-    return isinstance(found, Instance | Sequence | Mapping_)
+    return isinstance(found, Instance | Sequence | Dict)
 
 
 def gpu_atoms(value: Value, state: State) -> list[Atom]:

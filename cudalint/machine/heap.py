@@ -92,7 +92,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping_:
+class Dict:
     """A dict: known constant keys, and what may stand under any other; ``factory`` makes what is missing.
 
     ``view`` is the object whose attributes these are.
@@ -131,4 +131,4 @@ class Cache:
     results: dict[Hashable, Value]
 
 
-Object = Scope | Closure | Class | Instance | Sequence | Mapping_ | LibraryObject | Generator | Cache
+Object = Scope | Closure | Class | Instance | Sequence | Dict | LibraryObject | Generator | Cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 
-from cudalint.machine.heap import Cache, Class, Closure, Instance, LibraryObject, Mapping_, Object, Scope, Sequence
+from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.state import Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -97,7 +97,7 @@ def _join_objects(a: Object, b: Object) -> Object:
         case Cache(), Cache():
             known = a.results.keys() & b.results.keys()
             return Cache({k: union([a.results[k], b.results[k]]) for k in a.results if k in known})
-        case Mapping_(), Mapping_():
+        case Dict(), Dict():
             items = {k: union([v for v in (a.items.get(k), b.items.get(k)) if v]) for k in {**a.items, **b.items}}
             return replace(a, items=items, element=union([a.element, b.element]), exact=a.exact and b.exact)
     return a
@@ -298,7 +298,7 @@ def _parts(obj: Object) -> Mapping[Hashable, Value]:
             return {name: names[name] for name in names}
         case Sequence(items=items, element=element):
             return {None: tuple(atom for value in (*(items or ()), element) for atom in value)}
-        case Mapping_(items=named, element=element):
+        case Dict(items=named, element=element):
             return {**named, None: element}
     return {}
 

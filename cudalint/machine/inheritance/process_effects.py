@@ -8,7 +8,7 @@ from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame
-from cudalint.machine.heap import Mapping_
+from cudalint.machine.heap import Dict
 from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.ledger import Handed
 from cudalint.machine.inheritance.reads import Reads
@@ -141,8 +141,8 @@ class ProcessEffects(Reads):
         if does == "environ.update":
             names = {str(n) for n in call.kwargs}
             dicts = [call.state.get(a) for v in call.args for a in v if isinstance(a, Ref)]
-            names |= {str(k) for d in dicts if isinstance(d, Mapping_) and d.exact for k in d.items}
-            whole = all(isinstance(d, Mapping_) and d.exact for d in dicts) and len(dicts) == len(call.args)
+            names |= {str(k) for d in dicts if isinstance(d, Dict) and d.exact for k in d.items}
+            whole = all(isinstance(d, Dict) and d.exact for d in dicts) and len(dicts) == len(call.args)
         else:
             names = set(strings(call.args[0])) if call.args else set()
             whole = bool(names)

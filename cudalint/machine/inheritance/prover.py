@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
-from cudalint.machine.heap import Instance, LibraryObject, Mapping_, Scope, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.sameness import Comparison
@@ -167,9 +167,7 @@ class Prover(Statements):
 def _is_mutable(ref: Ref, state: State) -> bool:
     """Whether a change of an object is seen by all who hold it."""
     found = state.get(ref)
-    return isinstance(found, Instance | Mapping_ | LibraryObject) or (
-        isinstance(found, Sequence) and found.kind != "tuple"
-    )
+    return isinstance(found, Instance | Dict | LibraryObject) or (isinstance(found, Sequence) and found.kind != "tuple")
 
 
 def combined(machines: Iterable[Machine]) -> tuple[Inheritance, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cudalint.machine.heap import Cache, Class, Closure, Instance, LibraryObject, Mapping_, Object, Scope, Sequence
+from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     Atom,
@@ -129,7 +129,7 @@ class Comparison:
                 yield from self._instances(one, two, path)
             case Sequence(), Sequence():
                 yield from self._sequences(one, two, path)
-            case Mapping_(), Mapping_():
+            case Dict(), Dict():
                 yield from self._mappings(one, two, path)
             case LibraryObject(), LibraryObject() if one.type == two.type and self.is_value(one.type):
                 yield from self._named(one.fields, two.fields, path)
@@ -205,7 +205,7 @@ class Comparison:
             return
         yield from self._rows(one.items, two.items, path)
 
-    def _mappings(self, one: Mapping_, two: Mapping_, path: str) -> Iterator[Difference]:
+    def _mappings(self, one: Dict, two: Dict, path: str) -> Iterator[Difference]:
         if not one.exact or not two.exact or one.element or two.element:
             yield Difference(path, hidden=True)
             return

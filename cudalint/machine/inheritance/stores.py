@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.frame import Call, Frame
-from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Mapping_, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.process_effects import ProcessEffects
 from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
@@ -131,7 +131,7 @@ class Stores(ProcessEffects):
         if isinstance(atom, Tensor):
             self._writes_array(state)
         match atom, found:
-            case Ref(address=address), Sequence() | Mapping_():
+            case Ref(address=address), Sequence() | Dict():
                 lossy = isinstance(found, Sequence) and method == "__delitem__"
                 self._stores_into(address, site, state, lossy=lossy)
             case (Tensor(), _) | (Ref(), LibraryObject()):
@@ -142,11 +142,11 @@ class Stores(ProcessEffects):
             case _ if not self._is_own(atom, state):
                 self._note(Why.STORES, "", site, state)
 
-    def put_mapping(self, ref: Ref, made: Mapping_, state: State) -> None:
+    def store_dict(self, ref: Ref, made: Dict, state: State) -> None:
         """A dict after a change; that of an object's attributes changes the object."""
         if made.view is not None and not isinstance(state.get(made.view), Instance):
             self._unsteady.setdefault(made.view.address, set()).add(("view", made.view.address))
-        super().put_mapping(ref, made, state)
+        super().store_dict(ref, made, state)
 
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         """``x op= y``, which changes lists, sets and objects in place."""
@@ -154,7 +154,7 @@ class Stores(ProcessEffects):
         if any(isinstance(atom, Tensor) for atom in left):
             self._writes_array(state)
         for atom in left:
-            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Mapping_ | Instance):
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Dict | Instance):
                 constant_kind = isinstance(found, Sequence) and found.kind == "tuple"
                 if not constant_kind:
                     self._stores_into(atom.address, Site("", node.ordinal), state, lossy=made != left)
@@ -167,7 +167,7 @@ class Stores(ProcessEffects):
         found = call.state.get(receiver) if isinstance(receiver, Ref) else None
         if name not in _LOSSY and name not in _CHANGES:
             return
-        if not isinstance(receiver, Ref) or not isinstance(found, Sequence | Mapping_):
+        if not isinstance(receiver, Ref) or not isinstance(found, Sequence | Dict):
             self._calls_unknown("", call.site, call.state)
             return
         self._stores_into(receiver.address, call.site, call.state, lossy=name in _LOSSY)

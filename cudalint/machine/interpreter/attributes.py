@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from cudalint.machine import enums, operators
 from cudalint.machine.classes import behind, is_class
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Mapping_, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.keys import as_key
@@ -185,7 +185,7 @@ class Attributes(Core):
                 return [(state, unknown("module", found.module, name))] if given is None else given
             case Sequence(kind=kind):
                 return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]
-            case Mapping_():
+            case Dict():
                 return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
             case Generator():
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
@@ -266,7 +266,7 @@ class Attributes(Core):
             else {}
         )
         items: dict[Hashable, Value] = {name: value for name, value in given.items() if not name.startswith("<")}
-        return (state.new(("attributes", site), Mapping_(items, view=ref)),)
+        return (state.new(("attributes", site), Dict(items, view=ref)),)
 
     def _library_object_attribute(
         self, ref: Ref, obj: LibraryObject, name: str, state: State, frame: Frame, site: Site
@@ -316,10 +316,10 @@ class Attributes(Core):
                 row = self._row_of(found, state)
                 if row is not None:
                     return [(state, operators.item(Sequence("tuple", row), key) or unknown("item", site, atom.address))]
-            key = as_key(key, state) if isinstance(found, Mapping_) else key
-            if isinstance(found, Mapping_) and found.factory:
+            key = as_key(key, state) if isinstance(found, Dict) else key
+            if isinstance(found, Dict) and found.factory:
                 return self._item_or_new(atom, found, key, state, frame, site)
-            if isinstance(found, Sequence | Mapping_):
+            if isinstance(found, Sequence | Dict):
                 return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
             if isinstance(found, Class) and found.members:
                 return [(state, enums.by_name(found, key, state) or unknown("member", site))]
@@ -336,7 +336,7 @@ class Attributes(Core):
             return [(state, unknown(atom.sym, "[]", key))]
         return [(state, unknown("item", site, atom))]
 
-    def _item_or_new(self, ref: Ref, found: Mapping_, key: Value, state: State, frame: Frame, site: Site) -> Results:
+    def _item_or_new(self, ref: Ref, found: Dict, key: Value, state: State, frame: Frame, site: Site) -> Results:
         """An item of a ``defaultdict``, which is made where it is missing."""
         there = operators.item(found, key)
         if there:
@@ -344,7 +344,7 @@ class Attributes(Core):
         results: Results = []
         for after, made in self.call_value(found.factory, [], {}, state, frame, site):
             current = after.get(ref)
-            if isinstance(current, Mapping_):
+            if isinstance(current, Dict):
                 after.put(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results

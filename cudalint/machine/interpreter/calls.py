@@ -13,10 +13,10 @@ from cudalint.machine.heap import (
     Cache,
     Class,
     Closure,
+    Dict,
     Generator,
     Instance,
     LibraryObject,
-    Mapping_,
     Scope,
     Sequence,
 )
@@ -82,7 +82,7 @@ class Calls(Core):
                 args.extend(exact or [])
             elif arg.star == "**":
                 found = state.get(atom) if isinstance(atom := only(value), Ref) else None
-                if isinstance(found, Mapping_):
+                if isinstance(found, Dict):
                     kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
                     is_open = is_open or not found.exact
                 else:
@@ -334,7 +334,7 @@ class Calls(Core):
             elif param.kind is ir.ParamKind.VAR_KEYWORD:
                 given: dict[Hashable, Value] = {}
                 given.update(named)
-                made_map = Mapping_(given, exact=not is_open)
+                made_map = Dict(given, exact=not is_open)
                 variables[param.name] = (state.new(("kwargs", site, param.name), made_map),)
             elif param.kind is ir.ParamKind.POSITIONAL and rest:
                 variables[param.name] = rest.pop(0)

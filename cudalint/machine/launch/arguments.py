@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine.frame import Call
-from cudalint.machine.heap import Mapping_
+from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import Const, Ref, Task, Value, constant, integer, union, unknown
@@ -44,7 +44,7 @@ def named_arguments(state: State, value: Value | None) -> dict[str, Value]:
     """The values of a ``kwargs={...}`` dict."""
     for atom in value or ():
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Mapping_):
+        if isinstance(found, Dict):
             return {str(k): v for k, v in found.items.items()}
     return {}
 

@@ -9,7 +9,7 @@ from enum import Enum
 from cudalint.machine.classes import defines, lineage
 from cudalint.machine.frame import Frame
 from cudalint.machine.gpu_memory import placed_tensor
-from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Mapping_, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
@@ -129,7 +129,7 @@ def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
             return [v for name, v in fields.items() if not name.startswith("<memory") and name != "<snapshot>"]
         case Sequence(items=items, element=element):
             return [*(items or ()), element]
-        case Mapping_(items=entries, element=element):
+        case Dict(items=entries, element=element):
             return [*entries.values(), element]
         case Closure() if pickler is Pickler.GLOBALS or (pickler is Pickler.LOCALS and "<" in found.address[1]):
             return captured(found, state, pickler)
@@ -249,7 +249,7 @@ class Transfer:
                 items = None if found.items is None else self._values(found.items)
                 self.target.put(made, replace(found, items=items, element=self.value(found.element)))
                 return made
-            case Mapping_():
+            case Dict():
                 made = self._reserve(ref)
                 entries = {self._key(k): self.value(v) for k, v in found.items.items()}
                 element, factory = self.value(found.element), self.value(found.factory)
@@ -289,7 +289,7 @@ class Transfer:
     def _as_attributes(self, given: Value) -> dict[str, Value]:
         atom = only(given)
         found = self.target.get(atom) if isinstance(atom, Ref) else None
-        return {str(k): v for k, v in found.items.items()} if isinstance(found, Mapping_) else {}
+        return {str(k): v for k, v in found.items.items()} if isinstance(found, Dict) else {}
 
     def _taken(self, made: Ref, instance: Instance, given: Value | None, attributes: dict[str, Value]) -> Ref | None:
         """What ``__setstate__`` makes of it in the target; None where the class has none."""
@@ -298,7 +298,7 @@ class Transfer:
             return None
         self.target.put(made, replace(instance, attributes={}))
         items: dict[Hashable, Value] = dict(attributes.items())
-        state = given or (self.target.new(("state", made.address), Mapping_(items)),)
+        state = given or (self.target.new(("state", made.address), Dict(items)),)
         site = self._site(instance.site.module)
         results = self.machine.call_value((Bound(hook, made),), [state], {}, self.target, self._frame(site), site)
         if results:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from cudalint.machine.classes import defines, lineage
-from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Mapping_, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import captured
 from cudalint.machine.state import State
@@ -68,7 +68,7 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
             return "a generator"
         case Sequence(items=items, element=element):
             return [*(items or ()), element]
-        case Mapping_(items=entries, element=element):
+        case Dict(items=entries, element=element):
             return [*entries.values(), element]
         case LibraryObject(type=kind, fields=fields):
             if not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):

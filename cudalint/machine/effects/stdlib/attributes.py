@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Mapping_, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -119,7 +119,7 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
     match found:
         case Sequence(kind=kind) if kind in _CONTAINERS and not name.startswith("__"):
             return hasattr(_CONTAINERS[kind], name)
-        case Mapping_():
+        case Dict():
             return hasattr(dict, name)
         case Scope(variables=variables):
             return True if name in variables else None

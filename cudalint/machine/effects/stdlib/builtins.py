@@ -9,7 +9,7 @@ from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.stdlib.types import is_of_any
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Mapping_, Sequence
+from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Atom, Const, Dev, Rank, Ref, Tensor, Unknown, Value, const, constant, unknown
@@ -88,7 +88,7 @@ def _shown(machine: Machine, value: Value, state: State) -> Iterator[Atom]:
     for atom in value:
         found = state.get(atom) if isinstance(atom, Ref) else None
         held: list[Value] = []
-        if isinstance(found, Mapping_):
+        if isinstance(found, Dict):
             held = [*found.items.values(), found.element]
         elif isinstance(found, Sequence) and found.kind != "iterator":
             held = machine.elements((atom,), state)

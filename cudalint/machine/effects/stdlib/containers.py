@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Mapping_, Sequence
+from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.values import NONE, Ref, Unknown, Value, const, constant, only, union, unknown
@@ -28,7 +28,7 @@ def container(machine: Machine, call: Call) -> Results:
     return results
 
 
-def mapping(machine: Machine, call: Call) -> Results:
+def dict_(machine: Machine, call: Call) -> Results:
     """``dict(a=1)``."""
     items: dict[Hashable, Value] = {}
     items.update(call.kwargs)
@@ -36,22 +36,22 @@ def mapping(machine: Machine, call: Call) -> Results:
     for value in call.args:
         atom = only(value)
         found = call.state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Mapping_):
+        if isinstance(found, Dict):
             items = {**found.items, **items}
             exact = exact and found.exact
         else:
             exact = False
-    return [(call.state, (call.state.new(("mapping", call.site), Mapping_(items, (), exact)),))]
+    return [(call.state, (call.state.new(("mapping", call.site), Dict(items, (), exact)),))]
 
 
-def default_mapping(machine: Machine, call: Call) -> Results:
+def defaultdict(machine: Machine, call: Call) -> Results:
     """``defaultdict(factory)``."""
     factory, *rest = call.args or [NONE]
     call.args = rest
-    state, made = mapping(machine, call)[0]
+    state, made = dict_(machine, call)[0]
     atom = only(made)
     found = state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(atom, Ref) and isinstance(found, Mapping_) and factory != NONE:
+    if isinstance(atom, Ref) and isinstance(found, Dict) and factory != NONE:
         state.put(atom, replace(found, factory=factory))
     return [(state, made)]
 
@@ -103,20 +103,20 @@ def dict_method(machine: Machine, call: Call) -> Results:
     name = call.path.rpartition(".")[2]
     ref = call.receiver
     found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Mapping_):
+    if not isinstance(ref, Ref) or not isinstance(found, Dict):
         return [(call.state, unknown("dict", call.site))]
     state = call.state
     match name:
         case "get" | "setdefault" | "pop":
             key = as_key(call.args[0], state) if call.args else NONE
             if name == "pop":
-                machine.put_mapping(ref, operators.without_key(found, key), state)
+                machine.store_dict(ref, operators.without_key(found, key), state)
             default = call.args[1] if len(call.args) > 1 else NONE
             value = operators.item(found, key)
             if not value or (not found.exact and constant(key) not in found.items):
                 value = union([v for v in (value, default) if v])
             if name == "setdefault" and constant(key) not in found.items:
-                machine.put_mapping(ref, operators.with_key(found, key, default), state)
+                machine.store_dict(ref, operators.with_key(found, key, default), state)
             return [(state, value)]
         case "values":
             values = tuple(found.items.values())
@@ -139,16 +139,16 @@ def dict_method(machine: Machine, call: Call) -> Results:
             exact = found.exact
             for value in call.args:
                 other = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
-                if isinstance(other, Mapping_):
+                if isinstance(other, Dict):
                     items.update(other.items)
                     exact = exact and other.exact
                 else:
                     exact = False
-            machine.put_mapping(ref, replace(found, items=items, exact=exact), state)
+            machine.store_dict(ref, replace(found, items=items, exact=exact), state)
             return [(state, NONE)]
         case "copy":
             return [(state, (state.new(("copy", call.site), replace(found, view=None)),))]
         case "clear":
-            machine.put_mapping(ref, replace(found, items={}, element=(), exact=True), state)
+            machine.store_dict(ref, replace(found, items={}, element=(), exact=True), state)
             return [(state, NONE)]
     return [(state, unknown("dict", name, call.site))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Instance, LibraryObject, Mapping_, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -40,7 +40,7 @@ def _copy_of(atom: Atom, state: State, site: Site, made: dict[Ref, Ref], depth: 
     if atom in made:
         return made[atom]
     found = state.get(atom)
-    if not isinstance(found, Instance | LibraryObject | Sequence | Mapping_):
+    if not isinstance(found, Instance | LibraryObject | Sequence | Dict):
         return atom
     own = made[atom] = state.new(("copy", site, type(found).__name__), found)
 
@@ -55,7 +55,7 @@ def _copy_of(atom: Atom, state: State, site: Site, made: dict[Ref, Ref], depth: 
         case Sequence(items=items, element=element):
             parts = None if items is None else tuple(of(value) for value in items)
             state.put(own, replace(found, items=parts, element=of(element)))
-        case Mapping_(items=entries, element=element):
+        case Dict(items=entries, element=element):
             items_ = {k: of(value) for k, value in entries.items()}
             state.put(own, replace(found, items=items_, element=of(element), view=None))
     return own

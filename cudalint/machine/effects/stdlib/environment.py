@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Mapping_
+from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
@@ -82,7 +82,7 @@ def environ_update(machine: Machine, call: Call) -> Results:
     for value in call.args:
         atom = only(value)
         found = call.state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Mapping_):
+        if isinstance(found, Dict):
             given.update(found.items)
     for name, value in given.items():
         if isinstance(name, str):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.command_line.options import NAMESPACE
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Instance, LibraryObject, Mapping_, Scope
+from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import Lib, Ref, Task, Value, constant, only, unknown
 
@@ -69,7 +69,7 @@ def as_dict(machine: Machine, call: Call) -> Results:
     if not isinstance(found, Instance):
         return [(call.state, unknown("asdict", call.site))]
     items: dict[Hashable, Value] = {n: v for n, v in found.attributes.items() if not n.startswith("<")}
-    return [(call.state, (call.state.new(("asdict", call.site), Mapping_(items)),))]
+    return [(call.state, (call.state.new(("asdict", call.site), Dict(items)),))]
 
 
 def variables(machine: Machine, call: Call) -> Results:

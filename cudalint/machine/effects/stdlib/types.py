@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine.heap import Instance, Mapping_, Sequence
+from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Value, only
@@ -44,7 +44,7 @@ def _builtins(atom: Atom, held: object) -> set[str] | None:
             return {f"builtins.{c.__name__}" for c in type(value).__mro__}
         case _, Sequence(kind="list" | "tuple" | "set" as own):
             return {f"builtins.{own}", "collections.abc.Iterable"}
-        case _, Mapping_():
+        case _, Dict():
             return {"builtins.dict", "collections.abc.Mapping"}
     return None
 

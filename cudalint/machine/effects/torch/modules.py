@@ -7,7 +7,7 @@ from cudalint.machine.effects.gpu.arrays import new_tensor
 from cudalint.machine.effects.gpu.cuda import read, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
-from cudalint.machine.heap import Instance, LibraryObject, Mapping_, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, unknown
@@ -46,7 +46,7 @@ def module_data(machine: Machine, call: Call) -> Results:
         return [(state, unknown("module data", call.site))]
     name = call.path.rpartition(".")[2]
     if name == "state_dict":
-        return [(state, (state.new(("state", call.site), Mapping_({}, (memory,), False)),))]
+        return [(state, (state.new(("state", call.site), Dict({}, (memory,), False)),))]
     element: Value = (memory,)
     if name.startswith("named"):
         pair = Sequence("tuple", (unknown("name", call.site), (memory,)))
