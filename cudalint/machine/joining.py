@@ -62,11 +62,11 @@ def join_process(a: Process, b: Process) -> Process:
         default_device=a.default_device or b.default_device,
         default_where=a.default_where or b.default_where,
         contexts=a.contexts | b.contexts,
-        crowd=max(a.crowd, b.crowd, key=len),
+        gpu_sharers=max(a.gpu_sharers, b.gpu_sharers, key=len),
         growth=a.growth if b.growth is not None else None,
         group=a.group or b.group,
         allocated=shorter(a.allocated, b.allocated),
-        doomed=a.doomed and b.doomed,
+        dead=a.dead and b.dead,
         misread=a.misread and b.misread,
         unseen=a.unseen or b.unseen,
     )

@@ -88,7 +88,8 @@ class Process:
 
     ``driver`` is the witness of the first query or initialisation in this process: it poisons forks and
     freezes the visible devices. ``poison`` is the parent's witness in a child that forked after it.
-    ``left_behind`` are globals, by module and name, that this fresh process's parent had and no import sets.
+    ``parent_only_globals`` are those, by module and name, that this fresh process's parent had and no import sets.
+    ``dead``: it failed, and that was reported; what it would do afterwards is not judged.
     """
 
     identity: tuple[str, ...] = ("main",)
@@ -112,9 +113,9 @@ class Process:
     selected: tuple[tuple[str, Selected], ...] = ()
     group: Group | None = None
     contexts: frozenset[Context] = frozenset()
-    crowd: tuple[tuple[Hashable, int], ...] = ()
+    gpu_sharers: tuple[tuple[Hashable, int], ...] = ()
     growth: Chain | None = None
-    doomed: bool = False
+    dead: bool = False
     misread: bool = False
     in_thread: bool = False
     rank: str | None = None
@@ -128,7 +129,7 @@ class Process:
     late_visible: tuple[Site, ...] = ()
     joblib_jobs: Value = ()
     siblings: int | None = 1
-    left_behind: frozenset[tuple[str, str]] = frozenset()
+    parent_only_globals: frozenset[tuple[str, str]] = frozenset()
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""

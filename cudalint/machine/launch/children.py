@@ -25,7 +25,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
     before = parent.process
     poisoned_by = before.asked_by
     poison = before.driver if before.driver is not None else before.poison
-    if before.doomed:
+    if before.dead:
         poison = before.poison
     child.process = replace(
         before,
@@ -42,11 +42,11 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         poisoned_by=poisoned_by | (before.poisoned_by if before.driver is None else frozenset()),
         initialised=(),
         contexts=frozenset(),
-        crowd=(),
+        gpu_sharers=(),
         group=None,
         allocated=None,
         siblings=_siblings(before, start),
-        doomed=False,
+        dead=False,
         misread=False,
         in_thread=False,
         rank=start.rank,
@@ -89,7 +89,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         rank=start.rank,
         siblings=_siblings(before, start),
         local_rank_at_hand=start.rank == "local",
-        left_behind=_left_behind(machine, parent),
+        parent_only_globals=_parent_only_globals(machine, parent),
     )
     process = _with_environment(process, start)
     state = State(process, {})
@@ -113,7 +113,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     return states[:2]
 
 
-def _left_behind(machine: Machine, parent: State) -> frozenset[tuple[str, str]]:
+def _parent_only_globals(machine: Machine, parent: State) -> frozenset[tuple[str, str]]:
     """The globals that the parent has now and that a fresh process does not get by importing their modules."""
     if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
         # Without its main, or all of its imports, nothing says what a fresh process would find under a name.

@@ -58,7 +58,7 @@ def daemon_child(machine: Machine, call: Call, what: str, anchor: Site | None = 
     """Whether a start fails because the present process is a daemon."""
     state = call.state
     process = state.process
-    if not process.daemon or process.doomed or not machine.options.uses_gpu:
+    if not process.daemon or process.dead or not machine.options.uses_gpu:
         return False
     launch = process.launch
     machine.emit(
@@ -72,5 +72,5 @@ def daemon_child(machine: Machine, call: Call, what: str, anchor: Site | None = 
             launch=launch,
         )
     )
-    state.process = replace(process, doomed=True)
+    state.process = replace(process, dead=True)
     return True

@@ -17,9 +17,9 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
     """A name that no scope binds: in a spawned child, perhaps one that only the main program sets."""
     launch = state.process.launch
     fresh = launch is not None and launch.method in ("spawn", "forkserver")
-    if launch is None or not fresh or not machine.options.uses_gpu or state.process.doomed:
+    if launch is None or not fresh or not machine.options.uses_gpu or state.process.dead:
         return [(state, unknown("name", frame.module, name))]
-    if machine.record.cut is not None or (frame.module, name) not in state.process.left_behind:
+    if machine.record.cut is not None or (frame.module, name) not in state.process.parent_only_globals:
         return [(state, unknown("name", frame.module, name))]
     outcome = outcome_of(
         machine,
@@ -35,5 +35,5 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
     if frame.tries > 0:
         return machine.fail(state, frame, Raised(outcome, ("NameError",)))
     machine.emit(outcome)
-    state.process = replace(state.process, doomed=True)
+    state.process = replace(state.process, dead=True)
     return [(state, unknown("name", frame.module, name))]

@@ -15,12 +15,12 @@ from cudalint.machine.trace import Chain
 from cudalint.machine.values import Const, only
 
 
-def crowd(machine: Machine, state: State, start: Start, way: Way, children: list[State]) -> None:
+def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, children: list[State]) -> None:
     """More than one worker with a context on the same GPU, or a parent that took all its memory.
 
     The children are the paths of one worker: each adds to what was there before the launch, and not to another path.
     """
-    before = dict(state.process.crowd)
+    before = dict(state.process.gpu_sharers)
     grown = dict(before)
     for child in children:
         if _parent_took_all(state, child):
@@ -31,7 +31,7 @@ def crowd(machine: Machine, state: State, start: Start, way: Way, children: list
             count = before.get(key, 0) + (2 if start.many else 1)
             grown[key] = count
             if start.adds_up or start.family in ("process", "fork"):
-                state.process = replace(state.process, crowd=tuple(sorted(grown.items(), key=repr)))
+                state.process = replace(state.process, gpu_sharers=tuple(sorted(grown.items(), key=repr)))
             if not start.many and is_one(gpu_memory.DEVICES, state):
                 # Workers that are distributed over the GPUs share one only where there is no other.
                 continue

@@ -14,7 +14,7 @@ from cudalint.machine.launch.crossing import Pickler, Transfer
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.pickling import function_sites, refused, unproven
 from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, nameless_error
-from cudalint.machine.launch.sharing import crowd
+from cudalint.machine.launch.sharing import check_gpu_sharing
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
@@ -86,7 +86,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
     if failed is not None and not fresh:
         _method_elsewhere(machine, state, start, failed)
     if failed is None and start.shares and (fresh or start.family != "loader"):
-        crowd(machine, state, start, way, [c for c, _ in done])
+        check_gpu_sharing(machine, state, start, way, [c for c, _ in done])
     return Ended(failed, done, began=bool(children))
 
 

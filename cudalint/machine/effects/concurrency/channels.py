@@ -62,7 +62,7 @@ def put(machine: Machine, call: Call) -> Results:
     if not found:
         return [(state, NONE)]
     process = state.process
-    if process.doomed:
+    if process.dead:
         return [(state, NONE)]
     if process.launch is not None:
         chain = machine.chain(state, call.site, f"{call.label} shares GPU memory of this process")

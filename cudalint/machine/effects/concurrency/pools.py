@@ -49,7 +49,7 @@ def pool(machine: Machine, call: Call) -> Results:
         before = len(machine.record.outcomes)
         ended = _initialize(machine, call, state, fields, library)
         if any(o.kind in (Kind.SHARED_GPU, Kind.MEMORY_NOT_SHARED) for o in machine.record.outcomes[before:]):
-            state.put(ref, LibraryObject(call.text("type"), {**fields, "<crowded>": TRUE}, call.site))
+            state.put(ref, LibraryObject(call.text("type"), {**fields, "<gpu shared>": TRUE}, call.site))
         if ended and all(e.failed is not None and e.failed.certain for e in ended):
             return []
     return [(state, (ref,))]
@@ -172,7 +172,7 @@ def _pool_run(
         inherited=(obj.fields.get("<initargs>", NONE),),
         label="pool worker" if family == "pool" else "worker",
         pickler=pickler_of(machine, library),
-        shares="<crowded>" not in obj.fields,
+        shares="<gpu shared>" not in obj.fields,
         adds_up=single and several,
         count=number_of(obj.fields.get("<count>")),
         made=obj.site,

@@ -118,8 +118,8 @@ def _process_work(machine: Machine, state: State, found: Starter) -> tuple[Task 
 def process_join(machine: Machine, call: Call) -> Results:
     """``p.join()``: the child has ended; the GPU has room again."""
     state = call.state
-    if state.process.crowd:
-        state.process = replace(state.process, crowd=())
+    if state.process.gpu_sharers:
+        state.process = replace(state.process, gpu_sharers=())
     return [(state, NONE)]
 
 

@@ -38,7 +38,7 @@ def touch(
     init also initialises the framework; use is what other frameworks than torch call init; touch only fails.
     """
     process = state.process
-    if process.doomed or effect == "none" or framework in process.hidden:
+    if process.dead or effect == "none" or framework in process.hidden:
         return state
     if effect in FAILS and process.forked and _fails_here(process):
         return _fail_in_child(machine, state, frame, site, framework, what, by_default)
@@ -139,7 +139,7 @@ def _fail_in_child(
     if framework == "jax" and process.poison is not None and "jax" not in process.poisoned_by:
         outcome = _child_outcome(machine, state, site, launch, f"{what}: JAX falls back to the CPU")
         machine.emit(replace(outcome, how="wrong-device"))
-        state.process = replace(process, doomed=True)
+        state.process = replace(process, dead=True)
         return state
     outcome = _child_outcome(machine, state, site, launch, what)
     if by_default and launch.family == "loader":
@@ -150,7 +150,7 @@ def _fail_in_child(
         frame.raises.append((state, Raised(outcome, _error_names(framework))))
         return None
     machine.emit(outcome)
-    state.process = replace(process, doomed=True)
+    state.process = replace(process, dead=True)
     return state
 
 
@@ -209,11 +209,11 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
         facts=state.facts,
         launch=launch,
     )
-    if frame.tries > 0 and not process.doomed:
+    if frame.tries > 0 and not process.dead:
         frame.raises.append((state, Raised(outcome, ("RuntimeError", "AcceleratorError"))))
         return None
     machine.emit(outcome)
-    state.process = replace(process, doomed=True, misread=True)
+    state.process = replace(process, dead=True, misread=True)
     return state
 
 

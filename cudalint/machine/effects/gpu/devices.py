@@ -170,7 +170,7 @@ def growth(machine: Machine, call: Call) -> Results:
     state = call.state
     process = state.process
     started = dict(process.initialised).get("tensorflow")
-    if started is not None and not process.doomed:
+    if started is not None and not process.dead:
         outcome = outcome_of(
             machine,
             Kind.GROWTH_TOO_LATE,
@@ -195,7 +195,7 @@ def visible(machine: Machine, call: Call) -> Results:
     choice = call.args[0] if call.args else call.kwargs.get("devices", NONE)
     chosen = process.visible_choice
     changes = chosen != choice and not (chosen == () and _is_every(choice))
-    if started is not None and not process.doomed and changes:
+    if started is not None and not process.dead and changes:
         launch = process.launch
         reused = launch is not None and launch.reused and state.second_round
         machine.emit(

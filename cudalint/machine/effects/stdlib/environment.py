@@ -96,7 +96,7 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
     if name in RENDEZVOUS:
         machine.rendezvous_seen = True
     before = process.environ(name)
-    if name == VISIBLE and process.driver is not None and not process.doomed and not _same(before, value):
+    if name == VISIBLE and process.driver is not None and not process.dead and not _same(before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
 

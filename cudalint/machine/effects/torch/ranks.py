@@ -283,7 +283,7 @@ def ends(machine: Machine, state: State) -> None:
     group = process.group
     if group is None or not _uses_nccl(group) or group.device_id is not None or process.device() is not None:
         return
-    if process.contexts or machine.options.assumed or process.doomed:
+    if process.contexts or machine.options.assumed or process.dead:
         return
     launch = process.launch
     machine.emit(
