@@ -201,7 +201,7 @@ class Session:
             return False
         from cudalint.models.library import load
 
-        return load(self._config.models).speaks_of_own(data)
+        return load(self._config.models).mentions_user_models(data)
 
     def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes] | None = None) -> tuple[Read, ...]:
         """The rest of the project; where nothing marks one, what the files import from beside them."""
@@ -437,9 +437,7 @@ def _outcome(intake: Intake, analyses: Sequence[Analysis]) -> _Outcome:
     return _Outcome(findings, effort, notes, analyses=tuple(analyses))
 
 
-def _repaired(
-    analyses: Iterable[Analysis], findings: Sequence[Finding]
-) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+def _repaired(analyses: Iterable[Analysis], findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """The findings with the repairs that there are for them, and for which of them none was looked for."""
     from cudalint.fixes.engine import Run, repaired
 

@@ -171,21 +171,23 @@ def _shared_layer(a: State, b: State) -> Layer | None:
     return mine
 
 
-def alike(a: State, b: State) -> bool:
+def equivalent(a: State, b: State) -> bool:
     """Whether two paths differ in nothing that a rule could look at.
 
     Paths that differed in an object mostly go on to differ in it, so that one is looked at first.
     """
     if (a.process is not b.process and a.process != b.process) or a.placed.keys() != b.placed.keys():
         return False
-    if _differ(a.apart, a, b) or (b.apart is not a.apart and _differ(b.apart, a, b)):
+    if _differ(a.distinguishing_address, a, b) or (
+        b.distinguishing_address is not a.distinguishing_address and _differ(b.distinguishing_address, a, b)
+    ):
         return False
     shared = _shared_layer(a, b)
     mine_all, _ = a.since(shared)
     theirs_all, _ = b.since(shared)
     for address in (*mine_all, *(k for k in theirs_all if k not in mine_all)):
         if _differ(address, a, b):
-            a.apart = b.apart = address
+            a.distinguishing_address = b.distinguishing_address = address
             return False
     return True
 
@@ -197,10 +199,10 @@ def _differ(address: Hashable, a: State, b: State) -> bool:
     mine, theirs = a.at(address), b.at(address)
     if mine is theirs or mine is None or theirs is None:
         return False
-    return mine != theirs and _tell_apart(mine, theirs)
+    return mine != theirs and _distinguishes(mine, theirs)
 
 
-def _tell_apart(a: Object, b: Object) -> bool:
+def _distinguishes(a: Object, b: Object) -> bool:
     match a, b:
         case Scope(), Scope():
             return _names_tell_apart(a.variables, b.variables)
@@ -329,7 +331,7 @@ def _merge_into(result: list[State], state: State) -> None:
     for i, other in enumerate(result):
         if other.process.identity != state.process.identity:
             continue
-        if _same_facts(other.facts, state.facts) or alike(other, state):
+        if _same_facts(other.facts, state.facts) or equivalent(other, state):
             result[i] = join(other, state)
             return
     result.append(state)

@@ -248,7 +248,7 @@ class State:
     second_round: bool = False
     caught: bool = False
     owned: set[Hashable] = field(default_factory=set)
-    apart: Hashable = None
+    distinguishing_address: Hashable = None
     journal: Journal = field(default_factory=Journal)
 
     def clone(self) -> State:
@@ -267,7 +267,7 @@ class State:
             self.stack,
             self.second_round,
             self.caught,
-            apart=self.apart,
+            distinguishing_address=self.distinguishing_address,
             journal=self.journal,
         )
 

@@ -64,11 +64,11 @@ class Library:
     # The top-level packages that may use a GPU.
     gpu_roots: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
-    own_words: set[str] = field(default_factory=set)
+    user_words: set[str] = field(default_factory=set)
     effects: dict[str, ProcessEffect] = field(default_factory=dict)
     wide_effects: list[tuple[str, ProcessEffect]] = field(default_factory=list)
     environment: dict[str, list[str]] = field(default_factory=dict)
-    _own: re.Pattern[bytes] | None = None
+    _user_pattern: re.Pattern[bytes] | None = None
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
 
@@ -197,14 +197,14 @@ class Library:
         """Whether a top-level name is a library that is modelled: one that is installed where it is imported."""
         return name in self.roots
 
-    def speaks_of_own(self, data: bytes) -> bool:
+    def mentions_user_models(self, data: bytes) -> bool:
         """Whether a file names something of the user's own models."""
-        if not self.own_words:
+        if not self.user_words:
             return False
-        if self._own is None:
-            words = "|".join(re.escape(word) for word in sorted(self.own_words))
-            self._own = re.compile(rb"\b(?:%s)\b" % words.encode())
-        return self._own.search(data) is not None
+        if self._user_pattern is None:
+            words = "|".join(re.escape(word) for word in sorted(self.user_words))
+            self._user_pattern = re.compile(rb"\b(?:%s)\b" % words.encode())
+        return self._user_pattern.search(data) is not None
 
     def owns(self, name: str) -> bool:
         """Whether a top-level name is a library whose own functions are modelled, even in its own source."""
@@ -303,7 +303,7 @@ def _lies_below(path: str, pattern: str) -> bool:
     return path.startswith(prefix) and "." not in path[len(prefix) :]
 
 
-def _own_words(names: Iterable[str]) -> Iterable[str]:
+def _recognising_words(names: Iterable[str]) -> Iterable[str]:
     """The words by which a file that uses these functions can be recognised."""
     for name in names:
         path = name.removeprefix("import ")
@@ -350,6 +350,6 @@ def _load(extra: tuple[str, ...]) -> Library:
             raise ModelError(f"{path}: not valid TOML: {error}") from error
         told.append((path, _add(library, document, path)))
         for function in _entries(document, "function"):
-            library.own_words.update(_own_words(_list(function["names"])))
+            library.user_words.update(_recognising_words(_list(function["names"])))
     _settle_effects(library, told)
     return library

@@ -66,7 +66,7 @@ class Callers:
         return self._known[callee.place]
 
     def _search(self, callee: Caller) -> list[Caller]:
-        wanted = _spoken(callee.function)
+        wanted = _mentioned_as(callee.function)
         word = wanted[-1].encode()
         homes = [n for n in self._users(callee.module) if word in self.files.sources[n].data]
         result: list[Caller] = []
@@ -93,7 +93,7 @@ class Callers:
         return self._above[name]
 
 
-def _spoken(function: ir.Function) -> tuple[str, ...]:
+def _mentioned_as(function: ir.Function) -> tuple[str, ...]:
     """The name by which a caller mentions a function: a special method by its class."""
     parts = tuple(p for p in function.qualname.split(".") if p != "<locals>")
     special = function.name.startswith("__") or function.name in ("run", "forward")

@@ -26,7 +26,7 @@ _DEVICES = frozenset({"device", "Device"})
 
 def candidates(program: FileProgram, among: frozenset[str] | None = None) -> list[str]:
     """The modules, all or ``among`` some, in which something that a rule judges may start, or that lead to one."""
-    own = program.library.speaks_of_own
+    own = program.library.mentions_user_models
     launching = {n for n, s in program.sources.items() if program.facts(n).may_launch or own(s.data)}
     result: list[str] = []
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
@@ -104,9 +104,7 @@ def _process_classes(module: ir.Module, launchers: frozenset[str]) -> frozenset[
     """The classes of a module that derive from a process: making one is how they are launched."""
     names: set[str] = set()
     for statement in module.body:
-        if isinstance(statement, ir.ClassDef) and any(
-            last_name(a.value) in launchers | names for a in statement.bases
-        ):
+        if isinstance(statement, ir.ClassDef) and any(last_name(a.value) in launchers | names for a in statement.bases):
             names.add(statement.name)
     return frozenset(names)
 

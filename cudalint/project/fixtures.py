@@ -104,7 +104,7 @@ class Fixtures:
         atom = only(module)
         scope = state.get(atom) if isinstance(atom, Ref) else None
         value = scope.variables.get(name) if isinstance(scope, Scope) else None
-        for current, forced in self.machine.force(value, state, self.frame)[:1] if value is not None else ():
+        for current, forced in self.machine.resolve_deferred(value, state, self.frame)[:1] if value is not None else ():
             ref = only(forced)
             closure = current.get(ref) if isinstance(ref, Ref) else None
             if isinstance(ref, Ref) and isinstance(closure, Closure) and self._is_fixture(closure):

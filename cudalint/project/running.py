@@ -230,7 +230,7 @@ class Runner:
         module = self.files.module(name)
         if module is None:
             return
-        for function in unreached(module, self.files.facts(name), frozenset(self.files.library.own_words)):
+        for function in unreached(module, self.files.facts(name), frozenset(self.files.library.user_words)):
             launcher = Caller(name, function)
             if launcher.place in self.entered:
                 continue

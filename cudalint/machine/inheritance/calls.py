@@ -75,7 +75,7 @@ class Calls(Iteration):
                 receiver = atom.receiver if isinstance(atom, Bound) else None
                 return self._foreign(path, receiver, atom, args, kwargs, state, frame, site, is_open, statement)
             case Unknown(sym=sym):
-                effect = self._calls_stranger(sym, site, state)
+                effect = self._calls_unshown(sym, site, state)
                 is_value = effect is not None and effect.gives == "value"
                 if is_value and follows(sym) and _all_known(args, kwargs):
                     return [(state, unknown("follows", sym, *args))]

@@ -85,7 +85,7 @@ class ProcessEffects(Reads):
         self._note(Why.CALLS, name, site, state)
         self._repeats(name, site, state)
 
-    def _calls_stranger(self, sym: Hashable, site: Site, state: State) -> ProcessEffect | None:
+    def _calls_unshown(self, sym: Hashable, site: Site, state: State) -> ProcessEffect | None:
         """A call of a value that the code does not show; what it leaves behind, where it is a method of such a name."""
         match sym:
             case (_, ".", str(name)) if name not in self._functions:

@@ -177,7 +177,7 @@ class Attributes(Core):
                 if measured is not None:
                     return [(state, (measured,))]
                 if name in found.variables:
-                    return self.force(found.variables[name], state, frame)
+                    return self.resolve_deferred(found.variables[name], state, frame)
                 child = self.program.child(found.module, name)
                 if child is not None:
                     return self.load(child, state, frame, site)

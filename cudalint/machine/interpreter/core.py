@@ -303,7 +303,7 @@ class Core(Hooks, ABC):
         """Import a module of the project: its packages first, its top level once per process."""
 
     @abstractmethod
-    def force(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
+    def resolve_deferred(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
         """What a deferred import stands for: its module runs now, in this process."""
 
     @abstractmethod

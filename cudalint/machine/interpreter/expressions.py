@@ -66,7 +66,7 @@ class Expressions(Core):
     def _name(self, node: ir.Name, state: State, frame: Frame) -> Results:
         value = self.lookup(node.id, state, frame.scope)
         if value is not None:
-            return self.force(value, state, frame) if holds_deferred(value) else [(state, value)]
+            return self.resolve_deferred(value, state, frame) if holds_deferred(value) else [(state, value)]
         if node.id == "__class__" and frame.owner is not None:
             return [(state, (frame.owner,))]
         if self.library.is_builtin(node.id):
