@@ -20,7 +20,7 @@ SITE = Site("m", 1)
 @pytest.fixture
 def state() -> State:
     made = State(Process(), {})
-    made.put(MODULE, Scope({}, None, "m", "module"))
+    made.store(MODULE, Scope({}, None, "m", "module"))
     return made
 
 
@@ -57,7 +57,7 @@ def test_what_an_older_object_or_the_environment_was_given_stays(state: State) -
     named = state.new("named", Sequence("list", ()))
     key = state.new("key", Sequence("list", ()))
     passed = state.new("passed", Sequence("list", ()))
-    state.put(table, Dict({key: (stored,)}))
+    state.store(table, Dict({key: (stored,)}))
     state.set_variable(MODULE, "name", (named,))
     state.process = state.process.with_environ("X", (passed,))
     collecting.end([(state, ())], [], journal, ())

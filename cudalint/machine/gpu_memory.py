@@ -54,10 +54,10 @@ def place(ref: Ref, memory: Tensor, state: State) -> None:
         found = state.get(atom)
         match found:
             case LibraryObject(fields=fields):
-                state.put(atom, replace(found, fields={**fields, "<memory>": (memory,)}))
+                state.store(atom, replace(found, fields={**fields, "<memory>": (memory,)}))
                 stack.extend(a for v in fields.values() for a in v)
             case Instance(attributes=attributes):
-                state.put(atom, replace(found, attributes={**attributes, "<memory>": (memory,)}))
+                state.store(atom, replace(found, attributes={**attributes, "<memory>": (memory,)}))
                 stack.extend(a for v in attributes.values() for a in v if isinstance(a, Ref) and _is_module(a, state))
             case Sequence(items=items, element=element):
                 stack.extend(a for v in (*(items or ()), element) for a in v)

@@ -324,7 +324,7 @@ class State:
         counts.update(self.counts)
         return objects, counts
 
-    def put(self, ref: Ref, value: Object) -> None:
+    def store(self, ref: Ref, value: Object) -> None:
         """Change the object at a reference."""
         self.heap[ref.address] = value
         self.journal.written.add(ref.address)

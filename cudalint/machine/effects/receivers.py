@@ -44,7 +44,7 @@ def keep_self(call: Call, made: Value) -> None:
     """Remember the library object that a user's subclass made in its ``__init__``."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if isinstance(call.receiver, Ref) and isinstance(found, Instance):
-        call.state.put(call.receiver, replace(found, attributes={**found.attributes, _SELF: made}))
+        call.state.store(call.receiver, replace(found, attributes={**found.attributes, _SELF: made}))
 
 
 def library_self(call: Call) -> Atom | None:
@@ -98,5 +98,5 @@ def initialised(call: Call, fields: dict[str, Value]) -> bool:
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if not isinstance(call.receiver, Ref) or not isinstance(found, Instance):
         return False
-    call.state.put(call.receiver, replace(found, attributes={**fields, **found.attributes}))
+    call.state.store(call.receiver, replace(found, attributes={**fields, **found.attributes}))
     return True

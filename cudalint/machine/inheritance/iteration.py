@@ -95,4 +95,4 @@ def as_set(value: Value, state: State) -> None:
     atom = only(value)
     found = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(atom, Ref) and isinstance(found, Sequence):
-        state.put(atom, replace(found, kind="set"))
+        state.store(atom, replace(found, kind="set"))

@@ -39,7 +39,7 @@ class Assignment(Core):
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         atom = only(left)
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
-            state.put(atom, operators.extend(found, self.elements(right, state)))
+            state.store(atom, operators.extend(found, self.elements(right, state)))
             return left
         second = state.get(two) if isinstance(two := only(right), Ref) else None
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict) and isinstance(second, Dict):
@@ -150,9 +150,9 @@ class Assignment(Core):
             case Instance():
                 old = found.attributes.get(attr)
                 new = union([old, value]) if weak and old is not None else value
-                state.put(ref, replace(found, attributes={**found.attributes, attr: new}))
+                state.store(ref, replace(found, attributes={**found.attributes, attr: new}))
             case LibraryObject():
-                state.put(ref, replace(found, fields={**found.fields, attr: value}))
+                state.store(ref, replace(found, fields={**found.fields, attr: value}))
             case Class(scope=scope):
                 state.set_variable(scope, attr, value)
             case Scope():
@@ -163,7 +163,7 @@ class Assignment(Core):
         states = [state]
         for atom in owner:
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence):
-                state.put(atom, operators.with_item(found, key, value))
+                state.store(atom, operators.with_item(found, key, value))
                 continue
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
                 self.store_dict(atom, operators.with_key(found, as_key(key, state), value), state)
@@ -206,10 +206,10 @@ class Assignment(Core):
 
     def store_dict(self, ref: Ref, made: Dict, state: State) -> None:
         """A dict after a change; that of an object's attributes changes the object."""
-        state.put(ref, made)
+        state.store(ref, made)
         owner = state.get(made.view) if made.view is not None else None
         if made.view is None or not isinstance(owner, Instance):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
         named = {k: v for k, v in made.items.items() if isinstance(k, str)}
-        state.put(made.view, replace(owner, attributes={**kept, **named}))
+        state.store(made.view, replace(owner, attributes={**kept, **named}))

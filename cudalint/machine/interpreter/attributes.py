@@ -345,6 +345,6 @@ class Attributes(Core):
         for after, made in self.call_value(found.factory, [], {}, state, frame, site):
             current = after.get(ref)
             if isinstance(current, Dict):
-                after.put(ref, operators.with_key(current, key, made))
+                after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results

@@ -67,7 +67,7 @@ class Calls(Core):
             spec = self.library.function(f"{found.type}.__call__")
             if spec is not None and spec.get("lazy") is True:
                 began: Value = (Snapshot(state.clone()),)
-                state.put(atom, replace(found, fields={**found.fields, BEGAN: began}))
+                state.store(atom, replace(found, fields={**found.fields, BEGAN: began}))
 
     def _arguments(
         self, node: ir.Call, values: list[Value], state: State
@@ -255,7 +255,7 @@ class Calls(Core):
         for after, value in results:
             now = after.get(memory) if memory is not None else None
             if memory is not None and isinstance(now, Cache):
-                after.put(memory, Cache({**now.results, key: value}))
+                after.store(memory, Cache({**now.results, key: value}))
         return results
 
     def _call_compiled(

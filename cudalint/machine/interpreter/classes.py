@@ -138,10 +138,10 @@ class Classes(Core):
         for value in found.variables.values():
             for atom in value:
                 if isinstance(atom, Ref) and isinstance(method := state.get(atom), Closure):
-                    state.put(atom, replace(method, owner=owner))
+                    state.store(atom, replace(method, owner=owner))
                     setter = None if method.setter is None else state.get(method.setter)
                     if method.setter is not None and isinstance(setter, Closure):
-                        state.put(method.setter, replace(setter, owner=owner))
+                        state.store(method.setter, replace(setter, owner=owner))
 
     def instantiate(
         self,

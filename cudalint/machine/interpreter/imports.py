@@ -250,7 +250,7 @@ class Imports(Core):
         variables: dict[str, Value] = {name: unknown(name, module.name) for name in _OF_EVERY_MODULE}
         variables["__name__"] = const(dunder_name)
         variables["__package__"] = const(self.program.package(module.name) or "")
-        state.put(ref, Scope(variables, None, module.name, "module"))
+        state.store(ref, Scope(variables, None, module.name, "module"))
         inner = Frame(ref, module.name)
         if frame is not None:
             inner.raises = frame.raises
@@ -298,4 +298,4 @@ class Imports(Core):
                 variables[name] = (state.new(("def", frame.module, given.function.ordinal), given),)
             else:
                 variables[name] = given
-        state.put(frame.scope, replace(found, variables=variables))
+        state.store(frame.scope, replace(found, variables=variables))

@@ -99,7 +99,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     if module is None or len(before.identity) > 3:
         return [state]
     inner = Frame(Ref(("module", machine.main)), machine.main)
-    state.put(inner.scope, Scope({}, None, machine.main, "module"))
+    state.store(inner.scope, Scope({}, None, machine.main, "module"))
     saved = machine.uncaught
     machine.booting.append(state.process.identity)
     machine.running.append(start.anchor)

@@ -242,18 +242,18 @@ class Transfer:
             case LibraryObject():
                 made = self._reserve(ref)
                 fields = {k: v if k == "<snapshot>" else self.value(v) for k, v in found.fields.items()}
-                self.target.put(made, replace(found, fields=fields))
+                self.target.store(made, replace(found, fields=fields))
                 return made
             case Sequence():
                 made = self._reserve(ref)
                 items = None if found.items is None else self._values(found.items)
-                self.target.put(made, replace(found, items=items, element=self.value(found.element)))
+                self.target.store(made, replace(found, items=items, element=self.value(found.element)))
                 return made
             case Dict():
                 made = self._reserve(ref)
                 entries = {self._key(k): self.value(v) for k, v in found.items.items()}
                 element, factory = self.value(found.element), self.value(found.factory)
-                self.target.put(made, replace(found, items=entries, element=element, factory=factory, view=None))
+                self.target.store(made, replace(found, items=entries, element=element, factory=factory, view=None))
                 return made
             case Scope(kind="module"):
                 return ref
@@ -269,7 +269,7 @@ class Transfer:
         attributes = self._attributes(found) if given is None else self._as_attributes(given)
         taken = None if not isinstance(cls, Ref) else self._taken(made, replace(found, cls=cls), given, attributes)
         if taken is None:
-            self.target.put(made, replace(found, cls=kept, attributes=attributes))
+            self.target.store(made, replace(found, cls=kept, attributes=attributes))
         return made
 
     def _state_of(self, ref: Ref, instance: Instance) -> Value | None:
@@ -296,7 +296,7 @@ class Transfer:
         hook = self.machine.user_method(instance, "__setstate__", self.target)
         if not isinstance(hook, Ref):
             return None
-        self.target.put(made, replace(instance, attributes={}))
+        self.target.store(made, replace(instance, attributes={}))
         items: dict[Hashable, Value] = dict(attributes.items())
         state = given or (self.target.new(("state", made.address), Dict(items)),)
         site = self._site(instance.site.module)
@@ -338,7 +338,7 @@ class Transfer:
         scope = self._scope(closure.scope, closure)
         defaults = tuple((k, self.value(v)) for k, v in closure.defaults)
         owner = closure.owner
-        self.target.put(made, replace(closure, scope=scope, defaults=defaults, owner=owner))
+        self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner))
         return made
 
     def _scope(self, ref: Ref, closure: Closure) -> Ref:
@@ -358,7 +358,7 @@ class Transfer:
             return there.variables if isinstance(there, Scope) else {}
 
         def put(variables: dict[str, Value]) -> None:
-            self.target.put(made, Scope({**known(), **variables}, parent, found.module, found.kind, found.outside))
+            self.target.store(made, Scope({**known(), **variables}, parent, found.module, found.kind, found.outside))
 
         put({})
         for name in sorted((closure.function.words & found.variables.keys()) - known().keys()):
@@ -381,16 +381,16 @@ class Transfer:
         made = self._reserve(ref)
         scope = self.source.get(found.scope)
         inner = Ref(("class scope", found.scope.address, self.owner))
-        self.target.put(made, replace(found, scope=inner, bases=tuple(self.value(b) for b in found.bases)))
+        self.target.store(made, replace(found, scope=inner, bases=tuple(self.value(b) for b in found.bases)))
         if isinstance(scope, Scope):
             variables: dict[str, Value] = {}
-            self.target.put(inner, Scope(variables, None, scope.module, "class"))
+            self.target.store(inner, Scope(variables, None, scope.module, "class"))
             for name, value in scope.variables.items():
                 variables[name] = self.value(value)
             for value in variables.values():
                 for atom in value:
                     if isinstance(atom, Ref) and isinstance(method := self.target.get(atom), Closure):
-                        self.target.put(atom, replace(method, owner=made))
+                        self.target.store(atom, replace(method, owner=made))
         return made
 
     def _by_name(self, module: str, qualname: str) -> Atom | None:

@@ -83,7 +83,7 @@ def group_function(machine: Machine, call: Call) -> Results:
     """The group's own function, which runs before each command; the name stands for the group from now on."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject) and call.args:
-        call.state.put(call.receiver, replace(found, fields={**found.fields, "<function>": call.args[0]}))
+        call.state.store(call.receiver, replace(found, fields={**found.fields, "<function>": call.args[0]}))
         return [(call.state, (call.receiver,))]
     return [(call.state, call.args[0] if call.args else unknown("group", call.site))]
 
@@ -110,7 +110,7 @@ def add_command(machine: Machine, call: Call) -> Results:
         known = found.fields.get("<commands>", NONE)
         rows = () if known == NONE else tuple(machine.elements(known, call.state))
         listed = call.state.new(("commands", found.site), Sequence("list", (*rows, function)))
-        call.state.put(call.receiver, replace(found, fields={**found.fields, "<commands>": (listed,)}))
+        call.state.store(call.receiver, replace(found, fields={**found.fields, "<commands>": (listed,)}))
     return [(call.state, function)]
 
 

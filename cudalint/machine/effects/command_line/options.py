@@ -26,7 +26,7 @@ def command(machine: Machine, call: Call) -> Results:
     found = call.state.get(ref) if isinstance(ref, Ref) else None
     if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
         return [(call.state, unknown("parser", call.site))]
-    call.state.put(ref, replace(found, fields={**found.fields, **_inherited(machine, call)}))
+    call.state.store(ref, replace(found, fields={**found.fields, **_inherited(machine, call)}))
     return [(call.state, (ref,))]
 
 
@@ -49,7 +49,7 @@ def set_defaults(machine: Machine, call: Call) -> Results:
         before = fields.get(f"--{name}", ())
         several = isinstance(only(value), Ref) and not any(isinstance(a, Unknown) for a in before)
         fields[f"--{name}"] = union([before, value]) if several else _option(value, unknown("option", call.site, name))
-    call.state.put(ref, replace(found, fields=fields))
+    call.state.store(ref, replace(found, fields=fields))
     return [(call.state, NONE)]
 
 
@@ -72,7 +72,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
             call.state.process = replace(call.state.process, local_rank_at_hand=True)
         elif default is not None and default != NONE:
             value = _option(default, value)
-        call.state.put(ref, replace(found, fields={**found.fields, f"--{name}": value}))
+        call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value}))
     return [(call.state, NONE)]
 
 

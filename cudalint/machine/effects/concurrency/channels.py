@@ -110,7 +110,7 @@ def queue_users(machine: Machine, state: State, start: Start, inherited: list[Va
             if not isinstance(obj, LibraryObject):
                 continue
             users = union([obj.fields.get("<users>", ()), const(mark)])
-            state.put(ref, replace(obj, fields={**obj.fields, "<users>": users}))
+            state.store(ref, replace(obj, fields={**obj.fields, "<users>": users}))
             for site, chain, origin in machine.puts.get(ref.address, []):
                 kind = Kind.CUDA_TO_FORK if poisoned else Kind.CUDA_ACROSS
                 machine.emit(

@@ -94,7 +94,7 @@ def parallel_enter(machine: Machine, call: Call) -> Results:
     if obj is None or not isinstance(call.receiver, Ref):
         return [(call.state, unknown("parallel", call.site))]
     began: Value = (Snapshot(call.state.clone()),)
-    call.state.put(call.receiver, replace(obj, fields={**obj.fields, BEGAN: began, "<entered>": TRUE}))
+    call.state.store(call.receiver, replace(obj, fields={**obj.fields, BEGAN: began, "<entered>": TRUE}))
     return [(call.state, (call.receiver,))]
 
 
@@ -103,7 +103,7 @@ def parallel_exit(machine: Machine, call: Call) -> Results:
     obj = library_object(call)
     if obj is not None and isinstance(call.receiver, Ref):
         kept = {k: v for k, v in obj.fields.items() if k not in (BEGAN, "<entered>")}
-        call.state.put(call.receiver, replace(obj, fields=kept))
+        call.state.store(call.receiver, replace(obj, fields=kept))
     return [(call.state, NONE)]
 
 
@@ -114,7 +114,7 @@ def _forked_from(call: Call, obj: LibraryObject) -> State | None:
         return None
     if "<entered>" not in obj.fields and isinstance(call.receiver, Ref):
         kept = {k: v for k, v in obj.fields.items() if k != BEGAN}
-        call.state.put(call.receiver, replace(obj, fields=kept))
+        call.state.store(call.receiver, replace(obj, fields=kept))
     return held.state.clone()
 
 

@@ -49,7 +49,7 @@ def pool(machine: Machine, call: Call) -> Results:
         before = len(machine.record.outcomes)
         ended = _initialize(machine, call, state, fields, library)
         if any(o.kind in (Kind.SHARED_GPU, Kind.MEMORY_NOT_SHARED) for o in machine.record.outcomes[before:]):
-            state.put(ref, LibraryObject(call.text("type"), {**fields, "<gpu shared>": TRUE}, call.site))
+            state.store(ref, LibraryObject(call.text("type"), {**fields, "<gpu shared>": TRUE}, call.site))
         if ended and all(e.failed is not None and e.failed.certain for e in ended):
             return []
     return [(state, (ref,))]
@@ -88,7 +88,7 @@ def pool_once(machine: Machine, call: Call) -> Results:
     for state, (made,) in executor(machine, call):
         its_own = state.get(made) if isinstance(made, Ref) else None
         if isinstance(made, Ref) and isinstance(its_own, LibraryObject):
-            state.put(made, replace(its_own, type=call.path))
+            state.store(made, replace(its_own, type=call.path))
         results.extend(pool_map(machine, replace(call, state=state, receiver=made)))
     return results
 
@@ -206,7 +206,7 @@ def _earlier_tasks(call: Call, state: State, work: Task) -> tuple[Task, ...]:
     if obj is None or not isinstance(call.receiver, Ref):
         return ()
     before = only(obj.fields.get("<task>", NONE))
-    state.put(call.receiver, replace(obj, fields={**obj.fields, "<task>": (work,)}))
+    state.store(call.receiver, replace(obj, fields={**obj.fields, "<task>": (work,)}))
     return (before,) if isinstance(before, Task) else ()
 
 
@@ -223,7 +223,7 @@ def _parent_of_pool(machine: Machine, call: Call, obj: LibraryObject, family: st
     if family == "executor" and isinstance(call.receiver, Ref):
         snapshot: Value = (Snapshot(call.state.clone()),)
         obj = library_object(call) or obj
-        call.state.put(call.receiver, replace(obj, fields={**obj.fields, "<snapshot>": snapshot}))
+        call.state.store(call.receiver, replace(obj, fields={**obj.fields, "<snapshot>": snapshot}))
     return None
 
 

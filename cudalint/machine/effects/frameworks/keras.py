@@ -22,7 +22,7 @@ def dataset(machine: Machine, call: Call) -> Results:
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if isinstance(call.receiver, Ref) and isinstance(found, Instance):
         given = {f"<{name}>": call.kwargs[name] for name in ("workers", "use_multiprocessing") if name in call.kwargs}
-        call.state.put(call.receiver, replace(found, attributes={**found.attributes, **given}))
+        call.state.store(call.receiver, replace(found, attributes={**found.attributes, **given}))
     return [(call.state, NONE)]
 
 

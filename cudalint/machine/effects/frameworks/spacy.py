@@ -27,7 +27,7 @@ def add_to_text_pipe(machine: Machine, call: Call) -> Results:
     found = state.get(ref) if isinstance(ref, Ref) else None
     is_trained = bool(_TRAINED.intersection(strings(call.get("factory_name") or ())))
     if isinstance(ref, Ref) and isinstance(found, LibraryObject) and is_trained:
-        state.put(ref, replace(found, fields={**found.fields, "<trained>": TRUE}))
+        state.store(ref, replace(found, fields={**found.fields, "<trained>": TRUE}))
     return [(state, unknown("component", call.site))]
 
 

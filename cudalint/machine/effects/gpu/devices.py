@@ -115,7 +115,7 @@ def device_enter(machine: Machine, call: Call) -> Results:
         memo: Value = (
             NONE if before is None else ((before.index,) if isinstance(before.index, Rank) else const(before.index))
         )
-        after.put(call.receiver, replace(found, fields={**found.fields, "<before>": memo}))
+        after.store(call.receiver, replace(found, fields={**found.fields, "<before>": memo}))
     where = machine.chain(after, call.site, f"{call.label} selects the device")
     after.process = after.process.with_device(Selected(index, False, where))
     return [(after, (call.receiver,) if call.receiver is not None else NONE)]

@@ -29,7 +29,7 @@ def celery_settings(machine: Machine, call: Call) -> Results:
     """``app.conf.update(worker_pool="threads")``."""
     obj = library_object(call)
     if obj is not None and isinstance(call.receiver, Ref):
-        call.state.put(call.receiver, replace(obj, fields={**obj.fields, **call.kwargs}))
+        call.state.store(call.receiver, replace(obj, fields={**obj.fields, **call.kwargs}))
     return [(call.state, NONE)]
 
 

@@ -41,7 +41,7 @@ def gunicorn_set(machine: Machine, call: Call) -> Results:
     names = strings(call.args[0]) if call.args else []
     if obj is not None and isinstance(call.receiver, Ref) and len(call.args) > 1:
         fields = {**obj.fields, **dict.fromkeys(names, call.args[1])} if names else {**obj.fields, "<any>": TRUE}
-        call.state.put(call.receiver, replace(obj, fields=fields))
+        call.state.store(call.receiver, replace(obj, fields=fields))
     return [(call.state, NONE)]
 
 
@@ -65,7 +65,7 @@ def _configured(machine: Machine, call: Call, ref: Ref, found: Instance) -> Iter
     """The settings that ``load_config`` makes."""
     state = call.state
     config = state.new(("gunicorn", call.site), LibraryObject("gunicorn.Config", {}, call.site))
-    state.put(ref, replace(found, attributes={**found.attributes, "cfg": (config,)}))
+    state.store(ref, replace(found, attributes={**found.attributes, "cfg": (config,)}))
     method = machine.user_method(found, "load_config", state)
     results: Results = [(state, NONE)]
     if method is not None:

@@ -19,7 +19,7 @@ def keep_handler(state: State, kind: str, site: Site, function: Value) -> None:
     found = state.get(_REGISTRY)
     fields = found.fields if isinstance(found, LibraryObject) else {}
     key = f"{kind} {site.module} {site.ordinal}"
-    state.put(_REGISTRY, LibraryObject("cudalint.registry", {**fields, key: function}, site))
+    state.store(_REGISTRY, LibraryObject("cudalint.registry", {**fields, key: function}, site))
 
 
 def registered(state: State, kind: str) -> Iterator[tuple[Site, Value]]:

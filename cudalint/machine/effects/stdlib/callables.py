@@ -21,7 +21,7 @@ def cached(machine: Machine, call: Call) -> Results:
     if not isinstance(atom, Ref) or not isinstance(found, Closure):
         return [(call.state, call.args[0] if isinstance(atom, Ref) else (Lib("functools.cache"),))]
     memory = call.state.new(("cache", call.site, atom.address), Cache({}))
-    call.state.put(atom, replace(found, cache=memory))
+    call.state.store(atom, replace(found, cache=memory))
     return [(call.state, (atom,))]
 
 
@@ -91,7 +91,7 @@ def registered(machine: Machine, call: Call) -> Results:
 def _registered(ref: Ref, found: LibraryObject, kind: Value, function: Value, state: State) -> State:
     name = f"{_REGISTERED} {len(found.fields)}"
     pair = state.new(("registered", ref.address, name), Sequence("tuple", (kind, function)))
-    state.put(ref, replace(found, fields={**found.fields, name: (pair,)}))
+    state.store(ref, replace(found, fields={**found.fields, name: (pair,)}))
     return state
 
 

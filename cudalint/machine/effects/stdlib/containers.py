@@ -52,7 +52,7 @@ def defaultdict(machine: Machine, call: Call) -> Results:
     atom = only(made)
     found = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(atom, Ref) and isinstance(found, Dict) and factory != NONE:
-        state.put(atom, replace(found, factory=factory))
+        state.store(atom, replace(found, factory=factory))
     return [(state, made)]
 
 
@@ -76,7 +76,7 @@ def list_method(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("list", call.site))]
     match name:
         case "append" | "add" | "appendleft":
-            call.state.put(ref, operators.append(found, call.args[0] if call.args else NONE))
+            call.state.store(ref, operators.append(found, call.args[0] if call.args else NONE))
             return [(call.state, NONE)]
         case "extend" | "update":
             if not call.args:
@@ -85,7 +85,7 @@ def list_method(machine: Machine, call: Call) -> Results:
             for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
                 exact = machine.exact_items(call.args[0], state)
                 grown = operators.extend(found, exact if exact is not None else rounds)
-                state.put(ref, grown if exact is not None else replace(grown, open=True))
+                state.store(ref, grown if exact is not None else replace(grown, open=True))
                 results.append((state, NONE))
             return results
         case "pop" | "popleft":
@@ -94,7 +94,7 @@ def list_method(machine: Machine, call: Call) -> Results:
         case "copy":
             return [(call.state, (call.state.new(("copy", call.site), found),))]
         case "clear":
-            call.state.put(ref, Sequence(found.kind, ()))
+            call.state.store(ref, Sequence(found.kind, ()))
     return [(call.state, unknown("list", name, call.site))]
 
 

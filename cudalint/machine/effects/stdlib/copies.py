@@ -49,13 +49,13 @@ def _copy_of(atom: Atom, state: State, site: Site, made: dict[Ref, Ref], depth: 
 
     match found:
         case Instance(attributes=attributes):
-            state.put(own, replace(found, attributes={name: of(value) for name, value in attributes.items()}))
+            state.store(own, replace(found, attributes={name: of(value) for name, value in attributes.items()}))
         case LibraryObject(fields=fields):
-            state.put(own, replace(found, fields={name: of(value) for name, value in fields.items()}))
+            state.store(own, replace(found, fields={name: of(value) for name, value in fields.items()}))
         case Sequence(items=items, element=element):
             parts = None if items is None else tuple(of(value) for value in items)
-            state.put(own, replace(found, items=parts, element=of(element)))
+            state.store(own, replace(found, items=parts, element=of(element)))
         case Dict(items=entries, element=element):
             items_ = {k: of(value) for k, value in entries.items()}
-            state.put(own, replace(found, items=items_, element=of(element), view=None))
+            state.store(own, replace(found, items=items_, element=of(element), view=None))
     return own

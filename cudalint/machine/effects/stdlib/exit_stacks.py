@@ -29,7 +29,7 @@ def enter_context(machine: Machine, call: Call) -> Results:
     obj = library_object(call)
     if obj is not None and isinstance(call.receiver, Ref):
         fields = {**obj.fields, f"{_ENTERED}{call.site}>": call.args[0]}
-        call.state.put(call.receiver, replace(obj, fields=fields))
+        call.state.store(call.receiver, replace(obj, fields=fields))
     return machine.enter(call.args[0], call.state, call.frame, call.site)
 
 
@@ -40,7 +40,7 @@ def leave(machine: Machine, call: Call) -> Results:
     if obj is not None and isinstance(call.receiver, Ref):
         entered = [value for name, value in obj.fields.items() if name.startswith(_ENTERED)]
         kept = {name: value for name, value in obj.fields.items() if not name.startswith(_ENTERED)}
-        call.state.put(call.receiver, replace(obj, fields=kept))
+        call.state.store(call.receiver, replace(obj, fields=kept))
         for manager in reversed(entered):
             states = merge([s for c in states for s in machine.leave(manager, c, call.frame, call.site)])
     return [(state, NONE) for state in states]

@@ -44,5 +44,5 @@ def wrapped(machine: Machine, call: Call) -> Results:
     named = call.state.get(inner) if isinstance(inner, Ref) else None
     wrapper = call.state.get(outer) if isinstance(outer, Ref) else None
     if isinstance(named, Closure) and isinstance(wrapper, Closure) and isinstance(outer, Ref):
-        call.state.put(outer, replace(wrapper, alias=named.address))
+        call.state.store(outer, replace(wrapper, alias=named.address))
     return [(call.state, call.args[1])]
