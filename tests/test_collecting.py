@@ -97,7 +97,7 @@ def test_paths_that_left_by_an_exception_or_split_are_collected_each_by_itself(s
     assert raised.get(shared) is None
 
 
-def test_many_objects_that_settled_are_dropped_with_their_layers(state: State) -> None:
+def test_many_objects_that_were_frozen_are_dropped_with_their_layers(state: State) -> None:
     before = len(list(state.objects()))
     journal = collecting.begin(state)
     for number in range(100):

@@ -23,7 +23,7 @@ from cudalint.machine.heap import (
     Scope,
     Sequence,
 )
-from cudalint.machine.state import Journal, Settled, State
+from cudalint.machine.state import FrozenHeap, Journal, State
 from cudalint.machine.values import (
     Atom,
     Bound,
@@ -41,8 +41,8 @@ from cudalint.machine.values import (
 
 def begin(state: State) -> Journal:
     """What a path allocates and writes from here on is noted by itself; the result notes it."""
-    state.settle()
-    state.journal = Journal(state.journal, Settled(state.base, state.base_counts, state.layer))
+    state.freeze()
+    state.journal = Journal(state.journal, FrozenHeap(state.frozen, state.frozen_counts, state.layer))
     return state.journal
 
 
@@ -96,7 +96,7 @@ def _collect(state: State, values: list[Value], journal: Journal, reserved: Iter
     mark = _Mark(state, journal, set(reserved))
     mark.run(values)
     dead = [address for address in journal.fresh if address not in mark.live]
-    state.drop(dead, journal.settled)
+    state.drop(dead, journal.frozen)
     _free(state, dead, journal, mark.reserved)
     return mark.live
 
@@ -107,7 +107,7 @@ def _free(state: State, dead: Iterable[Hashable], journal: Journal, reserved: se
     identity = state.process.identity
     for site in {address[0] for address in free if isinstance(address, tuple)}:
         floor = journal.floors.get(site, 0)
-        count = before = state.counts.get(site, state.base_counts.get(site, 0))
+        count = before = state.counts.get(site, state.frozen_counts.get(site, 0))
         while count > floor:
             address = (site, count - 1, identity)
             if address in reserved or (address not in free and state.at(address) is not None):

@@ -134,11 +134,11 @@ def join(a: State, b: State) -> State:
         elif mine is not theirs:
             heap[address] = _join_objects(mine, theirs)
     for address, mine in mine_all.items():
-        if address not in theirs_all and (before := b.base.get(address)) is not None and before is not mine:
+        if address not in theirs_all and (before := b.frozen.get(address)) is not None and before is not mine:
             heap[address] = _join_objects(mine, before)
     counts = dict(a.counts)
     for site, count in their_counts.items():
-        if count > counts.get(site, a.base_counts.get(site, 0)):
+        if count > counts.get(site, a.frozen_counts.get(site, 0)):
             counts[site] = count
     facts = tuple(f for f in a.facts if f in b.facts)
     stack = a.stack if a.stack is not None else b.stack
@@ -146,8 +146,8 @@ def join(a: State, b: State) -> State:
     return State(
         join_process(a.process, b.process),
         heap,
-        a.base,
-        a.base_counts,
+        a.frozen,
+        a.frozen_counts,
         a.layer,
         facts,
         placed,

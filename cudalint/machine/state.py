@@ -178,7 +178,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """What a path changed between two settlings, and what it had settled before."""
+    """What a path changed between two freezes of its heap, and what was frozen before."""
 
     before: Layer | None
     objects: dict[Hashable, Object]
@@ -187,10 +187,10 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settled:
-    """What a path had settled when a call began."""
+class FrozenHeap:
+    """The frozen part of a path's heap when a call began."""
 
-    base: dict[Hashable, Object]
+    objects: dict[Hashable, Object]
     counts: dict[Hashable, int]
     layer: Layer | None
 
@@ -204,7 +204,7 @@ class Journal:
     """
 
     outer: Journal | None = None
-    settled: Settled | None = None
+    frozen: FrozenHeap | None = None
     fresh: set[Hashable] = field(default_factory=set)
     written: set[Hashable] = field(default_factory=set)
     floors: dict[Hashable, int] = field(default_factory=dict)
@@ -230,16 +230,16 @@ class Journal:
 class State:
     """One path: a process, a heap, what was assumed to get here, and the calls that led here.
 
-    ``heap`` holds the path's own objects, ``base`` all that lay on it when it last settled; ``base`` never
-    changes and is shared by the paths that split afterwards. ``layer`` remembers what ``base`` was made of: two
+    ``heap`` holds the path's own objects, ``frozen`` those that lay on it when it was last frozen; these never
+    change and are shared by the paths that split afterwards. ``layer`` remembers what they were frozen from: two
     paths differ in nothing that stands below the last layer they share, so that copying, comparing and joining
     paths costs what they differ in.
     """
 
     process: Process
     heap: dict[Hashable, Object]
-    base: dict[Hashable, Object] = field(default_factory=dict)
-    base_counts: dict[Hashable, int] = field(default_factory=dict)
+    frozen: dict[Hashable, Object] = field(default_factory=dict)
+    frozen_counts: dict[Hashable, int] = field(default_factory=dict)
     layer: Layer | None = None
     facts: tuple[tuple[Hashable, bool], ...] = ()
     placed: dict[Hashable, Tensor] = field(default_factory=dict)
@@ -253,13 +253,13 @@ class State:
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""
-        self.settle(LARGE_SPLIT)
+        self.freeze(LARGE_SPLIT)
         self.owned = set()
         return State(
             self.process,
             dict(self.heap),
-            self.base,
-            self.base_counts,
+            self.frozen,
+            self.frozen_counts,
             self.layer,
             self.facts,
             dict(self.placed),
@@ -276,7 +276,7 @@ class State:
         if other is self:
             return
         self.process = other.process
-        self.heap, self.base, self.base_counts = other.heap, other.base, other.base_counts
+        self.heap, self.frozen, self.frozen_counts = other.heap, other.frozen, other.frozen_counts
         self.layer = other.layer
         self.facts, self.placed, self.counts = other.facts, other.placed, other.counts
         self.journal = other.journal
@@ -289,19 +289,19 @@ class State:
     def at(self, address: Hashable) -> Object | None:
         """The object at an address."""
         found = self.heap.get(address)
-        return self.base.get(address) if found is None else found
+        return self.frozen.get(address) if found is None else found
 
     def objects(self) -> Iterable[Object]:
         """Whatever lies on the heap of this path."""
-        return {**self.base, **self.heap}.values()
+        return {**self.frozen, **self.heap}.values()
 
-    def settle(self, most: int = LARGE_LAYER) -> None:
-        """Make what is on the heap now, if it is more than this, part of what all paths to come share."""
+    def freeze(self, most: int = LARGE_LAYER) -> None:
+        """Make the path's own objects, if there are more than this, part of what all paths that split from it share."""
         if len(self.heap) <= most:
             return
         self.layer = Layer(self.layer, self.heap, self.counts, 1 if self.layer is None else self.layer.depth + 1)
-        self.base = {**self.base, **self.heap}
-        self.base_counts = {**self.base_counts, **self.counts}
+        self.frozen = {**self.frozen, **self.heap}
+        self.frozen_counts = {**self.frozen_counts, **self.counts}
         self.heap = {}
         self.counts = {}
         self.owned = set()
@@ -329,26 +329,26 @@ class State:
         self.heap[ref.address] = value
         self.journal.written.add(ref.address)
 
-    def drop(self, addresses: Collection[Hashable], settled: Settled | None) -> None:
-        """Let go of objects that nothing refers to and that were made after a path had ``settled`` so much.
+    def drop(self, addresses: Collection[Hashable], frozen: FrozenHeap | None) -> None:
+        """Let go of objects that nothing refers to and that were made after this much was ``frozen``.
 
-        Few of them that settled since are left where they lie; where they are many, what is left of the layers is
+        Few of them that were frozen since are left where they lie; where they are many, what is left of the layers is
         the path's own again.
         """
         gone = [address for address in addresses if self.heap.pop(address, None) is None]
-        if settled is None or self.layer is settled.layer or len(gone) <= LARGE_SPLIT:
+        if frozen is None or self.layer is frozen.layer or len(gone) <= LARGE_SPLIT:
             return
-        objects, counts = self.since(settled.layer)
+        objects, counts = self.since(frozen.layer)
         self.heap = dict(objects)
         for address in gone:
             self.heap.pop(address, None)
         self.counts = dict(counts)
-        self.base, self.base_counts, self.layer = settled.base, settled.counts, settled.layer
+        self.frozen, self.frozen_counts, self.layer = frozen.objects, frozen.counts, frozen.layer
         self.owned = set()
 
     def new(self, site: Hashable, value: Object) -> Ref:
         """A fresh address for an object allocated at a site; after eight, the last is used again."""
-        known = self.counts.get(site, self.base_counts.get(site, 0))
+        known = self.counts.get(site, self.frozen_counts.get(site, 0))
         count = min(known, 7)
         self.counts[site] = count + 1
         ref = Ref((site, count, self.process.identity))

@@ -266,7 +266,7 @@ class Imports(Core):
         self._active.pop()
         collecting.end_import(states, journal, self.puts)
         if len(states) == 1:
-            states[0].settle()
+            states[0].freeze()
         if frame is None:
             self.uncaught = inner.raises
         return states
