@@ -164,7 +164,7 @@ def test_what_changes_its_process_says_so() -> None:
     for name, entry in shipped_functions():
         expected = STATEFUL.get(str(entry["does"]))
         if expected is not None:
-            effect = library.effect(name)
+            effect = library.process_effect(name)
             assert effect is not None
             assert effect.state == expected, name
 
@@ -174,7 +174,7 @@ def test_what_is_called_a_setter_or_a_seed_leaves_something() -> None:
     setters = [name for name, _ in shipped_functions() if SETTERS.search(name)]
     assert len(setters) > 20
     for name in setters:
-        effect = library.effect(name)
+        effect = library.process_effect(name)
         assert effect is not None
         assert effect.state != "none", name
 
@@ -187,7 +187,7 @@ def test_what_an_effect_says_is_what_is_found() -> None:
     exact = [(name, entry) for entry in entries for name in entry["names"] if not name.endswith("*")]
     assert len(exact) > 500
     for name, entry in exact:
-        found = library.effect(name)
+        found = library.process_effect(name)
         assert found is not None
         told = (entry.get("state", "none"), entry.get("gives", ""), entry.get("shows", False), entry.get("pickle"))
         assert (found.state, found.gives, found.shows, None if found.pickles else "never") == told, name

@@ -42,7 +42,7 @@ class ProcessEffect:
 
 
 # What a file says that functions leave behind, in the order in which it does.
-_Told: TypeAlias = list[tuple[str, ProcessEffect]]
+_Declared: TypeAlias = list[tuple[str, ProcessEffect]]
 
 
 @dataclass(slots=True)
@@ -65,8 +65,8 @@ class Library:
     gpu_roots: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
     user_words: set[str] = field(default_factory=set)
-    effects: dict[str, ProcessEffect] = field(default_factory=dict)
-    wide_effects: list[tuple[str, ProcessEffect]] = field(default_factory=list)
+    process_effects: dict[str, ProcessEffect] = field(default_factory=dict)
+    wide_process_effects: list[tuple[str, ProcessEffect]] = field(default_factory=list)
     environment: dict[str, list[str]] = field(default_factory=dict)
     _user_pattern: re.Pattern[bytes] | None = None
     _canonical: dict[str, str] = field(default_factory=dict)
@@ -133,28 +133,28 @@ class Library:
             return False
         return all(self.lacks(base, name) for base in self.bases.get(kind, ()))
 
-    def effect(self, path: str) -> ProcessEffect | None:
+    def process_effect(self, path: str) -> ProcessEffect | None:
         """What a function leaves behind in its process; None where no model says anything of it.
 
         A modelled function of which no effect is said leaves nothing behind. What is said of a name goes before what is
         said of all names that match a pattern.
         """
         path = self.canonical(path)
-        found = self._told_effect(path, 0)
+        found = self._declared_effect(path, 0)
         spec = self.function(path)
         if found is None and spec is not None and "state" in spec:
             return ProcessEffect(str(spec["state"]))
         if found is None:
-            below = (effect for pattern, effect in reversed(self.wide_effects) if _lies_below(path, pattern))
+            below = (effect for pattern, effect in reversed(self.wide_process_effects) if _lies_below(path, pattern))
             found = next(below, None)
         return ProcessEffect() if found is None and spec is not None else found
 
-    def _told_effect(self, path: str, depth: int) -> ProcessEffect | None:
+    def _declared_effect(self, path: str, depth: int) -> ProcessEffect | None:
         """What an ``[[effect]]`` says of a name, or of the method of a base."""
-        found = self.effects.get(path)
+        found = self.process_effects.get(path)
         owner, _, name = path.rpartition(".")
         for base in self.bases.get(owner, ()) if depth < 5 else ():
-            found = found or self._told_effect(f"{base}.{name}", depth + 1)
+            found = found or self._declared_effect(f"{base}.{name}", depth + 1)
         return found
 
     def reads_at_import(self, root: str, variable: str) -> bool:
@@ -211,7 +211,7 @@ class Library:
         return name in self.owned
 
 
-def _add(library: Library, document: Mapping[str, object], source: str) -> _Told:
+def _add(library: Library, document: Mapping[str, object], source: str) -> _Declared:
     """Add a file to the models, except what its functions leave behind, which is given."""
     validate(document, source)
     head = document.get("library")
@@ -235,9 +235,9 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Told
         if "attributes" in entry:
             library.attributes[str(entry["name"])] = frozenset(_list(entry["attributes"]))
     library.gpu_roots.update(_gpu_roots(document, framework))
-    told: _Told = []
+    declared: _Declared = []
     for entry in _entries(document, "effect"):
-        _add_effect(library, entry, told)
+        _add_effect(library, entry, declared)
     for entry in _entries(document, "function"):
         spec = {**entry, "framework": entry.get("framework", framework)}
         for name in _list(entry["names"]):
@@ -247,9 +247,9 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Told
             else:
                 library.functions[name] = spec
                 if "state" in entry:
-                    told.append((name, ProcessEffect(str(entry["state"]))))
+                    declared.append((name, ProcessEffect(str(entry["state"]))))
     library.owned.update(_list(head.get("owns")))
-    return told
+    return declared
 
 
 # Effects of libraries that use a GPU by themselves, though none of their functions is said to.
@@ -271,7 +271,7 @@ def _root(path: str) -> str:
     return path.removeprefix("import ").partition(".")[0]
 
 
-def _add_effect(library: Library, entry: Mapping[str, object], told: _Told) -> None:
+def _add_effect(library: Library, entry: Mapping[str, object], declared: _Declared) -> None:
     effect = ProcessEffect(
         str(entry.get("state", "none")),
         str(entry.get("gives", "")),
@@ -280,19 +280,19 @@ def _add_effect(library: Library, entry: Mapping[str, object], told: _Told) -> N
     )
     for name in _list(entry["names"]):
         if name.endswith("*"):
-            library.wide_effects.append((name, effect))
+            library.wide_process_effects.append((name, effect))
         else:
-            told.append((name, effect))
+            declared.append((name, effect))
 
 
-def _settle_effects(library: Library, told: Iterable[tuple[str, _Told]]) -> None:
+def _settle_effects(library: Library, declared: Iterable[tuple[str, _Declared]]) -> None:
     """Take what all files say under the names where functions are defined; a later file says better."""
-    for source, effects in told:
+    for source, effects in declared:
         given: dict[str, ProcessEffect] = {}
         for name, effect in effects:
             if given.setdefault(library.canonical(name), effect) != effect:
                 raise ModelError(f"{source}: {name} is said to leave two different things behind in its process")
-        library.effects.update(given)
+        library.process_effects.update(given)
 
 
 def _lies_below(path: str, pattern: str) -> bool:
@@ -335,12 +335,12 @@ def load(extra: Iterable[str] = ()) -> Library:
 @cache
 def _load(extra: tuple[str, ...]) -> Library:
     library = Library()
-    told: list[tuple[str, _Told]] = []
+    declared: list[tuple[str, _Declared]] = []
     folder = files("cudalint.models")
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
         if entry.name.endswith(".toml"):
             text = entry.read_text(encoding="utf-8")
-            told.append((entry.name, _add(library, tomllib.loads(text), entry.name)))
+            declared.append((entry.name, _add(library, tomllib.loads(text), entry.name)))
     for path in extra:
         try:
             document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -348,8 +348,8 @@ def _load(extra: tuple[str, ...]) -> Library:
             raise ModelError(f"{path}: cannot read the model file: {error}") from error
         except tomllib.TOMLDecodeError as error:
             raise ModelError(f"{path}: not valid TOML: {error}") from error
-        told.append((path, _add(library, document, path)))
+        declared.append((path, _add(library, document, path)))
         for function in _entries(document, "function"):
             library.user_words.update(_recognising_words(_list(function["names"])))
-    _settle_effects(library, told)
+    _settle_effects(library, declared)
     return library

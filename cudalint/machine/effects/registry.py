@@ -10,11 +10,11 @@ from cudalint.machine.effects.command_line import commands, options
 from cudalint.machine.effects.concurrency import (
     channels,
     event_loops,
-    futures,
     joblib,
     pools,
     process_identity,
     processes,
+    results,
     start_methods,
     threads,
 )
@@ -43,7 +43,6 @@ from cudalint.machine.effects.stdlib import (
     iteration,
     records,
     texts,
-    wrapping,
 )
 from cudalint.machine.effects.torch import checkpoints, loaders, modules, ranks, spawn
 from cudalint.machine.frame import Call, Frame, Results
@@ -59,12 +58,12 @@ EFFECTS: dict[str, LibraryEffect] = {
     "nothing": plain.nothing,
     "identity": plain.identity,
     "stop": plain.stop,
-    "partial": wrapping.partial,
+    "partial": callables.partial,
     "through": plain.through,
-    "compiled": wrapping.compiled,
+    "compiled": callables.compiled,
     "decorator": plain.decorator_factory,
-    "wraps": wrapping.wraps,
-    "wrapped": wrapping.wrapped,
+    "wraps": callables.wraps,
+    "wrapped": callables.wrapped,
     "module.tensor": modules.module_tensor,
     "call": plain.call_argument,
     "import-module": importing.import_module,
@@ -174,7 +173,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "executor": pools.executor,
     "executor.loop": event_loops.run_in_executor,
     "thread.call": event_loops.to_thread,
-    "future": futures.future_result,
+    "future": results.future_result,
     "process": processes.process,
     "process.current": process_identity.current_process,
     "process.parent": process_identity.parent_process,

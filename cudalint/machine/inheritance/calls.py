@@ -195,7 +195,7 @@ class Calls(Iteration):
         elif path.startswith("?.") and path[2:] in self._functions:
             self._calls_unknown("", site, state)
         else:
-            effect = self.library.effect(path)
+            effect = self.library.process_effect(path)
             if effect is not None:
                 self._leaves(effect, path, site, state)
         self._names(call, does)

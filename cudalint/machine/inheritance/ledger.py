@@ -1,4 +1,4 @@
-"""What processes did that the heap does not show: each thing under the calls that lead to it, and since when."""
+"""What processes did that the heap does not show: each action by the calls that lead to it, and since when."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Ledger(Machine):
         self._outside: State | None = None
 
     def _key(self, site: Site, why: Why) -> Hashable:
-        """A thing that is done, by the calls that lead to it from the top of its module.
+        """An action, by the calls that lead to it from the top of its module.
 
         When a library calls a function is unknown, so that the call is never the same thing in another process.
         """

@@ -78,8 +78,12 @@ class ProcessEffects(Reads):
         if isinstance(receiver, Tensor) or path.startswith("cudalint."):
             return ProcessEffect()
         if name == "__init__":
-            return ProcessEffect() if is_bare(owner) else self.library.effect(path) or self.library.effect(owner)
-        return self.library.effect(path)
+            return (
+                ProcessEffect()
+                if is_bare(owner)
+                else self.library.process_effect(path) or self.library.process_effect(owner)
+            )
+        return self.library.process_effect(path)
 
     def _calls_unknown(self, name: str, site: Site, state: State) -> None:
         self._note(Why.CALLS, name, site, state)
@@ -89,7 +93,7 @@ class ProcessEffects(Reads):
         """A call of a value that the code does not show; what it leaves behind, where it is a method of such a name."""
         match sym:
             case (_, ".", str(name)) if name not in self._functions:
-                effect = self.library.effect(f"?.{name}")
+                effect = self.library.process_effect(f"?.{name}")
                 self._looks_at_files(f"?.{name}", state)
                 if effect is not None:
                     self._leaves(effect, f"?.{name}", site, state)

@@ -141,7 +141,7 @@ class Prover(Statements):
             return address in self._iterators or not self._unsteady.get(address, set()) <= watch.booted
 
         def is_value(kind: str) -> bool:
-            effect = self.library.effect(kind)
+            effect = self.library.process_effect(kind)
             return kind == "argparse.Namespace" or (effect is not None and effect.gives == "value")
 
         return Comparison(parent, state, unsteady, is_value)

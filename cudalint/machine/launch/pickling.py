@@ -111,7 +111,7 @@ def _refused(atom: Atom, state: State, machine: Machine) -> str | None:
     found = state.get(atom) if isinstance(atom, Ref) else None
     match atom, found:
         case Unknown(sym=("call", _, _, _, str(path))), _:
-            effect = machine.library.effect(path)
+            effect = machine.library.process_effect(path)
             return None if effect is None or effect.pickles else f"an object of {path}"
         case _, Closure(cache=Ref(), module=module, function=function) if module == machine.main:
             return f"{function.name}, which keeps a cache"

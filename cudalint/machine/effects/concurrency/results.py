@@ -1,16 +1,25 @@
-"""What workers return to the process that waits for them."""
+"""What workers return to the process that waits for them, and futures."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from cudalint.machine.effects.gpu import cuda
-from cudalint.machine.frame import Call
+from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import Bound, Partial, Ref, Snapshot, Tensor, Value, union
+from cudalint.machine.values import Bound, Partial, Ref, Snapshot, Tensor, Value, union, unknown
+
+
+def future_result(machine: Machine, call: Call) -> Results:
+    """``future.result()``, ``async_result.get()``."""
+    obj = library_object(call)
+    if obj is None:
+        return [(call.state, unknown("future", call.site))]
+    return [(call.state, obj.fields.get("<result>", unknown("future", call.site)))]
 
 
 def returned_values(machine: Machine, call: Call, state: State, values: list[Value], family: str) -> Value:

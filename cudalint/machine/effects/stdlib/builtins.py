@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import cuda
-from cudalint.machine.effects.stdlib.types import is_of_any
+from cudalint.machine.effects.stdlib.types import is_instance_of_any
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
@@ -62,7 +62,7 @@ def isinstance_(machine: Machine, call: Call) -> Results:
     """``isinstance`` where the class of the value is known."""
     if len(call.args) != 2:
         return [(call.state, unknown("isinstance", call.site))]
-    verdicts = {is_of_any(machine, atom, call.args[1], call.state) for atom in call.args[0]}
+    verdicts = {is_instance_of_any(machine, atom, call.args[1], call.state) for atom in call.args[0]}
     verdict = verdicts.pop() if len(verdicts) == 1 else None
     if verdict is not None:
         return [(call.state, const(verdict))]

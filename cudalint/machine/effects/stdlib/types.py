@@ -8,7 +8,7 @@ from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Value, only
 
 
-def is_of(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
+def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
     """Whether a value is of a type; None where one of the two is not known."""
     held = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(kind, Ref):
@@ -27,11 +27,11 @@ def is_of(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool
     return True if any(machine.library.is_a(base, kind.path) for base in bases) else None
 
 
-def is_of_any(machine: Machine, atom: Atom, kinds: Value, state: State) -> bool | None:
+def is_instance_of_any(machine: Machine, atom: Atom, kinds: Value, state: State) -> bool | None:
     """The same of one type, or of any in a tuple of types."""
     rows = machine.exact_items(kinds, state)
     wanted = [only(kinds)] if rows is None else [only(row) for row in rows]
-    verdicts = {is_of(machine, atom, kind, state) for kind in wanted}
+    verdicts = {is_instance(machine, atom, kind, state) for kind in wanted}
     if True in verdicts:
         return True
     return None if None in verdicts else False
