@@ -14,6 +14,8 @@ import pytest
 
 from cudalint.finding import Applicability, Finding, Fix, Position, Severity, Span, Step, StepKind
 
+pytest_plugins = ["paper.plugin"]
+
 # A forked pool whose parent asked for CUDA: the shortest program with a finding (CUD101 at 12:9).
 FORKED = """\
 import multiprocessing
