@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import call
 
 from cudalint.finding import Applicability, Finding, Fix, Position, Severity, Span, Step, StepKind
 
@@ -61,12 +62,26 @@ def forked() -> str:
     return FORKED
 
 
+def environment() -> dict[str, str]:
+    """The environment of a command line that tests start: the same whatever the terminal is."""
+    return {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"PYTHONIOENCODING": "utf-8"}
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Run the command line in a fresh process, in the temporary directory."""
+    """Call the command line in this process, in the temporary directory."""
 
     def start(*arguments: str, cwd: Path | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        return call(arguments, cwd or tmp_path, environment(), stdin)
+
+    return start
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Run:
+    """Run the command line in a fresh process, in the temporary directory: where it is the process that matters."""
+
+    def start(*arguments: str, cwd: Path | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "cudalint", *arguments],
             cwd=cwd or tmp_path,
@@ -74,7 +89,7 @@ def run(tmp_path: Path) -> Run:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            env=environment | {"PYTHONIOENCODING": "utf-8"},
+            env=environment(),
             timeout=120,
             check=False,
         )
