@@ -7,7 +7,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,13 @@ from cudalint.hosts.cli import main
 
 
 def call(
-    arguments: Sequence[str], cwd: Path, environment: Mapping[str, str], stdin: str | None = None
+    arguments: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    stdin: str | None = None,
+    program: Callable[[Sequence[str]], int] = main,
 ) -> subprocess.CompletedProcess[str]:
-    """What ``python -m cudalint`` with these arguments would say, and its exit code."""
+    """What cudalint, or another program, with these arguments would say in a process of its own, and its exit code."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     given = io.TextIOWrapper(io.BytesIO((stdin or "").encode()), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patched:
@@ -29,6 +33,6 @@ def call(
             patched.setenv(name, value)
         patched.setattr(sys, "stdin", given)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(arguments)
+            code = program(arguments)
     texts = [stream.detach().getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
-    return subprocess.CompletedProcess(["cudalint", *arguments], int(code), *texts)
+    return subprocess.CompletedProcess(list(arguments), int(code), *texts)
