@@ -28,6 +28,8 @@ STUBS = Path("cudalint/verify/paper/stubs")
 _RUNNING = "cudalint.verify"
 # Packages that are no stubs and take part in runs. Their bug fixes are left to the runs of each day.
 _LIBRARIES = ("billiard", "celery", "cloudpickle", "gunicorn", "joblib", "multiprocess", "numpy")
+# What installed packages look for, where a program uses them.
+_LOOKS_FOR = {"joblib": frozenset(["distributed"])}
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -73,8 +75,8 @@ class Tree:
 
     def stubs(self, texts: Iterable[str]) -> frozenset[str]:
         """The stub packages that texts name, and those that these name in turn."""
-        named = {word for text in texts for word in _WORD.findall(text)} & self._names
-        return _closure(named, self._named_by)
+        words = {word for text in texts for word in _WORD.findall(text)}
+        return _closure(words & (self._names | _LOOKS_FOR.keys()), self._named_by) & self._names
 
     def code(self, modules: Iterable[str]) -> frozenset[Path]:
         """The files of modules and of all that they import or start, those of the tests and those that run programs."""
@@ -86,14 +88,16 @@ class Tree:
         return self._hashes[path]
 
     def _named_by(self, package: str) -> frozenset[str]:
-        """The stubs that a stub imports, told from its imports and from what calls are given."""
+        """What a stub imports, told from its imports and from what calls are given."""
+        if package in _LOOKS_FOR:
+            return _LOOKS_FOR[package]
         if package not in self._packages:
             found: set[str] = set()
             for path in _files(self.root / STUBS / package):
                 tree = ast.parse(path.read_bytes())
                 words = {*_imported(tree), *_handed(tree)}
                 found |= {word.partition(".")[0] for word in words}
-            self._packages[package] = frozenset(found & self._names)
+            self._packages[package] = frozenset(found & (self._names | _LOOKS_FOR.keys()))
         return self._packages[package]
 
     def _imported_by(self, path: Path) -> tuple[Path, ...]:
