@@ -44,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Where bytecode may not lie beside the sources, it lies in a folder of this session, which workers inherit.
     """
+    config.addinivalue_line("markers", "long: takes many seconds, and is started before other tests")
     # What a test sees must not come from another; the tests of the cache switch it on for themselves.
     os.environ["CUDALINT_NO_CACHE"] = "1"
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
@@ -54,6 +55,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove that folder."""
     if _BYTECODE in config.stash:
         shutil.rmtree(config.stash[_BYTECODE], ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start what takes longest first, so that in the end no worker waits for another."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ COUNTS = Counts(10, 1_000_000, 2, 500_000, 100, 10, 3, 1)
 # -- bounds ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [package.name for package in packages.pinned() if package.tiny])
 def test_a_small_package_costs_no_more_than_it_may(name: str, tmp_path: Path) -> None:
     (package,) = (package for package in packages.pinned() if package.name == name)

@@ -60,6 +60,7 @@ SIMPLE = Broken(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_repairs_keep_what_programs_print_or_say_what_differs(chunk: int, unchanged: Unchanged) -> None:
     first = FIRST + chunk * CHUNK

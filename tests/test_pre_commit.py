@@ -80,6 +80,7 @@ def repository(tmp_path: Path, forked: str) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_hooks_check_what_was_changed_or_everything(hooks: Hooks, repository: Path) -> None:
     (repository / "plain.py").write_text("x = 2\n", encoding="utf-8")
     done = hooks(repository, "cudalint")

@@ -79,6 +79,7 @@ def test_an_unusual_file_is_no_finding(run: Run, tmp_path: Path, name: str) -> N
     assert check(run) == (0, [])
 
 
+@pytest.mark.long
 def test_all_of_them_at_once_in_every_format(process: Run, tmp_path: Path) -> None:
     for name, data in (BROKEN | HARMLESS).items():
         (tmp_path / f"{name}.py").write_bytes(data)
