@@ -13,6 +13,8 @@ from cudalint.machine.interpret import MOST_STEPS
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
 
+pytestmark = pytest.mark.long
+
 FEW, MANY = 20, 60
 
 
