@@ -9,7 +9,7 @@ import pytest
 from bench.bounds import bounds, exceeded
 from bench.large_project import measure
 
-from cudalint.machine.interpret import MOST_STEPS
+from cudalint.machine.interpreter.entry import MOST_STEPS
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
 
