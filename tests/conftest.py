@@ -11,8 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import call
 
 from cudalint.finding import Applicability, Finding, Fix, Position, Severity, Span, Step, StepKind
+
+pytest_plugins = ["paper.plugin"]
 
 # A forked pool whose parent asked for CUDA: the shortest program with a finding (CUD101 at 12:9).
 FORKED = """\
@@ -41,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Where bytecode may not lie beside the sources, it lies in a folder of this session, which workers inherit.
     """
+    config.addinivalue_line("markers", "long: takes many seconds, and is started before other tests")
     # What a test sees must not come from another; the tests of the cache switch it on for themselves.
     os.environ["CUDALINT_NO_CACHE"] = "1"
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
@@ -53,18 +57,37 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(config.stash[_BYTECODE], ignore_errors=True)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start what takes longest first, so that in the end no worker waits for another."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture
 def forked() -> str:
     """The text of a program with one CUD101."""
     return FORKED
 
 
+def environment() -> dict[str, str]:
+    """The environment of a command line that tests start: the same whatever the terminal is."""
+    return {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"PYTHONIOENCODING": "utf-8"}
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Run the command line in a fresh process, in the temporary directory."""
+    """Call the command line in this process, in the temporary directory."""
 
     def start(*arguments: str, cwd: Path | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        return call(arguments, cwd or tmp_path, environment(), stdin)
+
+    return start
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Run:
+    """Run the command line in a fresh process, in the temporary directory: where it is the process that matters."""
+
+    def start(*arguments: str, cwd: Path | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "cudalint", *arguments],
             cwd=cwd or tmp_path,
@@ -72,7 +95,7 @@ def run(tmp_path: Path) -> Run:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            env=environment | {"PYTHONIOENCODING": "utf-8"},
+            env=environment(),
             timeout=120,
             check=False,
         )

@@ -14,7 +14,6 @@ import pytest
 from bench import __main__ as bench
 from bench import chart, corpus, report, sizes
 from bench.bounds import bounds, exceeded
-from bench.large_project import measure
 from bench.runs import Counts, Kind, Project, Sample, Tools, counted, measured
 from ecosystem import packages
 from ecosystem.usage import used
@@ -32,6 +31,7 @@ COUNTS = Counts(10, 1_000_000, 2, 500_000, 100, 10, 3, 1)
 # -- bounds ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [package.name for package in packages.pinned() if package.tiny])
 def test_a_small_package_costs_no_more_than_it_may(name: str, tmp_path: Path) -> None:
     (package,) = (package for package in packages.pinned() if package.name == name)
@@ -42,13 +42,6 @@ def test_a_small_package_costs_no_more_than_it_may(name: str, tmp_path: Path) ->
     effort = Session(config.load([folder])).check([folder], repair=False).effort
     assert effort.files_read > 0
     assert exceeded(bounds()[name], effort) == []
-
-
-@pytest.mark.parametrize("modules", [20, 60])
-def test_a_generated_project_costs_no_more_than_it_may(modules: int) -> None:
-    work = measure(modules)[0].work
-    assert work.entries > 0
-    assert exceeded(bounds()[f"generated-{modules}"], work) == []
 
 
 def test_every_count_is_bounded_and_what_exceeds_one_is_named() -> None:

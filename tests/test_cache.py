@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call
 
 from cudalint import config
 from cudalint.config import Config
@@ -92,17 +93,18 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def cli(tmp_path: Path, project: Path) -> Cli:
-    """The command line with a cache and a home of its own, in the project."""
+def surroundings(tmp_path: Path) -> dict[str, str]:
+    """The environment of a command line that keeps a cache, with a home of its own."""
+    off = ("CUDALINT_NO_CACHE", "XDG_CACHE_HOME")
+    return {**{name: value for name, value in os.environ.items() if name not in off}, "HOME": str(tmp_path)}
 
-    def start(*arguments: str, seed: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "HOME": str(tmp_path), "PYTHONHASHSEED": str(seed), **more}
-        for name in {"CUDALINT_NO_CACHE", "XDG_CACHE_HOME"} - more.keys():
-            environment.pop(name, None)
-        command = [sys.executable, "-m", "cudalint", *arguments]
-        return subprocess.run(
-            command, cwd=project, capture_output=True, text=True, env=environment, timeout=120, check=False
-        )
+
+@pytest.fixture
+def cli(project: Path, surroundings: Mapping[str, str]) -> Cli:
+    """The command line with a cache, called in the project."""
+
+    def start(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return call(arguments, project, {**surroundings, **more})
 
     return start
 
@@ -141,35 +143,44 @@ def test_a_warm_run_never_asks_the_analysis(project: Path, store: Store, monkeyp
     assert told(check(project, store)) == told(first)
 
 
-def test_a_warm_run_imports_neither_parser_nor_machine(cli: Cli, project: Path, tmp_path: Path) -> None:
+def test_a_warm_run_imports_neither_parser_nor_machine(
+    cli: Cli, project: Path, surroundings: Mapping[str, str]
+) -> None:
     cli("check", "--output-format", "json")
     heavy = ("libcst", "rich", "cudalint.project.analysis", "cudalint.machine.interpreter", "cudalint.rules.cud101")
     program = (
         "import sys\nfrom cudalint.hosts.cli import main\nmain(['check', '--output-format', 'json'])\n"
         f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
     )
-    environment = {k: v for k, v in os.environ.items() if k not in ("CUDALINT_NO_CACHE", "XDG_CACHE_HOME")}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=project,
-        env={**environment, "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=project, env=surroundings, capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
     assert len(json.loads(done.stdout)) == 2
 
 
-@pytest.mark.parametrize("output_format", [known.value for known in OutputFormat])
-def test_every_format_is_the_same_byte_for_byte(cli: Cli, output_format: str) -> None:
-    arguments = ("check", ".", "--output-format", output_format)
-    without = cli(*arguments, "--no-cache", seed=1)
-    cold, warm = cli(*arguments, seed=2), cli(*arguments, seed=3)
-    assert without.stdout == cold.stdout == warm.stdout
-    assert without.stderr == cold.stderr == warm.stderr
-    assert without.returncode == cold.returncode == warm.returncode == 1
-    assert "CUD101" in warm.stdout
+IN_EVERY_FORMAT = """
+import sys
+from cudalint.hosts.cli import main
+from cudalint.report.render import OutputFormat
+for output_format in OutputFormat:
+    code = main(["check", ".", "--output-format", output_format.value, *sys.argv[1:]])
+    print("--", output_format.value, code, flush=True)
+"""
+
+
+def test_every_format_is_the_same_byte_for_byte(project: Path, surroundings: Mapping[str, str]) -> None:
+    """Without a cache, as it is filled, and from it; whatever order sets of texts have in a process."""
+
+    def run(seed: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", IN_EVERY_FORMAT, *arguments]
+        environment = {**surroundings, "PYTHONHASHSEED": str(seed)}
+        return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
+
+    without, cold, warm = run(1, "--no-cache"), run(2), run(3)
+    assert (without.stdout, without.stderr) == (cold.stdout, cold.stderr) == (warm.stdout, warm.stderr)
+    for output_format in OutputFormat:
+        assert f"-- {output_format.value} 1\n" in warm.stdout
+    assert warm.stdout.count("CUD101") >= len(OutputFormat)
 
 
 def touch_a_file(project: Path) -> None:
@@ -370,14 +381,10 @@ def test_one_text_without_its_project_is_kept_too(store: Store) -> None:
     assert session.check_alone("other.py", text).findings[0].span.filename == os.path.abspath("other.py")
 
 
-def test_two_runs_at_once_say_the_same(cli: Cli, project: Path, tmp_path: Path) -> None:
-    environment = {k: v for k, v in os.environ.items() if k not in ("CUDALINT_NO_CACHE", "XDG_CACHE_HOME")}
+def test_two_runs_at_once_say_the_same(cli: Cli, project: Path, surroundings: Mapping[str, str]) -> None:
     command = [sys.executable, "-m", "cudalint", "check", "--output-format", "json"]
     running = [
-        subprocess.Popen(
-            command, cwd=project, env={**environment, "HOME": str(tmp_path)}, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(3)
+        subprocess.Popen(command, cwd=project, env=surroundings, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
     outputs = {one.communicate(timeout=120)[0] for one in running}
     assert outputs == {cli("check", "--output-format", "json", "--no-cache").stdout}
@@ -535,20 +542,13 @@ def test_a_key_that_is_none_is_an_error(cli: Cli) -> None:
     assert done.stderr == "cudalint: error: CUDALINT_CACHE_KEY must be 32 to 128 hexadecimal digits\n"
 
 
-def test_flake8_finds_what_was_kept(cli: Cli, project: Path, tmp_path: Path) -> None:
-    environment = {k: v for k, v in os.environ.items() if k not in ("CUDALINT_NO_CACHE", "XDG_CACHE_HOME")}
+def test_flake8_finds_what_was_kept(project: Path, surroundings: Mapping[str, str]) -> None:
     write(project / "alone.py", HELPER + MAIN.replace("import helper\n", "").replace("helper.warm_up", "warm_up"))
     command = [sys.executable, "-m", "flake8", "--select", "CUD", "alone.py", "quiet.py"]
 
     def lines() -> str:
-        return subprocess.run(
-            command,
-            cwd=project,
-            env={**environment, "HOME": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        ).stdout
+        done = subprocess.run(command, cwd=project, env=surroundings, capture_output=True, text=True, check=False)
+        return done.stdout
 
     first = lines()
     assert "CUD101" in first

@@ -28,14 +28,14 @@ def program(tmp_path: Path, forked: str) -> Path:
     return write(tmp_path / "train.py", forked)
 
 
-def test_a_clean_tree_is_zero(run: Run, tmp_path: Path) -> None:
+def test_a_clean_tree_is_zero(process: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.py", "x = 1\n")
-    done = run("check")
+    done = process("check")
     assert (done.returncode, done.stdout, done.stderr) == (0, "All checks passed!\n", "")
 
 
-def test_a_finding_is_one_and_shows_where_and_why(run: Run, program: Path) -> None:
-    done = run("check", program.name)
+def test_a_finding_is_one_and_shows_where_and_why(process: Run, program: Path) -> None:
+    done = process("check", program.name)
     assert done.returncode == 1
     assert "error[CUD101]" in done.stdout
     assert "--> train.py:12:11" in done.stdout
@@ -85,8 +85,8 @@ def test_the_platform_decides_whether_a_default_forks(run: Run, tmp_path: Path, 
     assert run("check", "--target-version", "3.14").returncode == 0
 
 
-def test_standard_input(run: Run, forked: str) -> None:
-    done = run("check", "-", "--stdin-filename", "src/x.py", "--output-format", "concise", stdin=forked)
+def test_standard_input(run: Run, process: Run, forked: str) -> None:
+    done = process("check", "-", "--stdin-filename", "src/x.py", "--output-format", "concise", stdin=forked)
     assert done.returncode == 1
     assert done.stdout.startswith("src/x.py:12:11: CUD101 ")
     assert run("check", "-", stdin="x = 1\n").returncode == 0
@@ -125,9 +125,9 @@ def test_what_cannot_be_done_is_two_and_one_line(run: Run, arguments: list[str],
     assert done.stderr.count("\n") == 1
 
 
-def test_a_bad_configuration_is_two(run: Run, tmp_path: Path) -> None:
+def test_a_bad_configuration_is_two(process: Run, tmp_path: Path) -> None:
     write(tmp_path / "pyproject.toml", '[tool.cudalint]\nignroe = ["CUD1"]\n')
-    done = run("check")
+    done = process("check")
     assert done.returncode == 2
     assert "unknown key 'ignroe' in [tool.cudalint] (did you mean 'ignore'?)" in done.stderr
 

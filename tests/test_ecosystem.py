@@ -74,6 +74,7 @@ def test_the_list_speaks_of_pinned_packages() -> None:
     assert listed <= pinned
 
 
+@pytest.mark.long
 def test_small_packages_are_as_reviewed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for package in packages.pinned():
         if package.tiny:

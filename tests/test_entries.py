@@ -70,6 +70,7 @@ def told(findings: tuple[Finding, ...], path: Path) -> set[tuple[str, int, str, 
     return {(f.code, f.span.start.row, f.severity.value, f.outcome) for f in findings if f.span.filename == str(path)}
 
 
+@pytest.mark.long
 def test_a_folder_and_its_files_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = write(tmp_path)
     monkeypatch.chdir(tmp_path)

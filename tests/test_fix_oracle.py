@@ -17,7 +17,7 @@ from oracle import fix_grammar, inherited, methods
 from oracle.fix_grammar import Broken, draw_broken, legal
 from oracle.fix_render import PROGRAM, Files, Variant, render_broken
 from oracle.fix_report import table, text
-from oracle.fix_runner import Judged, judge_broken, judge_repairs, repair, run_files
+from oracle.fix_runner import Judged, judge_broken, judge_repairs, prepared, repair, run_files
 from oracle.fix_shrink import PLAIN, shrink_repair
 from oracle.fixes import (
     BROKEN,
@@ -33,6 +33,7 @@ from oracle.fixes import (
     differing,
 )
 from oracle.states import STATES
+from paper.plugin import Unchanged
 from paper.run import Observed
 
 FIRST, CHUNKS, CHUNK = 70_000, 4, 8
@@ -59,9 +60,20 @@ SIMPLE = Broken(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_repairs_keep_what_programs_print_or_say_what_differs(chunk: int) -> None:
+def test_repairs_keep_what_programs_print_or_say_what_differs(chunk: int, unchanged: Unchanged) -> None:
     first = FIRST + chunk * CHUNK
+    known = {seed: prepared(seed) for seed in range(first, first + CHUNK)}
+    texts = {
+        f"{seed} {what} {name}": text
+        for seed, (variants, _) in known.items()
+        for what, files in variants.items()
+        for name, text in files.items()
+    }
+    said = {str(seed): [made.grade.value, *made.reasons] for seed, (_, made) in known.items()}
+    if unchanged(texts, ("oracle.fix_runner",), said):
+        return
     wrong = [case for case in judge_repairs(range(first, first + CHUNK), JOBS) if case.complaint is not None]
     assert not wrong, "\n\n".join(map(text, wrong))
 
@@ -123,13 +135,17 @@ FRAIL = "global_only_in_main"  # without it a worker fails, and nothing can be r
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_a_forked_worker_has_what_its_parent_set_and_a_fresh_one_has_not(batch: int) -> None:
+def test_a_forked_worker_has_what_its_parent_set_and_a_fresh_one_has_not(batch: int, unchanged: Unchanged) -> None:
     """Without CUDA in the parent fork prints what the loop prints, and spawn differs in what is inherited."""
     names = tuple(name for name in STATES if name != FRAIL)[batch::BATCHES]
     choice = replace(SIMPLE, states=names)
-    loop = run_files(render_broken(choice, batch, Variant(launched=False, touched=False)))
+    looped = render_broken(choice, batch, Variant(launched=False, touched=False))
     files = render_broken(choice, batch, Variant(touched=False))
-    forked, fresh = run_files(files), run_files(_by_spawn(files))
+    variants = {"loop": looped, "fork": files, "spawn": _by_spawn(files)}
+    texts = {f"{what} {name}": text for what, made in variants.items() for name, text in made.items()}
+    if unchanged(texts, ("oracle.fix_runner",), {name: STATES[name].inherited for name in names}):
+        return
+    loop, forked, fresh = map(run_files, variants.values())
     assert [(run.outcome, run.gaps) for run in (loop, forked, fresh)] == [("ok", ())] * 3
     assert forked.stdout == loop.stdout
     assert set(differing(choice, loop.stdout, fresh.stdout)) == {name for name in names if STATES[name].inherited}

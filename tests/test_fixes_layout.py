@@ -8,6 +8,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import pytest
 from fixture_markers import broken
 from formatting import LAYOUTS, Layout, carriage_returns, form_feeds, other_names, tabs
 from hypothesis import HealthCheck, given, settings
@@ -33,6 +34,7 @@ def codes(done: Fixed) -> Counter[str]:
     return Counter(finding.code for finding in done.report.findings)
 
 
+@pytest.mark.long
 @settings(max_examples=70, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     path=st.sampled_from(BROKEN),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from expected_severity import severity, softened
 from fixture_markers import ROOT, Expected, expected, header, known_misses, programs
 
+from cudalint.finding import Severity
 from cudalint.project.analysis import Options, analyse
 from cudalint.text.source import SourceFile
 
@@ -18,11 +20,21 @@ except ModuleNotFoundError:
 _OUTCOMES = {"crash", "hang", "child-death", "wrong-device", "cost", "latent", "ok"}
 
 
-def found(path: Path, *, alone: bool = False) -> set[Expected]:
+def graded(path: Path, *, alone: bool = False) -> set[tuple[Expected, Severity]]:
+    """What is found, with severities."""
     text = path.read_text(encoding="utf-8")
     source = SourceFile(str(path), text, text.encode())
     findings = analyse([source], Options(), alone=alone).findings
-    return {Expected(f.code, f.span.start.row, f.span.start.column) for f in findings}
+    return {(Expected(f.code, f.span.start.row, f.span.start.column), f.severity) for f in findings}
+
+
+def wanted(path: Path) -> set[tuple[Expected, Severity]]:
+    """What the markers of a fixture name, with severities."""
+    return {(one, severity(name(path), one)) for one in expected(path.read_text(encoding="utf-8"))}
+
+
+def found(path: Path) -> set[Expected]:
+    return {one for one, _ in graded(path)}
 
 
 def name(path: Path) -> str:
@@ -31,8 +43,12 @@ def name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", programs(), ids=name)
 def test_findings_match_the_markers(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert found(path) == expected(text)
+    assert graded(path) == wanted(path)
+
+
+def test_what_is_softer_than_its_rule_is_marked() -> None:
+    marked = {(name(path), Expected(one.code, one.row, 0)) for path in programs() for one, _ in wanted(path)}
+    assert softened() <= marked
 
 
 def test_known_misses_are_still_missed_and_say_why() -> None:
@@ -69,15 +85,16 @@ def test_every_rule_has_enough_programs() -> None:
 
 def test_blocks_as_printed_get_the_codes_of_the_seeds() -> None:
     folder = ROOT / "seeds" / "as_printed"
-    wanted = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
-    assert sorted(wanted) == sorted(p.name for p in folder.glob("*.py"))
-    for file, marks in wanted.items():
+    printed = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
+    assert sorted(printed) == sorted(p.name for p in folder.glob("*.py"))
+    for file, marks in printed.items():
         marked = {f"{e.code}@{e.row}:{e.column}" for e in found(folder / file)}
         assert marked == set(marks), file
 
 
-def test_one_file_alone_finds_what_its_own_main_shows() -> None:
-    for path in programs():
-        whole, alone = found(path), found(path, alone=True)
-        assert alone <= whole, name(path)
-        assert whole - alone <= {e for e in whole if e.code == "CUD102"}, name(path)
+@pytest.mark.parametrize("path", programs(), ids=name)
+def test_one_file_alone_finds_what_its_own_main_shows(path: Path) -> None:
+    # What the whole program shows is what its markers say: see above.
+    whole, alone = wanted(path), graded(path, alone=True)
+    assert alone <= whole
+    assert {one.code for one, _ in whole - alone} <= {"CUD102"}

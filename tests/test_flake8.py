@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import call
+from flake8.main import cli
 
 from cudalint import __version__
 from cudalint.hosts import flake8_plugin
@@ -17,7 +20,7 @@ from cudalint.project import analysis
 
 
 def flake8(directory: Path, *arguments: str, stdin: str | None = None) -> list[str]:
-    """The lines that flake8 prints; its errors fail the test."""
+    """The lines that flake8 prints in a process of its own; its errors fail the test."""
     done = subprocess.run(
         [sys.executable, "-m", "flake8", *arguments],
         cwd=directory,
@@ -27,6 +30,15 @@ def flake8(directory: Path, *arguments: str, stdin: str | None = None) -> list[s
         timeout=120,
         check=False,
     )
+    return lines(done)
+
+
+def called(directory: Path, *arguments: str) -> list[str]:
+    """The same in this process, for questions that a flake8 of any process answers."""
+    return lines(call(["--jobs=1", *arguments], directory, os.environ, program=cli.main))
+
+
+def lines(done: subprocess.CompletedProcess[str]) -> list[str]:
     assert done.stderr == ""
     assert done.returncode in (0, 1)
     return done.stdout.splitlines()
@@ -60,35 +72,35 @@ def test_findings_are_reported_beside_those_of_flake8(repository: Path) -> None:
 
 
 def test_select_and_ignore(repository: Path) -> None:
-    assert places(flake8(repository, "--select", "CUD")) == [TEST, TRAIN]
-    assert places(flake8(repository, "--select", "CUD1")) == [TEST, TRAIN]
-    assert places(flake8(repository, "--select", "CUD2,F")) == ["plain.py:1:1: F401"]
-    assert places(flake8(repository, "--extend-ignore", "CUD101")) == ["plain.py:1:1: F401"]
+    assert places(called(repository, "--select", "CUD")) == [TEST, TRAIN]
+    assert places(called(repository, "--select", "CUD1")) == [TEST, TRAIN]
+    assert places(called(repository, "--select", "CUD2,F")) == ["plain.py:1:1: F401"]
+    assert places(called(repository, "--extend-ignore", "CUD101")) == ["plain.py:1:1: F401"]
 
 
 def test_configuration_and_per_file_ignores(repository: Path) -> None:
     (repository / ".flake8").write_text(
         "[flake8]\nselect = CUD\nper-file-ignores =\n    tests/*: CUD1\n", encoding="utf-8"
     )
-    assert places(flake8(repository)) == [TRAIN]
+    assert places(called(repository)) == [TRAIN]
 
 
 @pytest.mark.parametrize("comment", ["# noqa", "# noqa: CUD101", "# noqa: CUD1,E501"])
 def test_flake8_applies_its_noqa(repository: Path, forked: str, comment: str) -> None:
     call = "[1, 2, 3]))"
     (repository / "train.py").write_text(forked.replace(call, f"{call}  {comment}"), encoding="utf-8")
-    assert places(flake8(repository, "--select", "CUD")) == [TEST]
-    assert places(flake8(repository, "--select", "CUD", "--disable-noqa")) == [TEST, TRAIN]
+    assert places(called(repository, "--select", "CUD")) == [TEST]
+    assert places(called(repository, "--select", "CUD", "--disable-noqa")) == [TEST, TRAIN]
 
 
 def test_noqa_of_another_tool_changes_nothing(repository: Path, forked: str) -> None:
     (repository / "train.py").write_text(forked.replace("3]))", "3]))  # noqa: E501"), encoding="utf-8")
-    assert places(flake8(repository, "--select", "CUD")) == [TEST, TRAIN]
+    assert places(called(repository, "--select", "CUD")) == [TEST, TRAIN]
 
 
 def test_an_unused_suppression_is_not_judged(repository: Path) -> None:
     (repository / "train.py").write_text("import torch  # noqa: CUD101, F401\n", encoding="utf-8")
-    assert places(flake8(repository, "--select", "CUD")) == [TEST]
+    assert places(called(repository, "--select", "CUD")) == [TEST]
 
 
 def test_standard_input(tmp_path: Path, forked: str) -> None:
@@ -98,7 +110,7 @@ def test_standard_input(tmp_path: Path, forked: str) -> None:
 
 def test_a_file_that_flake8_cannot_parse_is_its_own_affair(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import torch\ndef f(:\n", encoding="utf-8")
-    assert [line.split()[1] for line in flake8(tmp_path)] == ["E999"]
+    assert [line.split()[1] for line in called(tmp_path)] == ["E999"]
 
 
 def run_plugin(text: str, filename: str = "x.py") -> list[tuple[int, int, str, type[Plugin]]]:
@@ -126,13 +138,13 @@ def test_an_internal_error_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_bad_configuration_does_not_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.cudalint]\nselct = []\n", encoding="utf-8")
     (tmp_path / "a.py").write_text("import torch\n", encoding="utf-8")
-    (line,) = flake8(tmp_path, "--select", "CUD")
+    (line,) = called(tmp_path, "--select", "CUD")
     assert "CUD900" in line
     assert "unknown key 'selct'" in line
 
 
 def test_platform_and_versions_come_from_pyproject(repository: Path, forked: str) -> None:
     (repository / "train.py").write_text(forked.replace('.get_context("fork")', ""), encoding="utf-8")
-    assert places(flake8(repository, "--select", "CUD", "train.py")) == [TRAIN]
+    assert places(called(repository, "--select", "CUD", "train.py")) == [TRAIN]
     (repository / "pyproject.toml").write_text('[tool.cudalint]\nplatform = "win32"\n', encoding="utf-8")
-    assert flake8(repository, "--select", "CUD", "train.py") == []
+    assert called(repository, "--select", "CUD", "train.py") == []

@@ -6,11 +6,14 @@ Seconds and memory of the largest one are measured by `python -m bench.large_pro
 from __future__ import annotations
 
 import pytest
+from bench.bounds import bounds, exceeded
 from bench.large_project import measure
 
 from cudalint.machine.interpreter.entry import MOST_STEPS
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
+
+pytestmark = pytest.mark.long
 
 FEW, MANY = 20, 60
 
@@ -33,6 +36,11 @@ def test_work_grows_with_the_project_and_no_faster(few: Analysis, many: Analysis
     assert many.work.steps / MANY <= 3 * few.work.steps / FEW
     assert many.work.files_parsed <= many.work.files_read
     assert many.work.nodes_lowered / MANY <= 1.5 * few.work.nodes_lowered / FEW
+
+
+def test_a_generated_project_costs_no_more_than_it_may(few: Analysis, many: Analysis) -> None:
+    for modules, found in ((FEW, few), (MANY, many)):
+        assert exceeded(bounds()[f"generated-{modules}"], found.work) == []
 
 
 def test_what_a_bound_cut_is_said_once_per_entry(many: Analysis) -> None:

@@ -6,6 +6,7 @@ A sample; `python -m metamorphic` in this folder runs every change over every fi
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import libcst as cst
@@ -36,10 +37,15 @@ DECISIVE = {
 }
 
 
+@cache
+def _fixtures() -> tuple[Program, ...]:
+    return tuple(fixtures())
+
+
 @pytest.mark.parametrize("transformation", PRESERVING, ids=lambda t: t.name)
 def test_findings_stay_where_the_meaning_stays(transformation: Transformation) -> None:
     number = PRESERVING.index(transformation)
-    sample = [*list(fixtures())[number % EVERY :: EVERY], *generated(SEED + number * COUNT, COUNT)]
+    sample = [*_fixtures()[number % EVERY :: EVERY], *generated(SEED + number * COUNT, COUNT)]
     verdicts = [v for program in sample if (v := judged(program, transformation)) is not None]
     assert len(verdicts) > COUNT
     assert [f"{v.program.name}: {v.complaint}" for v in verdicts if v.complaint is not None] == []
@@ -47,7 +53,7 @@ def test_findings_stay_where_the_meaning_stays(transformation: Transformation) -
 
 @pytest.mark.parametrize("transformation", CHANGING, ids=lambda t: t.name)
 def test_what_a_change_does_is_foretold(transformation: Transformation) -> None:
-    program = next(p for p in fixtures() if p.name == DECISIVE[transformation.name])
+    program = next(p for p in _fixtures() if p.name == DECISIVE[transformation.name])
     verdict = judged(program, transformation)
     assert verdict is not None
     assert verdict.complaint is None, f"{verdict.complaint}\n{verdict.seen}\n{verdict.files}"

@@ -196,7 +196,8 @@ def test_what_an_effect_says_is_what_is_found() -> None:
 def test_users_say_better_what_a_function_leaves(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[library]\nname = "own"\n[[effect]]\nnames = ["keras.utils.set_random_seed"]\nstate = "none"\n')
-    before, after = (load(paths).process_effect("tensorflow.keras.utils.set_random_seed") for paths in ((), (str(own),)))
+    name = "tensorflow.keras.utils.set_random_seed"
+    before, after = (load(paths).process_effect(name) for paths in ((), (str(own),)))
     assert before is not None
     assert after is not None
     assert (before.state, after.state) == ("seed", "none")

@@ -13,8 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from oracle import hardware, homes, launch, loader, methods, parent, values, work
 from oracle.grammar import draw
 from oracle.render import render
-from oracle.runner import LIMIT, QUIET, Case, judge_all, on_paper
+from oracle.runner import LIMIT, QUIET, Case, foretold, judge_all, on_paper
 from oracle.verdict import Said, disagreement, outcome_of
+from paper.plugin import Unchanged
 from paper.run import STUBS
 from paper.watch import watched
 
@@ -32,9 +33,13 @@ def _told(case: Case) -> str:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_programs_do_what_cudalint_says(chunk: int) -> None:
+def test_programs_do_what_cudalint_says(chunk: int, unchanged: Unchanged) -> None:
     """A program misbehaves where there is an error-level finding whose code fits, and nowhere else."""
     first = FIRST + chunk * CHUNK
+    known = {str(seed): foretold(seed) for seed in range(first, first + CHUNK)}
+    texts = {seed: text for seed, (text, _) in known.items()}
+    if unchanged(texts, ("oracle.runner",), {seed: list(map(str, said)) for seed, (_, said) in known.items()}):
+        return
     wrong = [case for case in judge_all(range(first, first + CHUNK), JOBS) if case.complaint is not None]
     assert not wrong, "\n\n".join(map(_told, wrong))
 

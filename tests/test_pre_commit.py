@@ -46,7 +46,7 @@ def commit_all(directory: Path) -> None:
     git(directory, "commit", "-qm", "all")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
     """Run pre-commit against a repository that holds this working tree; its environment is made once."""
     top = tmp_path_factory.mktemp("pre_commit")
@@ -80,7 +80,8 @@ def repository(tmp_path: Path, forked: str) -> Path:
     return tmp_path
 
 
-def test_the_hook_checks_what_was_changed(hooks: Hooks, repository: Path) -> None:
+@pytest.mark.long
+def test_hooks_check_what_was_changed_or_everything(hooks: Hooks, repository: Path) -> None:
     (repository / "plain.py").write_text("x = 2\n", encoding="utf-8")
     done = hooks(repository, "cudalint")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -91,15 +92,12 @@ def test_the_hook_checks_what_was_changed(hooks: Hooks, repository: Path) -> Non
     assert "train.py:12:11" in done.stdout
     assert "CUD101" in done.stdout
 
-
-def test_the_project_hook_checks_everything(hooks: Hooks, repository: Path) -> None:
-    (repository / "plain.py").write_text("x = 2\n", encoding="utf-8")
+    # The hook of the whole project, with what is checked last as it was committed: an environment is made once a test.
+    git(repository, "checkout", "-q", "train.py")
     done = hooks(repository, "cudalint-project")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "train.py:12:11" in done.stdout
 
-
-def test_the_hook_passes_a_clean_repository(hooks: Hooks, repository: Path) -> None:
     (repository / "train.py").write_text("import torch\n", encoding="utf-8")
     done = hooks(repository, "cudalint", "--all-files")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -208,7 +208,8 @@ def _distinguishes(a: Object, b: Object) -> bool:
             return _names_tell_apart(a.variables, b.variables)
         case Instance(), Instance():
             return _names_tell_apart(a.attributes, b.attributes)
-        case (Closure(), Closure()) | (Class(), Class()):
+        case (Closure(), Closure()) | (Class(), Class()) | (Cache(), Cache()):
+            # What a function remembers it gave before: that was looked at where it was given.
             return False
     return True
 

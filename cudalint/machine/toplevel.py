@@ -1,4 +1,4 @@
-"""What most of a module's top level is: definitions, imports and constants that only bind names.
+"""What most of a module's top level and of its classes is: definitions, imports and constants that only bind names.
 
 Such statements mean the same in every process and on every path, so they are worked out once per program and bound
 at once, which is most of what importing costs.
@@ -36,20 +36,22 @@ class Imports(Protocol):
 class Bindings:
     """Statements in a row that only bind: names, and values or functions without decorators.
 
-    A closure is bound as a new object of each state, the same one every time.
+    A closure is bound as a new object of each state, the same one every time; in a class it sees the body of that.
     """
 
     names: tuple[_Bound, ...]
     statements: int
 
 
-def top_level(module: ir.Module, imports: Imports, library: Library) -> tuple[Bindings | ir.Stmt, ...]:
-    """The top level of a module, with what only binds names gathered."""
+def gathered(
+    body: tuple[ir.Stmt, ...], module: str, imports: Imports, library: Library
+) -> tuple[Bindings | ir.Stmt, ...]:
+    """The body of a module or of one of its classes, with what only binds names gathered."""
     result: list[Bindings | ir.Stmt] = []
     names: list[_Bound] = []
     count = 0
-    for statement in module.body:
-        bound = _bound(statement, module.name, imports, library)
+    for statement in body:
+        bound = _bound(statement, module, imports, library)
         if bound is not None:
             names.extend(bound)
             count += 1
@@ -71,7 +73,7 @@ def _bound(statement: ir.Stmt, importer: str, imports: Imports, library: Library
         case ir.Assign(targets=(ir.Name(id=name),), value=value):
             found = _constant(value)
             return None if found is None else [(name, found)]
-        case ir.ExprStmt(value=ir.Const()):
+        case ir.ExprStmt(value=ir.Const()) | ir.Declare():
             return []
         case ir.Import(names=given):
             return _gathered(_imported(dotted, alias, statement, importer, imports, library) for dotted, alias in given)

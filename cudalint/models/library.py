@@ -327,13 +327,19 @@ def _list(value: object) -> list[str]:
 
 
 def load(extra: Iterable[str] = ()) -> Library:
-    """The shipped models and the user's; raises ``ModelError`` for a bad one."""
-    paths = tuple(extra)
-    return _load(paths)
+    """The shipped models and the user's as they are now; raises ``ModelError`` for a bad one."""
+    return _load(tuple((path, _text(path)) for path in extra))
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: cannot read the model file: {error}") from error
 
 
 @cache
-def _load(extra: tuple[str, ...]) -> Library:
+def _load(extra: tuple[tuple[str, str], ...]) -> Library:
     library = Library()
     declared: list[tuple[str, _Declared]] = []
     folder = files("cudalint.models")
@@ -341,11 +347,9 @@ def _load(extra: tuple[str, ...]) -> Library:
         if entry.name.endswith(".toml"):
             text = entry.read_text(encoding="utf-8")
             declared.append((entry.name, _add(library, tomllib.loads(text), entry.name)))
-    for path in extra:
+    for path, text in extra:
         try:
-            document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ModelError(f"{path}: cannot read the model file: {error}") from error
+            document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ModelError(f"{path}: not valid TOML: {error}") from error
         declared.append((path, _add(library, document, path)))

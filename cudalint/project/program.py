@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -63,7 +64,8 @@ class FileProgram:
     nodes: int = 0
     budget: int = MOST_BYTES
     notes: set[str] = field(default_factory=set)
-    top_levels: dict[str, Any] = field(default_factory=dict)
+    # The bodies of modules, and of classes by their ordinal, as the machine keeps them.
+    gathered: dict[tuple[str, int | None], Any] = field(default_factory=dict)
     known: KnownFacts = field(default_factory=KnownFacts)
     _facts: dict[str, FileFacts] = field(default_factory=dict)
     # The modules that the entries since the last ``begin`` asked for.
@@ -106,6 +108,21 @@ class FileProgram:
         self.budget = budget
         self.asked = set()
         self._charged = set()
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[set[str]]:
+        """Read for several entries, beside the one that has begun: gives the modules that are asked for."""
+        kept = self.budget, self.asked, self._charged
+        self.begin(MOST_BYTES)
+        try:
+            yield self.asked
+        finally:
+            self.budget, self.asked, self._charged = kept
+
+    def charge(self, names: Iterable[str]) -> None:
+        """Have read some modules for the entry that has begun, as far as it may."""
+        for name in sorted(names):
+            self.module(name)
 
     def module(self, name: str) -> ir.Module | None:
         """A lowered module; None where there is none, or none that can be parsed, or this entry has read too much."""

@@ -56,6 +56,15 @@ class Ran:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The state after importing a module, the machine that imported it, and the modules that were asked for."""
+
+    machine: Machine
+    state: State
+    asked: frozenset[str]
+
+
 @dataclass(slots=True)
 class Runner:
     """Runs entries.
@@ -76,8 +85,7 @@ class Runner:
     proves: bool = False
     kept: EntryResults | None = None
     _callers: Callers | None = None
-    # The state after importing a module, and what cut that.
-    _ready: dict[str, tuple[State, str | None]] = field(default_factory=dict)
+    _prepared: dict[tuple[tuple[str, ...], bool], Prepared] = field(default_factory=dict)
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
         """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
@@ -226,10 +234,10 @@ class Runner:
 
     def _assumed(self, name: str, seen: frozenset[Place]) -> Iterator[Ran]:
         self.files.begin(MOST_BYTES if self.starts(name) else MOST_ASSUMED_BYTES)
-        self._ready = {}
         module = self.files.module(name)
         if module is None:
             return
+        told: set[Machine] = set()
         for function in unreached(module, self.files.facts(name), frozenset(self.files.library.user_words)):
             launcher = Caller(name, function)
             if launcher.place in self.entered:
@@ -237,32 +245,89 @@ class Runner:
             in_test = is_test_module(self.files.sources[name].path)
             for root in () if in_test else self.callers.roots(launcher, seen):
                 if root.place not in self.entered:
-                    yield from self._assume(name, root)
+                    yield from self._assume(name, root, told)
             if launcher.place not in self.entered:
-                yield from self._assume(name, launcher)
+                yield from self._assume(name, launcher, told)
 
-    def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:
+    def _assume(self, owner: str, entry: Caller, told: set[Machine]) -> Iterator[Ran]:
+        """Run a function that has no visible caller; what importing its module did is ``told`` once."""
         module = self.files.module(entry.module)
         if module is None:
             return
         in_test = is_test_module(self.files.sources[entry.module].path)
         machine = self._machine(entry.module, in_test, assumed=True)
-        if entry.module not in self._ready:
-            self._ready[entry.module] = self._imported(machine, module, assumed=True), machine.record.cut
-        ready, machine.record.cut = self._ready[entry.module]
-        self._call(machine, module, entry.function, ready.clone())
+        if self._looks_closer:
+            state = self._imported(machine, module, assumed=True)
+        else:
+            prepared = self._prepare(module, in_test)
+            self.files.charge(prepared.asked)
+            if prepared.machine.record.outcomes and prepared.machine not in told:
+                told.add(prepared.machine)
+                yield Ran(owner, entry.module, prepared.machine)
+            state, machine.record.cut = prepared.state.clone(), prepared.machine.record.cut
+        self._call(machine, module, entry.function, state)
         self.entered.add(entry.place)
         ran = Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
         self._note(ran)
         machine.record.outcomes = [_as_seen(o) for o in machine.record.outcomes]
         yield ran
 
+    @property
+    def _looks_closer(self) -> bool:
+        """Whether the machine records more than outcomes: then each entry imports for itself."""
+        return self.proves or self.listens or bool(self.watched) or bool(self.shaped)
+
+    def _prepare(self, module: ir.Module, in_test: bool) -> Prepared:
+        """Import a module for all entries that begin in it, with steps that are charged to none of them."""
+        parents = self.files.parents(module.name)
+
+        def run(machine: Machine, state: State) -> list[State]:
+            # One of its packages may have imported it.
+            loaded = state.get(Ref(("module", module.name))) is not None
+            return [state] if loaded else machine.run_module(module, module.name, state)
+
+        return self._prepared_by((*parents, module.name, ""), in_test, parents, run)
+
+    def _prepare_packages(self, names: tuple[str, ...], in_test: bool) -> Prepared:
+        """Import some packages, the outermost first."""
+        frame = Frame(Ref(("module", names[-1])), names[-1])
+        return self._prepared_by(
+            names, in_test, names[:-1], lambda machine, state: machine.act(names[-1], state, frame, 0)
+        )
+
+    def _prepared_by(
+        self,
+        key: tuple[str, ...],
+        in_test: bool,
+        packages: tuple[str, ...],
+        run: Callable[[Machine, State], list[State]],
+    ) -> Prepared:
+        """The state after some packages were imported and something was run, once for all entries."""
+        known = self._prepared.get((key, in_test))
+        if known is not None:
+            return known
+        before = self._prepare_packages(packages, in_test) if packages else None
+        machine = self._machine(key[-1] or key[-2], in_test, assumed=True, prepares=True)
+        with self.files.aside() as asked:
+            state = State(Process(unseen=True), {})
+            if before is not None:
+                state, machine.record.cut = before.state.clone(), before.machine.record.cut
+                asked |= before.asked
+            states = run(machine, state)
+        self.entered.update((site.module, site.ordinal) for site in machine.record.entered)
+        prepared = Prepared(machine, states[0] if states else state, frozenset(asked))
+        self._prepared[key, in_test] = prepared
+        return prepared
+
     # -- the machine -----------------------------------------------------------------------------
 
-    def _machine(self, name: str, in_test: bool, collects: bool = False, assumed: bool = False) -> Machine:
+    def _machine(
+        self, name: str, in_test: bool, collects: bool = False, assumed: bool = False, prepares: bool = False
+    ) -> Machine:
         options = EntryOptions(
             in_test=in_test,
             collects=collects,
+            prepares=prepares,
             assumed=assumed,
             uses_gpu=self.files.reaches_gpu(name),
             # Repairs ask for the shapes of what is sent and does not pickle.

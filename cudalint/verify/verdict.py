@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import operator
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from cudalint.finding import Severity
 from cudalint.verify.headers import Fixture, Header, Outcome
+from cudalint.verify.measure import unmet
 from cudalint.verify.observe import Observation
 from cudalint.verify.predict import UNREADABLE, Prediction
 
 # Why a fixture did not run when somebody ended it all.
 INTERRUPTED = "interrupted"
-_COMPARISON = re.compile(r"\s*(\w+)\s*(==|!=|>=|<=|>|<)\s*(.+?)\s*")
-_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
 
 
 class Status(Enum):
@@ -122,25 +111,6 @@ def _against_header(header: Header, run: Observation, triggered: Observation | N
         if observation is not None and observation.survivors:
             yield f"processes that cannot be killed: {', '.join(map(str, observation.survivors))}"
         yield from observation.spoiled if observation is not None else ()
-
-
-def unmet(measure: str, measured: Mapping[str, str]) -> str | None:
-    """Why what a program measured does not meet a comparison; ``None`` if it does."""
-    parts = _COMPARISON.fullmatch(measure)
-    if parts is None:
-        return f"measure {measure!r} is not a comparison"
-    name, sign, right = parts.groups()
-    if name not in measured:
-        return f"the program printed no 'measured: {name} = ...'"
-    if _compares(measured[name], sign, right.strip("\"'")):
-        return None
-    return f"measured {name} = {measured[name]}, which is not {sign} {right}"
-
-
-def _compares(left: str, sign: str, right: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return _COMPARE[sign](float(left), float(right))
-    return (left == right) is (sign == "==") if sign in ("==", "!=") else False
 
 
 def _against_predictions(

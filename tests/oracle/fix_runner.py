@@ -44,6 +44,15 @@ def judge_repairs(seeds: Iterable[int], jobs: int) -> Iterator[Judged]:
     return each(judge_repair, seeds, jobs)
 
 
+def prepared(seed: int) -> tuple[dict[str, Files], Repair]:
+    """What is run for a seed, by what it is, and the repair: nothing else of cudalint decides the verdict."""
+    choice = draw_broken(seed)
+    files = render_broken(choice, seed)
+    found = repair(files)
+    loop = render_broken(choice, seed, Variant(launched=False))
+    return {"as it is": files, "with a loop": loop, "repaired": found.files}, found
+
+
 def judge_broken(choice: Broken, seed: int, repairing: Callable[[Files], Repair] | None = None) -> Judged:
     """Repair one program, by cudalint unless said otherwise, and run it."""
     files = render_broken(choice, seed)

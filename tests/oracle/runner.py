@@ -45,6 +45,12 @@ def judge(seed: int) -> Case:
     return case if case.complaint is None else judge_choice(case.choice, seed)
 
 
+def foretold(seed: int) -> tuple[str, tuple[Said, ...]]:
+    """The program of a seed and what cudalint says about it: nothing else of cudalint decides the verdict."""
+    text = render(draw(seed), seed)
+    return text, tuple(predict(text))
+
+
 def judge_choice(choice: Choice, seed: int) -> Case:
     """Run and analyse one program."""
     text = render(choice, seed)

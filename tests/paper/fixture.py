@@ -9,7 +9,7 @@ from typing import Any
 
 from fixture_markers import header
 
-from cudalint.verify.verdict import unmet
+from cudalint.verify.measure import unmet
 from paper.run import Observed, run
 from paper.watch import watched
 
@@ -74,3 +74,16 @@ def check(program: Path) -> list[str]:
     observed = run_fixture(program)
     latent = table.get("outcome") == "latent"
     return judge(table, observed, run_fixture(program, trigger=True) if latent else None)
+
+
+def check_repaired(program: Path) -> list[str]:
+    """Run a repaired fixture, with its trigger too if it is latent: it ends well, and uses more than one GPU."""
+    table = header(program.read_text(encoding="utf-8"))
+    observed = run_fixture(program)
+    complaints = judge({}, observed)
+    if table.get("outcome") == "latent":
+        complaints += judge({}, run_fixture(program, trigger=True))
+    several = table.get("outcome") == "wrong-device" and table.get("gpus") != 1
+    if several and all(gpu == 0 for _, gpu in observed.contexts):
+        complaints.append("all work still runs on the first GPU")
+    return complaints

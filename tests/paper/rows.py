@@ -4,21 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-
-@dataclass(frozen=True)
-class Row:
-    """A program, how it must end, and what its output must (and must not) show."""
-
-    id: str
-    outcome: str
-    program: str
-    pattern: str = ""
-    absent: str = ""
-    gpus: int = 1
-    env: dict[str, str] = field(default_factory=dict)
-
+from paper.behaviour import Row
 
 REINIT = "Cannot re-initialize CUDA in forked subprocess"
 INIT_ERROR = "CUDA error: initialization error"

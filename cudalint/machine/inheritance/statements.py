@@ -30,6 +30,9 @@ class Statements(Calls):
             watch.loaded[module.name] = [after.clone() for after in states[:2]]
         return states
 
+    def _class_body(self, node: ir.ClassDef, state: State, frame: Frame) -> list[State]:
+        return self.block(node.body, [state], frame)
+
     def _top_level(self, module: ir.Module, state: State, frame: Frame) -> list[State]:
         states = [state]
         for statement in module.body:

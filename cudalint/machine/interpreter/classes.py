@@ -37,7 +37,7 @@ class Classes(Core):
         current = states[0]
         scope = current.new(("class", frame.module, node.ordinal), Scope({}, frame.scope, frame.module, "class"))
         inner = Frame(scope, frame.module, raises=frame.raises, tries=frame.tries)
-        after = self.block(node.body, [current], inner)
+        after = self._class_body(node, current, inner)
         result: list[State] = []
         is_dataclass = any(self._makes_fields(d, current, frame) for d in node.decorators)
         is_dataclass = is_dataclass or self._derives_from_record(bases, current)

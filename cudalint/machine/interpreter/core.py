@@ -193,6 +193,16 @@ class Core(Hooks, ABC):
     def element_of(self, atom: Atom, state: State, sym: Hashable) -> Value:
         """One element of a value, for unpacking."""
 
+    # -- bodies ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _top_level(self, module: ir.Module, state: State, frame: Frame) -> list[State]:
+        """Run the statements of a module."""
+
+    @abstractmethod
+    def _class_body(self, node: ir.ClassDef, state: State, frame: Frame) -> list[State]:
+        """Run the statements of a class."""
+
     # -- functions and calls ---------------------------------------------------------------------
 
     @abstractmethod

@@ -23,7 +23,8 @@ class EntryOptions:
     """How an entry is run.
 
     ``in_test``: its module is one that pytest runs. ``collects``: it imports what all tests of a module begin with,
-    which miss what is not there. ``assumed``: an unknown caller is assumed to call it. ``uses_gpu``: the program has
+    which miss what is not there. ``prepares``: it imports what several entries begin with. ``assumed``: an unknown
+    caller is assumed to call it. ``uses_gpu``: the program has
     code that may use a GPU. ``ignores_pickling_errors``: workers run although what is sent to them does not pickle, for
     a look at what they do with it. ``listens``: what functions do is recorded. ``watched`` are the statements whose
     processes are recorded, ``shaped`` the expressions whose values are (``machine/shapes.py``).
@@ -31,6 +32,7 @@ class EntryOptions:
 
     in_test: bool = False
     collects: bool = False
+    prepares: bool = False
     assumed: bool = False
     uses_gpu: bool = True
     ignores_pickling_errors: bool = False
@@ -41,6 +43,8 @@ class EntryOptions:
     @property
     def most_steps(self) -> int:
         """How many statements the entry may run."""
+        if self.prepares:
+            return MOST_STEPS
         if self.in_test and not self.collects:
             return MOST_TEST_STEPS
         return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import Closure, Scope
+from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
-from cudalint.machine.joining import merge_imported
 from cudalint.machine.state import State
-from cudalint.machine.toplevel import Bindings, top_level
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
 
@@ -260,9 +257,7 @@ class Imports(Core):
             return [state]
         journal = collecting.begin(state)
         self._active.append(("", -1))
-        states = (
-            self.block(module.body, [state], inner) if self.options.watched else self._top_level(module, state, inner)
-        )
+        states = self._top_level(module, state, inner)
         self._active.pop()
         collecting.end_import(states, journal, self.puts)
         if len(states) == 1:
@@ -270,32 +265,3 @@ class Imports(Core):
         if frame is None:
             self.uncaught = inner.raises
         return states
-
-    def _top_level(self, module: ir.Module, state: State, frame: Frame) -> list[State]:
-        """The statements of a module; what only binds names is bound at once."""
-        known = self.program.top_levels
-        if module.name not in known:
-            known[module.name] = top_level(module, self.program, self.library)
-        states = [state]
-        for part in known[module.name]:
-            if isinstance(part, Bindings):
-                self._steps += 1 + part.statements // 10
-                for current in states:
-                    self._bind_all(part, current, frame)
-            else:
-                states = self.block((part,), states, frame)
-                if self._importing and len(states) > 1:
-                    states = merge_imported(states)
-        return states
-
-    def _bind_all(self, bindings: Bindings, state: State, frame: Frame) -> None:
-        found = state.get(frame.scope)
-        if not isinstance(found, Scope):
-            return
-        variables = dict(found.variables)
-        for name, given in bindings.names:
-            if isinstance(given, Closure):
-                variables[name] = (state.new(("def", frame.module, given.function.ordinal), given),)
-            else:
-                variables[name] = given
-        state.store(frame.scope, replace(found, variables=variables))

@@ -8,6 +8,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter.assignment import Assignment
 from cudalint.machine.interpreter.attributes import Attributes
+from cudalint.machine.interpreter.bodies import Bodies
 from cudalint.machine.interpreter.calls import Calls
 from cudalint.machine.interpreter.classes import Classes
 from cudalint.machine.interpreter.conditions import Conditions
@@ -36,6 +37,7 @@ class Machine(
     Calls,
     Classes,
     Attributes,
+    Bodies,
     Imports,
 ):
     """Runs one entry.

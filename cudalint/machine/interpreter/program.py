@@ -34,8 +34,8 @@ class Program(Protocol):
         """Names that a module has only where it is the main program."""
 
     @property
-    def top_levels(self) -> dict[str, tuple[Bindings | ir.Stmt, ...]]:
-        """The top levels of modules as the machine keeps them."""
+    def gathered(self) -> dict[tuple[str, int | None], tuple[Bindings | ir.Stmt, ...]]:
+        """The bodies of modules, and of classes by their number, with what only binds names gathered."""
 
 
 @dataclass(frozen=True, slots=True)

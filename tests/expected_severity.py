@@ -1,0 +1,28 @@
+"""Which severity the markers of fixtures stand for: here, as evidence keeps hashes of the texts of fixtures."""
+
+from __future__ import annotations
+
+from fixture_markers import Expected
+
+from cudalint.finding import Severity
+
+# Works and costs, or depends on what the code does not show. What any other rule finds fails on hardware.
+_WARNINGS = frozenset({"CUD102", "CUD201", "CUD205", "CUD302", "CUD303", "CUD501", "CUD504", "CUD506"})
+# What is softer than its rule: the fixture, the code, the row, and why.
+_SOFTER = {
+    ("CUD101/broken_cpu_fallback.py", "CUD101", 39): "the worker catches the failure and goes on without a GPU",
+    ("CUD104/broken_celery_from_outside.py", "CUD104", 38): "a pool of threads on the command line cannot be seen",
+    ("CUD206/ok_two_workers.py", "CUD206", 26): "two workers of TensorFlow still find room",
+    ("CUD502/ok_bare_barrier.py", "CUD502", 31): "a barrier alone works",
+}
+
+
+def severity(fixture: str, one: Expected) -> Severity:
+    """The severity of a finding that a marker in a fixture names."""
+    softer = one.code in _WARNINGS or (fixture, one.code, one.row) in _SOFTER
+    return Severity.WARNING if softer else Severity.ERROR
+
+
+def softened() -> set[tuple[str, Expected]]:
+    """The fixtures and markers that are listed as softer than their rule; columns are those of no marker."""
+    return {(fixture, Expected(code, row, 0)) for fixture, code, row in _SOFTER}
