@@ -28,10 +28,18 @@ from cudalint.machine.values import (
 )
 
 
-def begin(state: State) -> Journal:
-    """What a path allocates and writes from here on is noted by itself; the result notes it."""
+def begin(state: State, frame: Ref | None = None) -> Journal:
+    """What a path allocates and writes from here on is noted by itself; the result notes it.
+
+    The variables of the call, in ``frame``, are the call's own although its arguments were bound before it began.
+    """
     state.settle()
-    state.journal = Journal(state.journal, Settled(state.base, state.base_counts, state.layer))
+    outer = state.journal
+    state.journal = Journal(outer, Settled(state.base, state.base_counts, state.layer))
+    if frame is not None and frame.address in outer.fresh and isinstance(frame.address, tuple):
+        outer.fresh.discard(frame.address)
+        state.journal.fresh.add(frame.address)
+        state.journal.floors[frame.address[0]] = frame.address[1]
     return state.journal
 
 
