@@ -63,7 +63,8 @@ def child_identity(parent: State, start: Start) -> tuple[str, ...]:
 
 def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None) -> Ended:
     machine.launched.add(start.anchor)
-    machine.launches[start.anchor, way.method] = _launched(machine, state, start, way)
+    known = machine.launches.get((start.anchor, way.method))
+    machine.launches[start.anchor, way.method] = _launched(machine, state, start, way).with_doubts_of(known)
     launch = launch_of(start, way, "unpickle", start.anchor)
     fresh = way.method in FRESH
     if fresh:
@@ -111,6 +112,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
     if not chosen and start.context == NONE and where is not None:
         chosen = [where.hop.site]
     sent = (*start.pickled, *start.inherited)
+    fresh = way.method in FRESH and start.pickler is not Pickler.LOCALS
     targets = [s for t in start.tasks for s in function_sites(t.function, state)]
     # What a loader's worker runs it has from the dataset and the functions that the loader is given.
     given = start.inherited if start.family == "loader" else ()
@@ -126,7 +128,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
-        refused=refused(sent, state, machine) if way.method in FRESH and start.pickler is Pickler.GLOBALS else None,
+        refused=refused(sent, state, machine, by_value=start.pickler is Pickler.GLOBALS) if fresh else None,
     )
 
 
