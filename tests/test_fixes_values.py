@@ -392,19 +392,6 @@ def test_a_local_function_that_captures_nothing_moves_up() -> None:
     assert "\ndef square(n):\n    # on the GPU\n    total" in after
 
 
-def test_a_local_function_that_captures_stays() -> None:
-    main = """
-        scale = 2
-
-        def square(n):
-            return torch.ones(n, device="cuda").sum().item() * scale
-
-        with mp.get_context("spawn").Pool(1) as pool:
-            print(pool.map(square, [1]))
-    """
-    assert "`square`" in advice(program("", main), "CUD108")
-
-
 @pytest.mark.parametrize("empty", ["None", "{}", "[]"])
 def test_spawn_is_not_offered_where_the_inherited_global_would_be_empty(empty: str) -> None:
     text = f"""

@@ -224,7 +224,7 @@ class _Search:
 
     def _loses_launch(self, attempt: _Attempt) -> bool:
         """Whether workers are sure not to get what they need, or not seen to start: then nothing is known of them."""
-        if all(p.proof is not Proof.SPAWN for p in attempt.proposals):
+        if not any(p.proof.starts_afresh for p in attempt.proposals):
             return False
         place = Case(self._finding, self._basis.outcomes[self._finding], self._basis).place_of_launch
         launches = attempt.basis.launches
@@ -292,13 +292,13 @@ class _Search:
         Of a change of the start method all is named that may differ, also where it is not safe for another reason.
         """
         doubts = [] if (first := self._plain_doubt(attempt)) is None else [first]
-        if any(p.proof is Proof.SPAWN for p in attempt.proposals):
+        if any(p.proof.starts_afresh for p in attempt.proposals):
             doubts += spawn_doubts(self._basis, attempt.basis, attempt.texts, self._finding)
         return joined(list(dict.fromkeys(doubts)))
 
     def _plain_doubt(self, attempt: _Attempt) -> str | None:
         for proposal in attempt.proposals:
-            if proposal.proof is Proof.NEVER:
+            if proposal.proof in (Proof.NEVER, Proof.NEVER_BY_SPAWN):
                 return proposal.doubt
         outcome = self._basis.outcomes[self._finding]
         if not may_be_safe(self._finding.code):

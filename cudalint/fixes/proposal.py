@@ -24,6 +24,12 @@ class Proof(Enum):
     NOTHING = "nothing"
     SPAWN = "that the worker lives under spawn"
     NEVER = "it cannot be"
+    NEVER_BY_SPAWN = "it cannot be, and all is named that a worker under spawn may lack"
+
+    @property
+    def starts_afresh(self) -> bool:
+        """Whether workers become fresh processes, or are sent other things as such."""
+        return self in (Proof.SPAWN, Proof.NEVER_BY_SPAWN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from cudalint.machine.trace import Site
 
 # Libraries whose launchers have a context to take them from; pathos, built on one of them, offers none.
 _WITH_CONTEXTS = ("torch.multiprocessing", "multiprocessing", "multiprocess", "billiard")
-_OF_CONTEXTS = frozenset({"Pool", "Process", "Queue", "SimpleQueue", "JoinableQueue", "Lock", "RLock", "Event", "Semaphore"})
+_OF_CONTEXTS = frozenset({"Pool", "Process", "Queue", "SimpleQueue", "JoinableQueue", "Lock", "RLock", "Event"})
 _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "ddp_notebook": "ddp_spawn"}
 
 
