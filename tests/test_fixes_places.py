@@ -264,6 +264,117 @@ def test_the_pool_of_an_object_selects_the_device_in_its_threads() -> None:
     assert changed(before, after) == ([], rows)
 
 
+OPTIONS = """
+import argparse
+import asyncio
+import threading
+
+import torch
+
+
+def work(n{parameter}):
+{selected}    return torch.ones(n, device="cuda").sum().item()
+
+
+def main(options):
+    torch.cuda.set_device(options.gpu)
+{start}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpu", type=int, default=1)
+    main(parser.parse_args())
+"""
+
+
+def test_a_thread_is_handed_the_device_that_the_options_say() -> None:
+    start = "    thread = threading.Thread(target={work}, args=(3,))\n    thread.start()"
+    before = OPTIONS.format(parameter="", selected="", start=start.format(work="work"))
+    after, level, reason = repair(before, "CUD205")
+    selected = "    torch.cuda.set_device(gpu)\n"
+    bound = start.format(work="functools.partial(work, gpu=options.gpu)")
+    expected = OPTIONS.format(parameter=", *, gpu", selected=selected, start=bound)
+    assert after == expected.replace("import asyncio\n", "import asyncio\nimport functools\n")
+    assert level is Applicability.UNSAFE
+    assert reason
+    assert not left(after, "CUD205")
+
+
+def test_all_threads_that_run_a_function_are_handed_the_device() -> None:
+    start = "    threading.Thread(target=work, args=(3,)).start()\n    print(asyncio.run(asyncio.to_thread(work, 4)))"
+    after, *_ = repair(OPTIONS.format(parameter="", selected="", start=start), "CUD205")
+    assert start.replace("work,", "functools.partial(work, gpu=options.gpu),") in after
+    assert not left(after, "CUD205")
+
+
+@pytest.mark.parametrize("also", ["work(5)", "print(work)", "threading.Thread(target=lambda: work(1))"])
+def test_a_function_that_is_used_otherwise_takes_no_device(also: str) -> None:
+    """What is left is the number that was seen, and it is said that it may be another."""
+    start = f"    threading.Thread(target=work, args=(3,)).start()\n    {also}"
+    after, _, reason = repair(OPTIONS.format(parameter="", selected="", start=start), "CUD205")
+    assert "    torch.cuda.set_device(1)\n" in after
+    assert "`options.gpu` may be another" in (reason or "")
+
+
+OWNERS = {
+    "the same attribute": ("self.gpu = gpu\n        torch.cuda.set_device(self.gpu)", "self.gpu"),
+    "an attribute that keeps it": ("torch.cuda.set_device(gpu)\n        self.index = gpu", "self.index"),
+}
+
+
+@pytest.mark.parametrize(("chosen", "known"), OWNERS.values(), ids=OWNERS)
+def test_a_thread_of_an_object_knows_its_device(chosen: str, known: str) -> None:
+    before = text_of("""
+        import threading
+        import torch
+
+
+        class Server:
+            def __init__(self, gpu):
+                CHOSEN
+                threading.Thread(target=self.loop).start()
+
+            def loop(self):
+                self.table = torch.ones(3, device="cuda")
+
+
+        if __name__ == "__main__":
+            Server(1)
+    """).replace("CHOSEN", chosen)
+    after, *_ = repair(before, "CUD205")
+    assert changed(before, after) == ([], [f"        torch.cuda.set_device({known})"])
+
+
+def test_a_thread_that_another_class_starts_takes_the_current_device() -> None:
+    before = text_of("""
+        import os
+        import threading
+        import torch
+
+
+        class Refresher(threading.Thread):
+            def __init__(self):
+                super().__init__()
+                self.table = None
+
+            def run(self):
+                self.table = torch.ones(3, device="cuda")
+
+
+        def main(gpu):
+            torch.cuda.set_device(gpu)
+            Refresher().start()
+
+
+        if __name__ == "__main__":
+            main(int(os.environ["LOCAL_RANK"]))
+    """)
+    after, *_ = repair(before, "CUD205")
+    assert "        self.cuda_device = torch.cuda.current_device()\n        super()" in after
+    assert "        torch.cuda.set_device(self.cuda_device)\n        self.table" in after
+
+
 # -- memory ------------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from cudalint.fixes import (
     queries,
     ranks,
     start_method,
+    threads,
 )
 from cudalint.fixes.proposal import Repair
 
@@ -32,7 +33,13 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
     ),
     "CUD105": (late.choose_first, late.right_library, late.own_context, late.from_the_start),
     "CUD106": (start_method.guard,),
-    "CUD107": (nesting.executor_instead, nesting.no_daemon, nesting.one_level),
+    "CUD107": (
+        nesting.executor_instead,
+        nesting.no_daemon,
+        nesting.load_in_the_worker,
+        nesting.threads_inside,
+        nesting.one_level,
+    ),
     "CUD108": (
         start_method.same_context,
         fresh.constant_above_guard,
@@ -47,7 +54,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
     "CUD202": (devices.visible_in_time, devices.set_in_the_environment),
     "CUD203": (devices.by_index, devices.process_per_gpu),
     "CUD204": (devices.select_instead,),
-    "CUD205": (devices.select_in_threads,),
+    "CUD205": (threads.select_in_threads,),
     "CUD206": (memory.growth_first, memory.share_memory, memory.growth_in_each_process),
     "CUD301": (crossing.on_the_cpu, start_method.spawn, crossing.copy_before_fork),
     "CUD302": (crossing.through_the_cpu, crossing.keep_shared),

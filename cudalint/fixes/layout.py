@@ -190,3 +190,26 @@ def has_own_rows(view: View, statement: cst.CSTNode) -> bool:
     return not view.text[start : view.start(statement)].strip() and isinstance(
         view.parent(statement), cst.Module | cst.IndentedBlock
     )
+
+
+def with_keyword_only(view: View, function: cst.FunctionDef, added: Sequence[str]) -> Change:
+    """A function with parameters more, that are given by name."""
+    text = keyword_only(function.params, added)
+    given = [n for p in all_parameters(function.params) for n in (p.name, p.annotation, p.default) if n is not None]
+    last = max((view.after(n, "").start for n in given), default=None)
+    if last is not None:
+        return Change(last, last, f", {text}")
+    at = view.text.index("(", view.end(function.name)) + 1
+    return Change(at, at, text)
+
+
+def keyword_only(params: cst.Parameters, added: Sequence[str]) -> str:
+    """Names as they stand at the end of parameters, to be given by name."""
+    named = ", ".join(added)
+    return named if params.kwonly_params or isinstance(params.star_arg, cst.Param) else f"*, {named}"
+
+
+def all_parameters(params: cst.Parameters) -> list[cst.Param]:
+    """The parameters in the order in which they stand, but for ``**kwargs``."""
+    star = [params.star_arg] if isinstance(params.star_arg, cst.Param) else []
+    return [*params.posonly_params, *params.params, *star, *params.kwonly_params]

@@ -130,7 +130,7 @@ def read_early(view: View, function: cst.Lambda) -> Proof:
     """What can be proven where all that a lambda calls and gives is read when it is sent."""
     body = function.body
     assert isinstance(body, cst.Call)
-    own = {p.name.value for p in _all_parameters(function.params)}
+    own = {p.name.value for p in layout.all_parameters(function.params)}
     values = [body.func, *(a.value for a in body.args)]
     others = [v for v in values if not (isinstance(v, cst.Name) and v.value in own)]
     return Proof.SPAWN if all(is_constant(view, v, function) for v in others) else Proof.NEVER_BY_SPAWN
@@ -198,7 +198,7 @@ def _is_settled_value(value: cst.BaseExpression) -> bool:
 def _stands_alone(view: View, function: Function) -> bool:
     """Whether a function is defined once, under no condition, and its header needs nothing from around."""
     params = function.params
-    header: list[cst.CSTNode | None] = [n for p in _all_parameters(params) for n in (p.default, p.annotation)]
+    header: list[cst.CSTNode | None] = [n for p in layout.all_parameters(params) for n in (p.default, p.annotation)]
     if isinstance(function, cst.FunctionDef):
         if function.decorators or function.type_parameters is not None:
             return False
@@ -216,11 +216,6 @@ def _is_readable_at(view: View, header: list[cst.CSTNode], outer: cst.CSTNode) -
     if any(isinstance(n, cst.Call) for node in header for n in view.inside(node)):
         return False
     return names.known_at(view, frozenset[str]().union(*(names.read(view, node) for node in header)), outer)
-
-
-def _all_parameters(params: cst.Parameters) -> list[cst.Param]:
-    star = [params.star_arg] if isinstance(params.star_arg, cst.Param) else []
-    return [*params.posonly_params, *params.params, *star, *params.kwonly_params]
 
 
 def _is_unconditional(view: View, function: cst.FunctionDef) -> bool:
@@ -252,7 +247,7 @@ def _function(view: View, function: cst.FunctionDef, found: Capture) -> Iterator
         changes = _handed_along(view, scope, function, name, found) or []
         if not changes:
             return
-        changes.append(_with_parameters(view, function, found))
+        changes.append(layout.with_keyword_only(view, function, found.names))
     outer = view.outermost(function)
     if outer is not None:
         yield _lifted(view, name, found, layout.lifted(view, function, outer, changes))
@@ -276,22 +271,6 @@ def _handed_along(
         else:
             changes += [view.replace(use, f"{partial.text}({name}, {along})"), *partial.changes]
     return list(dict.fromkeys(changes))
-
-
-def _with_parameters(view: View, function: cst.FunctionDef, found: Capture) -> Change:
-    """What a function closed over as parameters that are given by name."""
-    text = _signature(function.params, found)
-    given = [n for p in _all_parameters(function.params) for n in (p.name, p.annotation, p.default) if n is not None]
-    last = max((view.after(n, "").start for n in given), default=None)
-    if last is not None:
-        return Change(last, last, f", {text}")
-    at = view.text.index("(", view.end(function.name)) + 1
-    return Change(at, at, text)
-
-
-def _signature(params: cst.Parameters, found: Capture) -> str:
-    named = ", ".join(found.names)
-    return named if params.kwonly_params or isinstance(params.star_arg, cst.Param) else f"*, {named}"
 
 
 def _lifted(view: View, name: str, found: Capture, changes: list[Change]) -> Proposal:
@@ -362,7 +341,7 @@ def _as_def(view: View, function: cst.Lambda, name: str, found: Capture) -> list
     params = view.text[view.start(function) + len("lambda") : view.start(function.colon)].strip()
     if found.names:
         params = f"{params.rstrip(', ')}, " if params else ""
-        params += _signature(function.params, found)
+        params += layout.keyword_only(function.params, found.names)
     lead, tail = view.around_text(function.body, "", "")
     body = view.text[lead.start : tail.start]
     if ("\n" in body or "\r" in body) and not getattr(function.body, "lpar", ()):

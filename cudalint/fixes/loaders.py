@@ -69,15 +69,22 @@ def no_workers(case: Case) -> Iterator[Proposal]:
     if found is None:
         return
     view, call = found
-    given = [a for a in call.args if a.keyword is not None and a.keyword.value in _FOR_WORKERS]
-    if any(a.keyword is not None and a.keyword.value == "num_workers" for a in given):
-        changes = [view.without_argument(call, argument) for argument in given]
+    changes = without_workers(view, call)
+    if changes:
         why = "what it loads" if case.outcome.kind is Kind.DEFAULT_DEVICE_LOADER else "the data"
         yield Proposal(
             f"load without workers: {why} is on the GPU",
             in_file(view, changes),
             doubt="what else the dataset does for a sample then runs in the main process, one sample after the other",
         )
+
+
+def without_workers(view: View, call: cst.Call) -> list[Change]:
+    """A loader without the arguments that it has for workers; empty where it is not given their number by name."""
+    given = [a for a in call.args if a.keyword is not None and a.keyword.value in _FOR_WORKERS]
+    if not any(a.keyword is not None and a.keyword.value == "num_workers" for a in given):
+        return []
+    return view.without_arguments(call, given)
 
 
 def generator_on_device(case: Case) -> Iterator[Proposal]:

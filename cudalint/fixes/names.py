@@ -184,3 +184,14 @@ def definition(view: View, name: str, place: cst.CSTNode) -> cst.Assign | None:
     if isinstance(parent, cst.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0].target, cst.Name):
         return parent
     return None
+
+
+def made_for(view: View, name: str) -> Iterator[cst.Call]:
+    """Calls that make what a name stands for: in an assignment, or in a ``with``."""
+    for node in view.inside(view.tree):
+        match node:
+            case cst.WithItem(item=cst.Call() as made, asname=cst.AsName(name=target)) if view.source(target) == name:
+                yield made
+            case cst.Assign(targets=[cst.AssignTarget(target=target)], value=cst.Call() as made):
+                if view.source(target) == name:
+                    yield made
