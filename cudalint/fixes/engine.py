@@ -29,6 +29,11 @@ MOST_TRIALS = 24
 MOST_TRIALS_OF_RUN = 500
 MOST_TEXTS = 16
 MOST_STEPS = 8
+# What a warning that a repair brings is about, in words that follow its code.
+_REMAINS = {
+    "CUD201": "a GPU context per worker",
+    "CUD302": "GPU memory that processes share",
+}
 _TWINS = {"CUD101": "CUD102", "CUD102": "CUD101"}
 
 
@@ -249,10 +254,10 @@ class _Search:
         was, now = (self._run.offset(t, s.start) for t, s in zip(texts, (old, new), strict=True))
         return now in images(was, between(texts[0], texts[1]))
 
-    def _warnings(self, attempt: _Attempt) -> bool:
-        """Whether the changed program has findings that were not there before."""
+    def _warnings(self, attempt: _Attempt) -> list[str]:
+        """The codes of findings of the changed program that were not there before."""
         known = self._images(self._basis.outcomes, attempt)
-        return any(self._place(f, attempt.texts) not in known for f in attempt.findings)
+        return sorted({f.code for f in attempt.findings if self._place(f, attempt.texts) not in known})
 
     def _images(self, findings: Iterable[Finding], attempt: _Attempt) -> set[_Place]:
         """Where findings of the program as it was would stand now; the two grades of one rule are one."""
@@ -277,7 +282,8 @@ class _Search:
             edits.extend(as_edits(path, self._old[path], changes))
         doubt = self._doubt(attempt)
         level = Applicability.SAFE if doubt is None else Applicability.UNSAFE
-        message = "; ".join(dict.fromkeys(p.message for p in attempt.proposals))
+        messages = dict.fromkeys(p.message for p in attempt.proposals)
+        message = "; ".join([*messages, *(_remaining(code) for code in self._warnings(attempt))])
         return Fix(level, message, tuple(edits), doubt)
 
     def _advised(self, advice: Proposal) -> Fix:
@@ -311,6 +317,11 @@ class _Search:
         if may_be_lost(Case(self._finding, outcome, self._basis, self._run.views)):
             return "the program may go on without what its workers give"
         return None
+
+
+def _remaining(code: str) -> str:
+    """That a repair brings a warning, as its message says it."""
+    return f"{code} remains: {_REMAINS[code]}" if code in _REMAINS else f"{code} remains"
 
 
 def _refusing(basis: Basis) -> set[str]:
