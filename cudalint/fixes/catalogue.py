@@ -19,10 +19,23 @@ from cudalint.fixes import (
 )
 from cudalint.fixes.proposal import Repair
 
+_FORKED: tuple[Repair, ...] = (
+    queries.count_instead,
+    start_method.spawn,
+    launchers.spawning_library,
+    start_method.joblib_threads,
+    start_method.before_cuda,
+)
 _REPAIRS: dict[str, tuple[Repair, ...]] = {
-    "CUD101": (queries.count_instead, start_method.spawn, launchers.spawning_library, start_method.before_cuda),
-    "CUD102": (queries.count_instead, start_method.spawn, launchers.spawning_library, start_method.before_cuda),
-    "CUD103": (queries.count_instead, start_method.spawn, crossing.on_the_cpu, crossing.copy_before_fork),
+    "CUD101": _FORKED,
+    "CUD102": _FORKED,
+    "CUD103": (
+        queries.count_instead,
+        start_method.spawn,
+        crossing.on_the_cpu,
+        start_method.joblib_threads,
+        crossing.copy_before_fork,
+    ),
     "CUD104": (
         queries.count_instead,
         launchers.spawning_strategy,

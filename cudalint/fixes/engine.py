@@ -131,16 +131,19 @@ class _Search:
         advice: Proposal | None = None
         second: _Attempt | None = None
         larger: _Attempt | None = None
+        last: _Attempt | None = None
         for attempt in self._attempts():
             if isinstance(attempt, Proposal):
                 advice = advice or attempt
+            elif any(proposal.last_resort for proposal in attempt.proposals):
+                last = last or attempt
             elif self._does_more_than_needed(attempt):
                 larger = larger or attempt
             elif self._warnings(attempt):
                 second = second or attempt
             else:
                 return self._built(attempt)
-        kept = second or larger
+        kept = second or larger or last
         if kept is not None:
             return self._built(kept)
         return None if advice is None else self._advised(advice)

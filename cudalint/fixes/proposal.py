@@ -38,7 +38,7 @@ class Proposal:
 
     ``message`` is an imperative sentence without a full stop. ``doubt`` completes "not safe, because ...", for what
     is never safe. ``shown`` only: the edits are an illustration, or there are none. ``final``: it holds by itself or
-    not at all; nothing else is changed on top of it.
+    not at all; nothing else is changed on top of it. ``last_resort``: it counts only where no other holds.
     """
 
     message: str
@@ -47,6 +47,7 @@ class Proposal:
     doubt: str = "it changes how the program runs"
     shown: bool = False
     final: bool = False
+    last_resort: bool = False
 
 
 @dataclass(slots=True)

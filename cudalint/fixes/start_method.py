@@ -21,6 +21,10 @@ _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "dd
 
 
 _FRESH = "a fresh process imports main again, starts slower, and knows only what is sent to it"
+_IN_THREADS = (
+    "what a task changes, the others and the program then see; threads begin without the program's context variables "
+    "and thread locals, and of Python code in them only one runs at a time"
+)
 _GUARDED = "code under the main guard does not run where the module is imported"
 
 
@@ -176,13 +180,26 @@ def _loader(view: View, call: cst.Call) -> list[Change]:
     return view.with_keyword(call, "multiprocessing_context", '"spawn"')
 
 
-def _joblib(view: View, call: cst.Call) -> Iterator[tuple[list[Change], str]]:
-    """The forking backend's name, in the call or in the ``with`` around it."""
+def _joblib(view: View, call: cst.Call, backend: str = "loky") -> Iterator[tuple[list[Change], str]]:
+    """Another backend's name, in the call or in the ``with`` around it."""
     what = "use joblib's default backend, loky, whose workers are fresh interpreters"
     for place in (call, *(c for c in view.calls() if dotted(c.func).rpartition(".")[2].startswith("parallel_"))):
-        changes = [_with_word(view, s, "loky") for s, w in _words(place) if w == "multiprocessing"]
+        changes = [_with_word(view, s, backend) for s, w in _words(place) if w == "multiprocessing"]
         if changes:
             yield changes, what
+
+
+def joblib_threads(case: Case) -> Iterator[Proposal]:
+    """Threads in place of forked workers of joblib, where no pickler carries to fresh ones what they read."""
+    launch = case.launch
+    made = None if launch is None or launch.family != "joblib" else case.call_at(launch.made)
+    for changes, _ in () if made is None else _joblib(*made, backend="threading"):
+        yield Proposal(
+            "use joblib's threads, which share the GPU and all that the program has",
+            in_file(made[0], changes) if made is not None else {},
+            doubt=_IN_THREADS,
+            last_resort=True,
+        )
 
 
 def _from_context(view: View, call: cst.Call) -> list[Change]:
