@@ -923,7 +923,31 @@ def test_loky_is_not_proposed_where_cloudpickle_cannot_carry_what_is_read(tmp_pa
     )
     (tmp_path / "program.py").write_text(text)
     (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
-    assert finding.fix is None or not finding.fix.edits or "loky" not in finding.fix.message
+    assert finding.fix is not None
+    assert "loky" not in finding.fix.message
+    assert finding.fix.applicability is Applicability.UNSAFE, "threads carry nothing"
+    assert "threads" in finding.fix.message
+    assert "only one runs at a time" in (finding.fix.reason or "")
+
+
+NOT_IN_THREADS = {
+    "a context variable": ("import contextvars\nSIZE = contextvars.ContextVar('size', default=1)\n", "SIZE.set(2)"),
+    "gradients": ("", "torch.set_grad_enabled(False)"),
+    "random numbers": ("", "torch.manual_seed(1)"),
+}
+
+
+@pytest.mark.parametrize(("top", "before"), NOT_IN_THREADS.values(), ids=NOT_IN_THREADS)
+def test_what_a_thread_may_lack_is_named(tmp_path: Path, top: str, before: str) -> None:
+    imported, launch = LAUNCHERS["joblib"]
+    cached = "import functools\n\n\n@functools.lru_cache\ndef size():\n    return 1\n\n"
+    text = INHERITING.format(
+        launcher=imported, imports="", top=cached + top, base="object", reads="size()", before=before, launch=launch
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert f"`{before.partition('(')[0]}()`" in (finding.fix.reason or "")
 
 
 def test_a_decorated_function_lasts_while_its_workers_start(tmp_path: Path) -> None:

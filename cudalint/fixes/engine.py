@@ -17,7 +17,7 @@ from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severi
 from cudalint.fixes.catalogue import may_be_safe, repairs
 from cudalint.fixes.edits import Change, apply, as_edits, between, images
 from cudalint.fixes.proposal import Case, Proof, Proposal
-from cudalint.fixes.spawn_safety import joined, spawn_doubts
+from cudalint.fixes.spawn_safety import joined, spawn_doubts, thread_doubts
 from cudalint.fixes.view import Views
 from cudalint.fixes.waiting import may_be_lost
 from cudalint.project.analysis import Analysis, Basis, analyse_again
@@ -303,7 +303,16 @@ class _Search:
         doubts = [] if (first := self._plain_doubt(attempt)) is None else [first]
         if any(p.proof.starts_afresh for p in attempt.proposals):
             doubts += spawn_doubts(self._basis, attempt.basis, attempt.texts, self._finding)
+        for beside in (p.beside for p in attempt.proposals if p.beside):
+            doubts += self._doubts_in_threads(beside)
         return joined(list(dict.fromkeys(doubts)))
+
+    def _doubts_in_threads(self, beside: Mapping[str, tuple[Change, ...]]) -> list[str]:
+        """What threads may lack, told from what the fresh processes would that start by other changes."""
+        texts = {path: apply(self._old[path], changes) for path, changes in beside.items()}
+        analysis = analyse_again(self._basis, texts, self._finding)
+        assert analysis.basis is not None
+        return thread_doubts(self._basis, analysis.basis, texts, self._finding)
 
     def _plain_doubt(self, attempt: _Attempt) -> str | None:
         for proposal in attempt.proposals:

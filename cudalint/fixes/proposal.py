@@ -39,6 +39,7 @@ class Proposal:
     ``message`` is an imperative sentence without a full stop. ``doubt`` completes "not safe, because ...", for what
     is never safe. ``shown`` only: the edits are an illustration, or there are none. ``final``: it holds by itself or
     not at all; nothing else is changed on top of it. ``last_resort``: it counts only where no other holds.
+    ``beside``: the changes that would start fresh processes, of which what they lack is what threads may lack.
     """
 
     message: str
@@ -48,6 +49,7 @@ class Proposal:
     shown: bool = False
     final: bool = False
     last_resort: bool = False
+    beside: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -21,10 +21,7 @@ _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "dd
 
 
 _FRESH = "a fresh process imports main again, starts slower, and knows only what is sent to it"
-_IN_THREADS = (
-    "what a task changes, the others and the program then see; threads begin without the program's context variables "
-    "and thread locals, and of Python code in them only one runs at a time"
-)
+_IN_THREADS = "tasks in threads share what they change, and of their Python code only one runs at a time"
 _GUARDED = "code under the main guard does not run where the module is imported"
 
 
@@ -193,12 +190,15 @@ def joblib_threads(case: Case) -> Iterator[Proposal]:
     """Threads in place of forked workers of joblib, where no pickler carries to fresh ones what they read."""
     launch = case.launch
     made = None if launch is None or launch.family != "joblib" else case.call_at(launch.made)
-    for changes, _ in () if made is None else _joblib(*made, backend="threading"):
+    if made is None:
+        return
+    for (changes, _), (beside, _) in zip(_joblib(*made, "threading"), _joblib(*made), strict=True):
         yield Proposal(
             "use joblib's threads, which share the GPU and all that the program has",
-            in_file(made[0], changes) if made is not None else {},
+            in_file(made[0], changes),
             doubt=_IN_THREADS,
             last_resort=True,
+            beside=in_file(made[0], beside),
         )
 
 
