@@ -158,6 +158,53 @@ def test_what_depends_on_the_question_selects_by_index() -> None:
     )
 
 
+ASKING = "import torch\n\nWIDTH = torch.cuda.get_device_properties(0).multi_processor_count\n"
+CHOOSING = """
+import os
+import torch
+from sizes import WIDTH  # of the GPU
+{other}
+
+def main(gpu):
+    \"\"\"Choose first.\"\"\"
+    {chosen}
+    print(torch.ones(WIDTH).cuda())
+
+
+if __name__ == "__main__":
+    main(os.getpid())
+"""
+CHOSEN = 'os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)'
+
+
+def repair_beside(text: str, asking: str) -> tuple[str, Applicability]:
+    """What becomes of a program whose import asks for CUDA."""
+    files = {PATH: text, "sizes.py": asking}
+    analysis = analyse([SourceFile(name, one, one.encode()) for name, one in files.items()], Options())
+    finding = next(f for f in analysis.findings if f.code == "CUD202")
+    fix = repaired(analysis, [finding])[finding]
+    assert {edit.span.filename for edit in fix.edits} <= {PATH}
+    return apply(text, as_changes(text, fix.edits)), fix.applicability
+
+
+@pytest.mark.parametrize("chosen", [CHOSEN, f"if gpu:\n        {CHOSEN}"], ids=["plain", "under a condition"])
+def test_an_import_that_asks_comes_after_the_choice(chosen: str) -> None:
+    before = CHOOSING.format(other="", chosen=chosen)
+    after, level = repair_beside(before, ASKING)
+    moved = "from sizes import WIDTH  # of the GPU\n"
+    assert after == before.replace(moved, "").replace(f"{CHOSEN}\n", f"{CHOSEN}\n    {moved}")
+    assert level is Applicability.UNSAFE
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["HALF = WIDTH // 2\n", "def half():\n    return WIDTH // 2\n", "WIDTH = WIDTH or 1\n", "import sizes as WIDTH\n"],
+)
+def test_an_import_that_others_use_stays(other: str) -> None:
+    before = CHOOSING.format(other=other, chosen=CHOSEN)
+    assert repair_beside(before, ASKING) == (before, Applicability.DISPLAY)
+
+
 def test_data_that_is_on_a_gpu_already_is_not_left_behind() -> None:
     """Another index would leave the model on GPU 0 and put the batch elsewhere."""
     before = text_of("""

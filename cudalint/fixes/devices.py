@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from cudalint.fixes import imports, moves
+from cudalint.fixes import imports, layout, moves, names
 from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.queries import count_instead
+from cudalint.fixes.statements import is_import
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.outcome import Kind
 
@@ -47,16 +48,67 @@ def visible_in_time(case: Case) -> Iterator[Proposal]:
     """
     found = case.at(case.outcome.anchor)
     named = frozenset[int]() if found is None else _named_gpus(found[0])
-    ways = {"first": _visible_first, "index": by_index, "unasked": count_instead}
-    order = ("first", "unasked", "index") if named == {0} else ("first", "index", "unasked")
+    ways = {"first": _visible_first, "later": _import_later, "index": by_index, "unasked": count_instead}
+    order = ("first", "unasked", "index", "later") if named == {0} else ("first", "index", "unasked", "later")
     if any(index > 0 for index in named):
-        order = ("index", "first", "unasked")
+        order = ("index", "first", "unasked", "later")
     for way in order:
         yield from ways[way](case)
 
 
 def _visible_first(case: Case) -> Iterator[Proposal]:
     yield from earlier(case, "choose the visible devices before anything touches CUDA", _OTHER_GPU)
+
+
+def _import_later(case: Case) -> Iterator[Proposal]:
+    """Import what asks for CUDA below the choice, in the function that chooses, where that alone uses it."""
+    for effect in reversed(case.outcome.effect):
+        for cause in case.outcome.cause:
+            late, early = case.at(effect.site), case.at(cause.site)
+            if late is None or early is None or late[0] is not early[0]:
+                continue
+            changes = _moved_import(late[0], early[1], late[1])
+            if changes:
+                yield Proposal(
+                    "choose the visible devices, then import what asks for CUDA",
+                    in_file(late[0], changes),
+                    doubt=f"the module is then imported when the function runs; {_OTHER_GPU}",
+                )
+
+
+def _moved_import(view: View, early: cst.CSTNode, late: cst.CSTNode) -> list[Change]:
+    """An import at the top of the module, right below a statement of the only function that uses what it binds."""
+    function, statement = view.function(late), view.statement(early)
+    if function is None or not isinstance(statement, cst.SimpleStatementLine) or not is_import(statement):
+        return []
+    if not isinstance(view.parent(statement), cst.Module) or not layout.has_own_rows(view, statement):
+        return []
+    target = next((s for s in function.body.body if s is late or late in view.inside(s)), None)
+    names_bound = _bound_by(statement)
+    if not isinstance(target, cst.BaseStatement) or names_bound is None:
+        return []
+    for name in names_bound:
+        uses = [n for n in view.inside(view.tree) if isinstance(n, cst.Name) and n.value == name]
+        outside = [n for n in uses if names.is_variable(view, n) and not _follows(view, n, function, target)]
+        bound = sum(n == name for scope in (view.tree, function) for n, _ in names.bindings(view, scope))
+        if outside or bound != 1:
+            return []
+    return layout.moved_below(view, statement, target)
+
+
+def _bound_by(statement: cst.SimpleStatementLine) -> list[str] | None:
+    """The names that an import binds; None where it imports all, or more than one module."""
+    match statement.body[0]:
+        case cst.ImportFrom(names=[*aliases]) | cst.Import(names=[*aliases]):
+            if isinstance(statement.body[0], cst.Import) and len(aliases) > 1:
+                return None
+            given = [a.asname.name if a.asname is not None else a.name for a in aliases]
+            return [dotted(n).partition(".")[0] for n in given if isinstance(n, cst.Name | cst.Attribute)]
+    return None
+
+
+def _follows(view: View, node: cst.CSTNode, function: cst.FunctionDef, target: cst.CSTNode) -> bool:
+    return function in view.around(node) and view.start(node) > view.end(target)
 
 
 def earlier(case: Case, message: str, doubt: str) -> Iterator[Proposal]:

@@ -121,6 +121,13 @@ def moved_above(view: View, statement: cst.BaseStatement, target: cst.CSTNode) -
     return [Change(at, at, text), *taken_out(view, statement)]
 
 
+def moved_below(view: View, statement: cst.BaseStatement, target: cst.CSTNode) -> list[Change]:
+    """Move a statement right below another; its own indentation becomes that of its new place."""
+    text = _reindented(view, statement, view.row(statement), view.indentation(target))
+    below = view.lines_after(target, ())
+    return [Change(below.start, below.end, below.content + text), *taken_out(view, statement)]
+
+
 def lifted(view: View, function: cst.FunctionDef, target: cst.CSTNode, inside: Sequence[Change]) -> list[Change]:
     """Move a function, with comments right above it and with changes inside of it, above a statement at the top."""
     first = first_row(view, function)
