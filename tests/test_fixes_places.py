@@ -486,10 +486,129 @@ def test_batches_are_moved_in_the_loop(sample: str, loop: str, come: list[str]) 
     assert not analysed(after).findings
 
 
+PARTS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset, default_collate
+
+DEVICE = torch.device("cuda")
+
+
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, gpu):
+        self.gpu = gpu
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        {sample}
+
+
+def collate(samples):
+    {collate}
+
+
+def main():
+    model = torch.nn.Linear(2, 1).to(DEVICE)
+    loader = DataLoader({data}, batch_size=4, num_workers=1, collate_fn={given})
+    for {target} in {iterated}:
+        print(model, {used})
+
+
+if __name__ == "__main__":
+    main()
+"""
+ROW = "torch.full((2,), float(i))"
+TENSORS = "TensorDataset(torch.ones(8, 2), torch.ones(8))"
+SHAPES = {
+    "a dictionary": (
+        {"sample": f'return {{"x": {ROW}.cuda(), "i": i}}', "target": "batch", "used": 'batch["x"]'},
+        'return {"x": torch.full((2,), float(i)), "i": i}',
+        'batch = {**batch, "x": batch["x"].cuda(non_blocking=True)}',
+    ),
+    "a device of the dataset": (
+        {
+            "sample": f"return {ROW}.to(self.gpu), i",
+            "iterated": "enumerate(loader)",
+            "target": "n, (x, i)",
+            "used": "x",
+        },
+        "return torch.full((2,), float(i)), i",
+        "x = x.to(loader.dataset.gpu, non_blocking=True)",
+    ),
+    "names that are set before": (
+        {
+            "collate": "x, y = default_collate(samples)\n    x = x.cuda()\n    return x, y",
+            "target": "x, y",
+            "used": "x",
+        },
+        "x, y = default_collate(samples)\n    return x, y",
+        "x = x.cuda(non_blocking=True)",
+    ),
+    "each part": (
+        {"collate": "return [p.to(DEVICE) for p in default_collate(samples)]", "target": "x, y"},
+        "return [p for p in default_collate(samples)]",
+        "x, y = x.to(DEVICE, non_blocking=True), y.to(DEVICE, non_blocking=True)",
+    ),
+    "each part of one": (
+        {"collate": "return tuple(p.cuda() for p in default_collate(samples))", "target": "batch", "used": "batch"},
+        "return tuple(p for p in default_collate(samples))",
+        "batch = [part.cuda(non_blocking=True) for part in batch]",
+    ),
+    "some of one": (
+        {"collate": "x, y = default_collate(samples)\n    return x.cuda(), y", "target": "batch", "used": "batch"},
+        "x, y = default_collate(samples)\n    return x, y",
+        "batch = (batch[0].cuda(non_blocking=True), batch[1])",
+    ),
+    "a lambda": (
+        {"given": "lambda s: default_collate(s)[0].cuda()", "target": "x"},
+        "collate_fn=lambda s: default_collate(s)[0]",
+        "x = x.cuda(non_blocking=True)",
+    ),
+}
+
+
+def of_parts(parts: dict[str, str]) -> str:
+    """A program whose loader's workers put something on the GPU."""
+    collated = "collate" in parts or "given" in parts
+    plain = {
+        "sample": "return i",
+        "collate": "return samples",
+        "data": TENSORS if collated else 'Rows("cuda")',
+        "given": "collate" if collated else "None",
+        "iterated": "loader",
+        "used": "x",
+    }
+    return PARTS.format(**(plain | parts))
+
+
+@pytest.mark.parametrize(("parts", "made", "moved"), SHAPES.values(), ids=SHAPES)
+def test_what_workers_moved_the_loop_moves(parts: dict[str, str], made: str, moved: str) -> None:
+    before = of_parts(parts)
+    after, level, reason = repair(before, "CUD401")
+    assert f"    {made}\n" in after or f"{made}, pin" in after
+    loop = f"    for {parts['target']} in {parts.get('iterated', 'loader')}:\n"
+    assert f"{loop}        {moved}\n" in after
+    assert (level, "on the CPU" in (reason or "")) == (Applicability.UNSAFE, True)
+    assert not left(after, "CUD401")
+
+
+APART = {
+    "two loaders": {"used": "x, len(DataLoader(Rows(0)))", "sample": f"return {ROW}.cuda()"},
+    "two uses of a function": {"collate": "return default_collate(samples)[0].cuda()", "used": "collate([])"},
+    "two ways out": {"sample": f"if i:\n            return {ROW}.cuda()\n        return {ROW}.cuda()"},
+    "something moved that stays": {"sample": f"w = {ROW}.cuda()\n        return (w * 2), i"},
+}
+
+
+@pytest.mark.parametrize("parts", APART.values(), ids=APART)
+def test_what_another_loop_would_miss_is_moved_by_the_workers(parts: dict[str, str]) -> None:
+    after, *_ = repair(of_parts({"target": "x", **parts}), "CUD401")
+    assert "non_blocking" not in after
+
+
 def test_a_loop_that_nobody_sees_keeps_its_batches() -> None:
-    before = LOOP.format(
-        sample="return torch.ones(8).cuda()", loader=SPREAD, loop="print(sum(model(x) for x in loader))"
-    )
+    before = LOOP.format(sample="return torch.ones(8).cuda()", loader=SPREAD, loop="print(sum(map(model, loader)))")
     after, *_ = repair(before, "CUD401")
     assert ".cuda()" in after
     assert 'multiprocessing_context="spawn"' in after

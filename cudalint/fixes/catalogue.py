@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cudalint.fixes import (
+    batches,
     crossing,
     devices,
     fresh,
@@ -74,7 +75,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
     "CUD303": (crossing.through_the_cpu, crossing.threads_instead),
     "CUD304": (crossing.as_array, crossing.wait_for_receiver),
     "CUD305": (crossing.on_the_host, crossing.made_in_worker),
-    "CUD401": (loaders.move_in_loop, queries.count_instead, start_method.spawn, loaders.stay_on_cpu),
+    "CUD401": (batches.move_in_loop, queries.count_instead, start_method.spawn, loaders.stay_on_cpu),
     "CUD402": (loaders.no_workers, start_method.spawn),
     "CUD403": (loaders.no_pinning,),
     "CUD404": (loaders.generator_on_device, loaders.no_workers, loaders.without_default),
