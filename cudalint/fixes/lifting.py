@@ -14,7 +14,7 @@ from cudalint.fixes.view import View, dotted
 from cudalint.machine.outcome import Kind
 
 _EARLY = "what it closes over is read when it is sent, and each worker has a copy of its own"
-_VISIBLE = "the function is then visible in the whole module"
+_VISIBLE = "the function is then visible in the whole module, under a name that it may not have had"
 _READ_NOW = "a lambda reads what it names when it is called, here that is read when it is sent"
 _WORK = ("work", "task", "work_on", "run_task", "in_worker")
 
@@ -127,13 +127,14 @@ def _in_guard(view: View, function: cst.FunctionDef) -> bool:
 
 
 def read_early(view: View, function: cst.Lambda) -> Proof:
-    """What can be proven where all that a lambda calls and gives is read when it is sent."""
+    """What can be proven where all that a lambda calls and gives is read when it is sent, as an argument of its own."""
     body = function.body
     assert isinstance(body, cst.Call)
     own = {p.name.value for p in layout.all_parameters(function.params)}
     values = [body.func, *(a.value for a in body.args)]
     others = [v for v in values if not (isinstance(v, cst.Name) and v.value in own)]
-    return Proof.SPAWN if all(is_constant(view, v, function) for v in others) else Proof.NEVER_BY_SPAWN
+    alike = isinstance(view.parent(function), cst.Arg) and all(is_constant(view, v, function) for v in others)
+    return Proof.SPAWN if alike else Proof.NEVER_BY_SPAWN
 
 
 # -- a lambda that only calls a function -----------------------------------------------------------------------
@@ -250,7 +251,9 @@ def _function(view: View, function: cst.FunctionDef, found: Capture) -> Iterator
         changes.append(layout.with_keyword_only(view, function, found.names))
     outer = view.outermost(function)
     if outer is not None:
-        yield _lifted(view, name, found, layout.lifted(view, function, outer, changes))
+        uses = references(view, scope, name, function) if scope is not None and found.names else []
+        alike = not found.names or (uses is not None and len(uses) == 1 and isinstance(view.parent(uses[0]), cst.Arg))
+        yield _lifted(name, found, in_file(view, layout.lifted(view, function, outer, changes)), alike)
 
 
 def _handed_along(
@@ -273,13 +276,14 @@ def _handed_along(
     return list(dict.fromkeys(changes))
 
 
-def _lifted(view: View, name: str, found: Capture, changes: list[Change]) -> Proposal:
+def _lifted(name: str, found: Capture, changes: dict[str, tuple[Change, ...]], alike: bool = False) -> Proposal:
+    """``alike``: nothing can tell the function from what it was, but for its place."""
     message = f"define `{name}` at the top of the module, where a fresh process finds it"
     if found.names:
         closed = ", ".join(f"`{n}`" for n in found.names)
         message += f", and send {closed} along"
-    proof = Proof.NEVER_BY_SPAWN if found.varies else Proof.SPAWN
-    return Proposal(message, in_file(view, changes), proof, _EARLY if found.names else _VISIBLE)
+    proof = Proof.SPAWN if alike and not found.varies else Proof.NEVER_BY_SPAWN
+    return Proposal(message, changes, proof, _EARLY if found.names else _VISIBLE)
 
 
 # -- lambdas -------------------------------------------------------------------------------------------------------
@@ -307,7 +311,7 @@ def _named_lambda(
     placed = _defined_above(view, function, name, found)
     if placed is not None and changes is not None:
         dropped = layout.dropped(view, statement)
-        yield _lifted(view, name, found, [*placed, *changes, *dropped])
+        yield _lifted(name, found, in_file(view, [*placed, *changes, *dropped]))
 
 
 def _lambda(view: View, function: cst.Lambda, found: Capture) -> Iterator[Proposal]:
@@ -321,7 +325,7 @@ def _lambda(view: View, function: cst.Lambda, found: Capture) -> Iterator[Propos
         partial = imports.member(view, "functools", "partial")
         along = ", ".join(f"{n}={n}" for n in found.names)
         sent = imports.Spelling(f"{partial.text}({name}, {along})", partial.changes)
-    yield _lifted(view, name, found, [*placed, view.replace_whole(function, sent.text), *sent.changes])
+    yield _lifted(name, found, in_file(view, [*placed, view.replace_whole(function, sent.text), *sent.changes]))
 
 
 def _defined_above(view: View, function: cst.Lambda, name: str, found: Capture) -> list[Change] | None:
