@@ -6,9 +6,9 @@ import pytest
 from small_projects import ROOT, sources
 
 from cudalint.ir.lower import lower
+from cudalint.ir.walk import functions
 from cudalint.project.analysis import Options, analyse, analyse_again
 from cudalint.project.changes import renumbered, touched
-from cudalint.project.program import functions
 
 TEXT = """\
 import os

@@ -64,7 +64,7 @@ def test_an_order_is_made_once_per_class(monkeypatch: pytest.MonkeyPatch) -> Non
             super().__init__(canonical)
             made.append(self)
 
-    monkeypatch.setattr("cudalint.machine.interpret.Orders", Counted)
+    monkeypatch.setattr("cudalint.machine.interpreter.core.Orders", Counted)
     counts = []
     for count in (10, 20, 40):
         made.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cudalint.finding import Finding, Severity
-from cudalint.machine.interpret import MOST_STEPS
+from cudalint.machine.interpreter.entry import MOST_STEPS
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from bench.large_project import measure
 
-from cudalint.machine.interpret import MOST_STEPS
+from cudalint.machine.interpreter.entry import MOST_STEPS
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
 

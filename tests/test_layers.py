@@ -41,6 +41,8 @@ LAYERS = (
     "verify",
     "hosts",
 )
+# What rooms of the interpreter may import of it; machine.py puts them together.
+SHARED = {"core", "entry", "hooks", "program", "results", "spelling"}
 THIRD_PARTY = {
     "libcst": ("ir", "project", "fixes"),
     "click": ("hosts",),
@@ -100,6 +102,21 @@ def test_rules_do_not_know_each_other() -> None:
         for imported in imports(tree)
         if name.startswith("rules.cud") and imported.startswith("cudalint.rules.cud")
     ]
+    assert wrong == []
+
+
+def test_rooms_of_the_interpreter_do_not_know_each_other() -> None:
+    home = "machine.interpreter"
+    rooms = {name for name, _ in modules() if name.startswith(f"{home}.")} - {f"{home}.{name}" for name in SHARED}
+    wrong = [
+        f"{name} imports {imported}"
+        for name, tree in modules()
+        for imported in imports(tree)
+        if name in rooms - {f"{home}.machine"}
+        and imported.startswith(f"cudalint.{home}.")
+        and imported.split(".")[3] not in SHARED
+    ]
+    assert len(rooms) > 5
     assert wrong == []
 
 

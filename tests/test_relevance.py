@@ -1,14 +1,10 @@
-"""Code that only calls code of the project matters as much as what it calls."""
+"""Code that only calls code of the project matters as much as what it calls, on whatever way it gets there."""
 
 from __future__ import annotations
 
 import pytest
 
-from cudalint.ir import nodes as ir
-from cudalint.ir.lower import lower
-from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
-from cudalint.project.relevance import Relevance
 from cudalint.text.source import SourceFile
 
 _ARITHMETIC = "\n".join(f"    n{i} = n{i - 1} * 2 + {i} - (n{i - 1} + 1)" for i in range(1, 12))
@@ -85,18 +81,3 @@ def test_functions_at_the_same_place_of_several_modules_are_no_recursion() -> No
     texts["main"] = 'from part0 import step0\n\nif __name__ == "__main__":\n    step0(2)\n'
     sources = [SourceFile(f"/project/{name}.py", text, text.encode()) for name, text in texts.items()]
     assert [f.code for f in analyse(sources, Options()).findings] == ["CUD101"]
-
-
-def test_names_are_followed_in_an_order_that_no_hash_decides() -> None:
-    names = [f"part{number}" for number in range(10, 40)]
-    texts = {"main": "\n".join(f"from {name} import run as {name}_run" for name in names)}
-    texts |= dict.fromkeys(names, "def run(x):\n    return x\n")
-    asked: list[str] = []
-
-    def module(name: str) -> ir.Module:
-        asked.append(name)
-        return lower(texts[name], f"{name}.py", name)
-
-    relevance = Relevance(load(), module, lambda _, name, __: name if name in texts else None, lambda *_: None)
-    assert not relevance.relevant("main", frozenset(f"{name}_run" for name in names))
-    assert asked == ["main", *sorted(names, reverse=True)]

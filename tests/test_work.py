@@ -14,7 +14,7 @@ HEAVY = (
     "libcst",
     "rich",
     "cudalint.project.analysis",
-    "cudalint.machine.interpret",
+    "cudalint.machine.interpreter",
     "cudalint.rules.cud101",
     "pathspec",
 )

@@ -9,6 +9,7 @@ import libcst as cst
 from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.view import View, dotted
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import mentions
 
 _QUESTIONS = frozenset({"is_available", "device_count", "is_initialized"})
 _TIGHTER = (cst.BinaryOperation, cst.Comparison, cst.ComparisonTarget, cst.UnaryOperation, cst.Attribute, cst.Await)
@@ -16,7 +17,7 @@ _TIGHTER = (cst.BinaryOperation, cst.Comparison, cst.ComparisonTarget, cst.Unary
 
 def asks_for_gpus(module: ir.Module) -> bool:
     """Whether some code of a module asks for GPUs: then the program may also run without one."""
-    return not module.words.isdisjoint(_QUESTIONS)
+    return mentions(module, _QUESTIONS)
 
 
 def count_instead(case: Case) -> Iterator[Proposal]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -77,15 +78,33 @@ class _Unit:
         self.outside: set[str] = set()
 
 
-class Lowering:
-    """Lowers one module; ``record`` keeps, per ordinal, the libcst node it came from."""
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """What the body of an outermost function has to know of its file: its number there, its name, its parameters."""
 
-    def __init__(self, filename: str, name: str, record: bool = False) -> None:
+    number: int
+    qualname: str
+    params: tuple[str, ...]
+
+
+class Lowering:
+    """Lowers one module; ``record`` keeps, per ordinal, the libcst node it came from.
+
+    Where ``postponed`` is given, it stands for the bodies of outermost functions, which are left out.
+    """
+
+    def __init__(
+        self, filename: str, name: str, record: bool = False, postponed: Callable[[Outer], ir.Source] | None = None
+    ) -> None:
         self._filename = filename
         self._module = name
         self._next = 0
         self._units: list[_Unit] = []
         self._qualname: list[str] = []
+        self._postponed = postponed
+        # How many functions are around what is lowered, and how many outermost ones came before.
+        self._depth = 0
+        self.outermost = 0
         self.origin: dict[int, cst.CSTNode] | None = {} if record else None
 
     def module(self, tree: cst.Module) -> ir.Module:
@@ -94,6 +113,18 @@ class Lowering:
         body = self._block(tree.body)
         self._units.pop()
         return ir.Module(self._filename, self._module, body, frozenset(unit.words), unit.size)
+
+    def body(self, outer: Outer, suite: cst.BaseSuite) -> ir.Code:
+        """The body of an outermost function, as it is lowered within its file."""
+        before, self._qualname = self._qualname, [outer.qualname, "<locals>"]
+        self._next = (outer.number + 1) * ir.STRIDE
+        self._depth += 1
+        unit = self._push()
+        code = _code(unit, self._suite(suite), outer.params)
+        self._units.pop()
+        self._depth -= 1
+        self._qualname = before
+        return code
 
     # -- bookkeeping ---------------------------------------------------------------------------
 
@@ -210,8 +241,9 @@ class Lowering:
         ordinal = self._mark(node)
         body = self._suite(node.body)
         handlers = tuple(self._handler(h) for h in node.handlers)
+        orelse = self._orelse(node.orelse)
         final = () if node.finalbody is None else self._suite(node.finalbody.body)
-        return ir.Try(ordinal, body, handlers, self._orelse(node.orelse), final)
+        return ir.Try(ordinal, body, handlers, orelse, final)
 
     def _handler(self, node: cst.ExceptHandler | cst.ExceptStarHandler) -> ir.Handler:
         name = None
@@ -233,30 +265,29 @@ class Lowering:
         name = self._bind(self._word(node.name.value))
         decorators = tuple(self._expr(d.decorator) for d in node.decorators)
         params = self._params(node.params)
-        self._qualname.append(name)
-        qualname = ".".join(self._qualname)
-        self._qualname.append("<locals>")
-        unit = self._push()
-        body = self._suite(node.body)
-        function = self._close(ordinal, name, qualname, params, body, unit, node.asynchronous is not None)
-        self._qualname.pop()
-        self._qualname.pop()
+        qualname = ".".join([*self._qualname, name])
+        if self._depth == 0 and isinstance(node.body, cst.IndentedBlock):
+            source = self._outermost(Outer(self.outermost, qualname, tuple(p.name for p in params)), node.body)
+        else:
+            source = self._inner(name, params, node.body)
+        function = ir.Function(ordinal, name, qualname, params, node.asynchronous is not None, source)
         return ir.FunctionDef(ordinal, function, decorators)
 
-    def _close(
-        self,
-        ordinal: int,
-        name: str,
-        qualname: str,
-        params: tuple[ir.Param, ...],
-        body: tuple[ir.Stmt, ...],
-        unit: _Unit,
-        is_async: bool,
-    ) -> ir.Function:
+    def _outermost(self, outer: Outer, suite: cst.BaseSuite) -> ir.Source:
+        source = self.body(outer, suite) if self._postponed is None else self._postponed(outer)
+        self.outermost += 1
+        self._next = (outer.number + 1) * ir.STRIDE + ir.STRIDE // 2
+        return source
+
+    def _inner(self, name: str, params: tuple[ir.Param, ...], suite: cst.BaseSuite) -> ir.Source:
+        self._qualname.extend((name, "<locals>"))
+        self._depth += 1
+        unit = self._push()
+        code = _code(unit, self._suite(suite), (p.name for p in params))
         self._pop_into_parent()
-        bound = frozenset(unit.bound - unit.outside) | frozenset(p.name for p in params)
-        words = frozenset(unit.words)
-        return ir.Function(ordinal, name, qualname, params, body, unit.is_generator, is_async, words, unit.size, bound)
+        self._depth -= 1
+        del self._qualname[-2:]
+        return code
 
     def _params(self, node: cst.Parameters) -> tuple[ir.Param, ...]:
         result: list[ir.Param] = []
@@ -281,11 +312,11 @@ class Lowering:
         bases = tuple(self._arg(a) for a in (*node.bases, *node.keywords))
         self._qualname.append(name)
         qualname = ".".join(self._qualname)
-        unit = self._push()
+        self._push()
         body = self._suite(node.body)
         self._pop_into_parent()
         self._qualname.pop()
-        return ir.ClassDef(ordinal, name, qualname, bases, body, decorators, frozenset(unit.words))
+        return ir.ClassDef(ordinal, name, qualname, bases, body, decorators)
 
     def _import(self, node: cst.Import) -> ir.Stmt:
         ordinal = self._mark(node)
@@ -323,7 +354,7 @@ class Lowering:
         names = tuple(item.name.value for item in node.names)
         self._units[-1].outside.update(names)
         kind = "global" if isinstance(node, cst.Global) else "nonlocal"
-        return ir.Scoping(self._mark(node), kind, names)
+        return ir.Scoping(self._mark(node), self._word(kind), names)
 
     def _delete(self, node: cst.Del) -> ir.Stmt:
         target = node.target
@@ -555,9 +586,14 @@ class Lowering:
         qualname = ".".join([*self._qualname, "<lambda>"])
         unit = self._push()
         value = self._expr(node.body)
-        body = (ir.Return(self._mark(node.body), value),)
-        function = self._close(ordinal, "<lambda>", qualname, params, body, unit, False)
-        return ir.Lambda(ordinal, function)
+        code = _code(unit, (ir.Return(self._mark(node.body), value),), (p.name for p in params))
+        self._pop_into_parent()
+        return ir.Lambda(ordinal, ir.Function(ordinal, "<lambda>", qualname, params, False, code))
+
+
+def _code(unit: _Unit, body: tuple[ir.Stmt, ...], params: Iterable[str]) -> ir.Code:
+    names = frozenset(unit.bound - unit.outside).union(params)
+    return ir.Code(body, unit.is_generator, frozenset(unit.words), unit.size, names)
 
 
 def _captures(pattern: cst.CSTNode) -> set[str]:

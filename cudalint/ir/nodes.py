@@ -1,14 +1,21 @@
 """Nodes of the program form.
 
 Every node carries an *ordinal*: its number in the order of lowering. Lowering the same text again gives
-the same ordinals, so that positions can be computed later, and only for files that need them.
+the same ordinals, so that positions can be computed later, and only for files that need them. Each outermost function
+has a range of its own (``STRIDE``), so that its body may be lowered later than its file, or never.
 Nodes compare by identity.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
+
+# Ordinals of the body of outermost function number n, from 0, begin at (n + 1) * STRIDE; what follows it in its file
+# goes on half a stride later. No text that is parsed has so many nodes.
+STRIDE = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,29 +224,87 @@ class Param:
     default: Expr | None
 
 
+class Source(Protocol):
+    """Where the body of a function comes from."""
+
+    def code(self) -> Code:
+        """The body."""
+
+    def mentions(self, words: Set[str]) -> bool:
+        """Whether one of these words stands in the body; asking costs less than the body."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Function:
-    """A function, method or lambda.
+class Code:
+    """The body of a function, lowered.
 
     ``words`` are the identifiers and the words of strings in it, nested definitions included;
     ``size`` is its number of nodes; ``local_names`` are the names it binds.
     """
 
+    body: tuple[Stmt, ...]
+    is_generator: bool
+    words: frozenset[str]
+    size: int
+    local_names: frozenset[str]
+
+    def code(self) -> Code:
+        """Itself."""
+        return self
+
+    def mentions(self, words: Set[str]) -> bool:
+        """Whether one of these words stands in the body."""
+        return not self.words.isdisjoint(words)
+
+
+EMPTY = Code((), False, frozenset(), 0, frozenset())
+
+
+def number_of(ordinal: int) -> int | None:
+    """The number of the outermost function in whose body a node lies; None outside of them."""
+    number, rest = divmod(ordinal, STRIDE)
+    return number - 1 if number and rest < STRIDE // 2 else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function, method or lambda."""
+
     ordinal: int
     name: str
     qualname: str
     params: tuple[Param, ...]
-    body: tuple[Stmt, ...]
-    is_generator: bool
     is_async: bool
-    words: frozenset[str]
-    size: int
-    local_names: frozenset[str]
+    source: Source
+
+    @property
+    def body(self) -> tuple[Stmt, ...]:
+        """Its statements."""
+        return self.source.code().body
+
+    @property
+    def is_generator(self) -> bool:
+        """Whether a call of it only makes a generator."""
+        return self.source.code().is_generator
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The identifiers and the words of strings in its body, nested definitions included."""
+        return self.source.code().words
+
+    @property
+    def local_names(self) -> frozenset[str]:
+        """The names that it binds."""
+        return self.source.code().local_names
 
     @property
     def is_lambda(self) -> bool:
         """Lambdas have no importable name."""
         return self.name == "<lambda>"
+
+    def mentions(self, words: Set[str]) -> bool:
+        """Whether one of these words stands in its body; asking costs less than the body."""
+        return self.source.mentions(words)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,7 +424,6 @@ class ClassDef(Stmt):
     bases: tuple[Arg, ...]
     body: tuple[Stmt, ...]
     decorators: tuple[Expr, ...]
-    words: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -438,7 +502,7 @@ class Match(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Module:
-    """One lowered file. ``size`` counts nodes; ``lines`` are kept for nothing else than frames."""
+    """One lowered file. ``words`` and ``size``, its number of nodes, leave out bodies of outermost functions."""
 
     filename: str
     name: str

@@ -1,20 +1,15 @@
 """Lowered files and places kept between runs, because parsing costs more than all else that is done to a file.
 
-They are kept by the text alone, not by where the file lies. Modules are pickled, with a table of how each node is
-made; reading admits the nodes, and the two constants that pickle writes as names, and nothing else. That is a second
-lock: the store has already refused what this user's cudalint did not write. Syntax errors are kept as well.
+They are kept by the text alone, not by where the file lies: the outline of a file, and the bodies that were asked for.
+Syntax errors are kept as well.
 """
 
 from __future__ import annotations
 
-import builtins
 import dataclasses
-import io
 import marshal
-import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, TypeAlias
 
 import libcst
@@ -22,13 +17,15 @@ import libcst
 from cudalint import fingerprint
 from cudalint.finding import Position, Span
 from cudalint.ir import nodes as ir
-from cudalint.ir.lower import lower
+from cudalint.ir.bodies import Bodies, Postponed
+from cudalint.ir.lower import Lowering, Outer, lower, parse
+from cudalint.ir.outline import Outline, Piece, outline, rows_of
+from cudalint.ir.pickled import decoded, encoded
 from cudalint.ir.positions import spans
 from cudalint.store import Store
 from cudalint.text.guard import refuse
 
 _MODULES, _PLACES = "modules", "places"
-_PROTOCOL = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +39,96 @@ class Unparsable:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A module, or why there is none; whether the parser was asked."""
+    """A module, or why there is none; whether the parser was asked for it.
+
+    ``bodies`` are those that wait in it; None where it was lowered whole.
+    """
 
     module: ir.Module | Unparsable
     is_fresh: bool
+    bodies: Bodies | None = None
 
 
 def lowered(text: str, filename: str, name: str, store: Store | None = None) -> Form:
     """The lowered form of a file; raises ``RecursionError`` for code that is nested too deeply."""
-    key = "" if store is None else _key(text)
-    kept = None if store is None else store.get(_MODULES, key)
-    found = None if kept is None else decoded(kept)
-    if isinstance(found, ir.Module):
-        return Form(dataclasses.replace(found, filename=filename, name=name), is_fresh=False)
-    if found is not None:
-        return Form(found, is_fresh=False)
-    made = _made(text, filename, name)
-    data = None if store is None else encoded(made)
-    if store is not None and data is not None:
-        store.put(_MODULES, key, data)
-    return Form(made, is_fresh=True)
+    kept = None if store is None else store.get(_MODULES, _key(text))
+    found = None if kept is None else _read(kept, text, filename, name)
+    return _made(text, filename, name) if found is None else found
+
+
+def keep(form: Form, text: str, store: Store) -> None:
+    """Keep a form as far as it is lowered, where it is more than is kept already."""
+    if not form.is_fresh and (form.bodies is None or not form.bodies.fresh):
+        return
+    data = _written(form)
+    if data is not None:
+        store.put(_MODULES, _key(text), data)
+
+
+def _made(text: str, filename: str, name: str) -> Form:
+    refusal = refuse(text, len(text))
+    if refusal is not None:
+        return Form(Unparsable(refusal.reason, 0, 0), is_fresh=True)
+    try:
+        return _outlined(text, filename, name) or Form(lower(text, filename, name), is_fresh=True)
+    except libcst.ParserSyntaxError as error:
+        return Form(Unparsable(error.message, error.raw_line, error.raw_column + 1), is_fresh=True)
+
+
+def _outlined(text: str, filename: str, name: str) -> Form | None:
+    """A file without the bodies of its functions; None where the two parsers disagree about where these are."""
+    found = outline(text)
+    if found is None:
+        return None
+    bodies = Bodies(filename, name, found)
+    lowering = Lowering(filename, name, postponed=bodies.postponed)
+    try:
+        module = lowering.module(parse(found.text))
+    except libcst.ParserSyntaxError:
+        return None
+    return Form(module, is_fresh=True, bodies=bodies) if lowering.outermost == len(found.pieces) else None
+
+
+def _written(form: Form) -> bytes | None:
+    """A form as bytes; None where it is nested more deeply than pickle follows."""
+    if isinstance(form.module, Unparsable):
+        return marshal.dumps(("unparsable", *dataclasses.astuple(form.module)))
+    data = encoded(form.module, {Postponed: _as_outer})
+    if data is None:
+        return None
+    if form.bodies is None:
+        return marshal.dumps(("whole", data))
+    pieces = [dataclasses.astuple(piece) for piece in form.bodies.outline.pieces]
+    return marshal.dumps(("outline", data, pieces, form.bodies.encoded()))
+
+
+def _as_outer(body: Postponed) -> tuple[type[Postponed], tuple[int, str, tuple[str, ...]]]:
+    return Postponed, (body.outer.number, body.outer.qualname, body.outer.params)
+
+
+def _read(data: bytes, text: str, filename: str, name: str) -> Form | None:
+    """A form from bytes; None where they are none."""
+    try:
+        found: tuple[Any, ...] = marshal.loads(data)
+    except (EOFError, ValueError, TypeError):
+        return None
+    match found:
+        case ("unparsable", str(reason), int(row), int(column)):
+            return Form(Unparsable(reason, row, column), is_fresh=False)
+        case ("whole", bytes(module)):
+            return _named(decoded(module), filename, name, None)
+        case ("outline", bytes(module), list(pieces), dict(bodies)):
+            shape = Outline(rows_of(text), tuple(Piece(*piece) for piece in pieces))
+            waiting = Bodies(filename, name, shape, bodies)
+            makers = {(Postponed.__module__, Postponed.__qualname__): lambda *args: waiting.postponed(Outer(*args))}
+            return _named(decoded(module, makers), filename, name, waiting)
+    return None
+
+
+def _named(found: object, filename: str, name: str, bodies: Bodies | None) -> Form | None:
+    if not isinstance(found, ir.Module):
+        return None
+    return Form(dataclasses.replace(found, filename=filename, name=name), is_fresh=False, bodies=bodies)
 
 
 def placed(text: str, filename: str, name: str, ordinals: Iterable[int], store: Store | None = None) -> dict[int, Span]:
@@ -76,37 +143,6 @@ def placed(text: str, filename: str, name: str, ordinals: Iterable[int], store: 
         known = {**known, **{ordinal: _numbers(found.get(ordinal)) for ordinal in wanted}}
         store.put(_PLACES, key, marshal.dumps(known))
     return {ordinal: _span(filename, known[ordinal]) for ordinal in wanted if known[ordinal]}
-
-
-def encoded(found: ir.Module | Unparsable) -> bytes | None:
-    """A form as bytes; None where it is nested more deeply than pickle follows."""
-    stream = io.BytesIO()
-    pickler = pickle.Pickler(stream, _PROTOCOL)
-    pickler.dispatch_table = _REDUCERS
-    try:
-        pickler.dump(found)
-    except RecursionError:
-        return None
-    return stream.getvalue()
-
-
-def decoded(data: bytes) -> ir.Module | Unparsable | None:
-    """A form from bytes that are known to be ours; None where they hold anything else."""
-    try:
-        found: object = _Unpickler(io.BytesIO(data)).load()
-    except Exception:  # pickle promises no closed set of what bytes can raise
-        return None
-    return found if isinstance(found, ir.Module | Unparsable) else None
-
-
-def _made(text: str, filename: str, name: str) -> ir.Module | Unparsable:
-    refusal = refuse(text, len(text))
-    if refusal is not None:
-        return Unparsable(refusal.reason, 0, 0)
-    try:
-        return lower(text, filename, name)
-    except libcst.ParserSyntaxError as error:
-        return Unparsable(error.message, error.raw_line, error.raw_column + 1)
 
 
 def _key(text: str) -> str:
@@ -128,37 +164,3 @@ def _span(filename: str, place: _Place | None) -> Span:
     assert place is not None
     row, column, last_row, last_column = place
     return Span(filename, Position(row, column), Position(last_row, last_column))
-
-
-_Reducer: TypeAlias = Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]
-
-
-def _reducer(kind: type) -> _Reducer:
-    """How pickle writes a node: the class and its fields, which is a third of what the default costs to read."""
-    names = [part.name for part in dataclasses.fields(kind)]
-    if len(names) == 1:
-        return lambda node: (kind, (getattr(node, names[0]),))
-    fields = attrgetter(*names)
-    return lambda node: (kind, fields(node))
-
-
-_CLASSES: tuple[type, ...] = (
-    Unparsable,
-    *(kind for kind in vars(ir).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)),
-)
-_REDUCERS: Mapping[type, _Reducer] = {kind: _reducer(kind) for kind in _CLASSES}
-_ADMITTED: Mapping[tuple[str, str], object] = {
-    **{(kind.__module__, kind.__qualname__): kind for kind in (*_CLASSES, ir.ParamKind)},
-    ("builtins", "complex"): builtins.complex,
-    ("builtins", "Ellipsis"): builtins.Ellipsis,
-}
-
-
-class _Unpickler(pickle.Unpickler):
-    """Makes nodes and nothing else."""
-
-    def find_class(self, module: str, name: str, /) -> Any:
-        found = _ADMITTED.get((module, name))
-        if found is None:
-            raise pickle.UnpicklingError(f"{module}.{name} is no node")
-        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from cudalint.ir import nodes as ir
 
@@ -43,3 +43,20 @@ def last_name(node: ir.Expr) -> str:
         case ir.Name(id=name):
             return name
     return ""
+
+
+def functions(body: Iterable[ir.Stmt]) -> Iterable[ir.Function]:
+    """The functions of a module and the methods of its classes, outermost only, in order."""
+    for statement in body:
+        match statement:
+            case ir.FunctionDef(function=function):
+                yield function
+            case ir.ClassDef(body=inner):
+                yield from functions(inner)
+            case _:
+                yield from functions(inner_statements(statement))
+
+
+def mentions(module: ir.Module, words: Set[str]) -> bool:
+    """Whether one of these words stands anywhere in a module."""
+    return not module.words.isdisjoint(words) or any(f.mentions(words) for f in functions(module.body))

@@ -105,6 +105,19 @@ def _merged(rows: list[Order]) -> Order:
     return tuple(result)
 
 
+def behind(order: Order, cls: Atom, state: State) -> Order:
+    """The part of an order after a class; empty where the class is not in it."""
+    return next((order[i + 1 :] for i, entry in enumerate(order) if is_class(entry, cls, state)), ())
+
+
+def is_class(entry: Class | str, cls: Atom, state: State) -> bool:
+    """Whether a class in an order is the one meant; a class that was decorated or made again stands for itself."""
+    if isinstance(entry, str):
+        return isinstance(cls, Lib) and cls.path == entry
+    found = state.get(cls) if isinstance(cls, Ref) else None
+    return entry is found or (isinstance(found, Class) and entry.site == found.site)
+
+
 def lineage(cls: Ref, state: State) -> tuple[Class, ...]:
     """The user classes among a class and its bases, in the order in which Python looks at them."""
     return tuple(entry for entry in Orders(str).of(cls, state) if isinstance(entry, Class))

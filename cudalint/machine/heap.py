@@ -9,6 +9,11 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import Ref, Value
 
+# The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
+BEGAN = "<snapshot>"
+# The field of a manager that names the exceptions it keeps from leaving its ``with`` statement.
+SUPPRESSED = "<suppressed>"
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:

@@ -11,7 +11,7 @@ from cudalint.machine.behaviours.crossing import Pickler, carried
 from cudalint.machine.behaviours.gpu import placed_tensor
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Generator, Mapping_, Sequence
-from cudalint.machine.interpret import Behaviours, Host, Machine, Program
+from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Machine, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value
@@ -72,18 +72,16 @@ class Watcher(Machine):
         behaviours: Behaviours,
         main: str,
         host: Host,
-        places: frozenset[Site],
+        options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host)
-        self.lenient = True
-        self._places = places
+        super().__init__(program, library, behaviours, main, host, options)
         self.shapes: dict[Site, dict[Shape, None]] = {}
 
     def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
         """The values of an expression."""
         results = super().eval(node, state, frame)
         site = Site(frame.module, node.ordinal)
-        if site in self._places:
+        if site in self.options.shaped:
             noted = self.shapes.setdefault(site, {})
             for after, value in results:
                 noted.setdefault(self._shape(value, after, frame, site, 0))

@@ -195,6 +195,11 @@ def only(value: Value) -> Atom | None:
     return value[0] if len(value) == 1 else None
 
 
+def holds_deferred(value: Value) -> bool:
+    """Whether an import that is waiting is among the alternatives."""
+    return any(isinstance(atom, Deferred) for atom in value)
+
+
 def constant(value: Value) -> Hashable:
     """The Python constant a value certainly is; ``...`` where it is none."""
     atom = only(value)

@@ -57,7 +57,6 @@ class Library:
     arrays: dict[str, str] = field(default_factory=dict)
     modules: set[str] = field(default_factory=set)
     frameworks: set[str] = field(default_factory=set)
-    words: set[str] = field(default_factory=set)
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
     attributes: dict[str, frozenset[str]] = field(default_factory=dict)
     owned: set[str] = field(default_factory=set)
@@ -249,9 +248,6 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Told
                 library.functions[name] = spec
                 if "state" in entry:
                     told.append((name, Effect(str(entry["state"]))))
-            if entry.get("marks", True):
-                library.words.update(_WORD.findall(name.rpartition(".")[2]))
-    library.words.update(str(w) for w in _list(head.get("words")))
     library.owned.update(_list(head.get("owns")))
     return told
 

@@ -17,7 +17,7 @@ GIVES = frozenset({"value", "new"})
 _TOP = frozenset(
     {"library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment"}
 )
-_HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "words", "owns"})
+_HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns"})
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
     "does": str,
@@ -47,7 +47,6 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "unless-env": str,
     "decorator": bool,
     "lazy": bool,
-    "marks": bool,
     "evidence": str,
     "versions": str,
     "when": dict,

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
-from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
+from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
-from cudalint.machine.interpret import Host
+from cudalint.machine.interpreter import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Shape, Watcher, noted
@@ -155,7 +155,7 @@ def _analyse(
     files = program(sources, load(options.models), root, store)
     kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
     analysis = _run(files, options, alone, _candidates(files, about), kept=kept)
-    files.known.keep()
+    files.keep()
     return analysis
 
 
@@ -502,16 +502,12 @@ def explain(
     if name is None or module is None:
         return []
     source = files.sources[name]
-    at_row = {
-        ordinal
-        for ordinal, span in placed(source.text, source.path, name, range(_count(module)), store).items()
-        if span.start.row == row
-    }
+    at_row = {ordinal for ordinal, span in all_spans(source.text, source.path, name).items() if span.start.row == row}
     seen: list[Process] = []
     watched = frozenset(Site(name, ordinal) for ordinal in at_row)
     around = frozenset({filename})
     for ran in Runner(files, _host(options), watched=watched).run(_candidates(files, around) or [name]):
-        for states in ran.machine.watched.values():
+        for states in ran.machine.record.processes.values():
             seen.extend(p for p in states if p not in seen)
     return [line for process in seen for line in _described(process)]
 
@@ -527,11 +523,7 @@ def functions(
     files = program(sources, load(options.models), root, store)
     with _at_work():
         ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
-        return summaries(files, [hop for one in ran for hop in one.machine.seen or ()])
-
-
-def _count(module: ir.Module) -> int:
-    return module.size + 1
+        return summaries(files, [hop for one in ran for hop in one.machine.record.hops])
 
 
 def _described(process: Process) -> Iterable[str]:

@@ -10,7 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
-from cudalint.project.program import FileProgram, functions
+from cudalint.ir.walk import functions
+from cudalint.project.program import FileProgram
 
 MOST_MODULES = 6
 MOST_CALLERS = 6
@@ -73,7 +74,7 @@ class Callers:
             module = self.files.module(home)
             for function in functions(module.body) if module is not None else ():
                 same = home == callee.module and function.ordinal == callee.function.ordinal
-                if not same and wanted[-1] in function.words and not function.name.startswith("test"):
+                if not same and function.mentions({wanted[-1]}) and not function.name.startswith("test"):
                     result.append(Caller(home, function))
         if len(homes) > MOST_MODULES:
             self.files.notes.add(f"{wanted[-1]}() of {callee.module} has more callers than are followed")

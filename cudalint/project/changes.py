@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import functions
 from cudalint.project.callers import Place
-from cudalint.project.program import functions
 from cudalint.text.lines import changed_rows
 
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 
 from cudalint.ir import nodes as ir
-from cudalint.ir.walk import inner_statements, last_name
+from cudalint.ir.walk import functions, inner_statements, last_name
 from cudalint.project.file_facts import FileFacts
-from cudalint.project.program import FileProgram, functions
+from cudalint.project.program import FileProgram
 
 _LAUNCHERS = frozenset(
     {
@@ -75,7 +75,7 @@ def unreached(module: ir.Module, facts: FileFacts, own: frozenset[str] = frozens
     for function in functions(module.body):
         if function.name.startswith("test"):
             continue
-        if function.words & launchers or (statement and function.words & devices and _states(function, devices)):
+        if function.mentions(launchers) or (statement and function.mentions(devices) and _states(function, devices)):
             yield function
 
 

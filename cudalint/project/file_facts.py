@@ -26,13 +26,14 @@ from cudalint.project.markers import (
     places_on_gpu,
 )
 from cudalint.store import Store
+from cudalint.text.words import Words
 
 _KIND = "facts"
 # More than this is what other branches and other folders of the project have left behind.
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
-_REGISTERS = re.compile(rb"^[ \t]*@[\w.]*(?:command|group|callback|main)\b", re.MULTILINE)
-_SERVES = re.compile(rb"\b(?:celery|wsgi_app|uwsgidecorators)\b")
+_REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
+_SERVES = Words((b"celery", b"wsgi_app", b"uwsgidecorators"))
 
 
 @dataclass(slots=True)
@@ -66,12 +67,12 @@ class FileFacts:
     @property
     def may_register(self) -> bool:
         """Whether the file may hand functions to a library as the commands of a program."""
-        return bool(self._asked("registers", lambda data: _REGISTERS.search(data) is not None))
+        return bool(self._asked("registers", _registers))
 
     @property
     def may_serve(self) -> bool:
         """Whether a server that is started from outside may import the file before it forks."""
-        return bool(self._asked("serves", lambda data: _SERVES.search(data) is not None))
+        return bool(self._asked("serves", _SERVES.stand_in))
 
     @property
     def states_a_device(self) -> bool:
@@ -114,6 +115,14 @@ class FileFacts:
         """What the file calls when it is imported."""
         called, decorating = self._asked("calls", _top_calls)
         return TopCalls(frozenset(called), frozenset(decorating))
+
+
+def _registers(data: bytes) -> bool:
+    """Whether a row begins with the decorator of a command."""
+    return any(
+        not data[data.rfind(b"\n", 0, found.start()) + 1 : found.start()].strip(b" \t")
+        for found in _REGISTERS.finditer(data)
+    )
 
 
 def _top_calls(data: bytes) -> tuple[list[bytes], list[bytes]]:

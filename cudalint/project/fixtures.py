@@ -9,7 +9,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements, last_name
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Closure, Generator, Scope
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only

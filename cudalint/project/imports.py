@@ -14,6 +14,7 @@ _STATEMENT = re.compile(
     rb"|import[ \t]+(?P<modules>[\w., \t]+))",
     re.MULTILINE,
 )
+_WORD = re.compile(rb"import\b")
 _CALL = re.compile(rb"\b(?:import_module|__import__)\(\s*[\"'](?P<name>[.\w]+)[\"']")
 _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -32,9 +33,20 @@ class Imported:
     at_once: bool
 
 
+def _statements(data: bytes) -> Iterator[re.Match[bytes]]:
+    """The import statements, looked for where the word is: rows are many, and imports few."""
+    end = 0
+    for word in _WORD.finditer(data):
+        start = data.rfind(b"\n", 0, word.start()) + 1
+        found = _STATEMENT.match(data, start) if start >= end else None
+        if found is not None:
+            end = found.end()
+            yield found
+
+
 def imported(data: bytes) -> Iterator[Imported]:
     """The import statements of a file and its ``import_module`` calls; those only for type checkers are none."""
-    for found in _STATEMENT.finditer(data):
+    for found in _statements(data):
         at_once = not found["indent"] or runs_at_once(data, found.start(), len(found["indent"]))
         if at_once is None:
             continue

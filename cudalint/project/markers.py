@@ -6,27 +6,30 @@ import re
 from dataclasses import dataclass
 
 from cudalint.project.blocks import runs_at_once
+from cudalint.text.words import Words
 
-_GPU_WORDS = (
-    rb"cuda|gpu|GPU|cupy|numba|jax|tensorflow|keras|torch|pycuda|accelerate|transformers|lightning|pytorch_lightning|"
-    rb"sentence_transformers|diffusers|timm|spacy|vllm|skorch|deepspeed"
-)
-_LAUNCH_WORDS = (
-    rb"Pool|Process|ProcessPool|ProcessPoolExecutor|ThreadPool|ThreadPoolExecutor|Thread|Parallel|DataLoader|StatefulDataLoader|WebLoader|"
-    rb"spawn|start_processes|forkpty|fork|set_start_method|init_process_group|num_proc|notebook_launcher|Trainer|"
-    rb"CUDA_VISIBLE_DEVICES|set_default_device|set_default_tensor_type|set_memory_growth|set_visible_devices|"
-    rb"init_device_mesh|multiprocessing|multiprocess|billiard|celery|gunicorn|preload_app|wsgi_app|uwsgidecorators|n_jobs|n_process|use_multiprocessing|dataloader_num_workers|"
-    rb"process_map|WorkerPool|p_tqdm"
-)
-_GPU = re.compile(rb"\b(?:" + _GPU_WORDS + rb")\b")
-_PROCESS = re.compile(rb"\b(?:" + _LAUNCH_WORDS + rb")\b")
-_LAUNCH = re.compile(
-    rb"\b(?:ProcessPool|ProcessPoolExecutor|DataLoader|StatefulDataLoader|WebLoader|start_processes|forkpty|set_start_method|init_process_group|"
-    rb"num_proc|notebook_launcher|CUDA_VISIBLE_DEVICES|set_default_device|set_default_tensor_type|set_memory_growth|"
-    rb"set_visible_devices|init_device_mesh|process_map|WorkerPool|p_tqdm)\b|\b(?:Pool|Process|Parallel|spawn|fork|LLM)\(|\.(?:Pool|Process|Parallel|spawn|fork|LLM)\b|"
-    rb"\bimport\b.*\b(?:Pool|Process|Parallel|spawn|fork|LLM)\b|\b(?:ddp_fork\w*|ddp_notebook\w*|DDPStrategy|n_jobs|n_process|use_multiprocessing|dataloader_num_workers|preload_app|wsgi_app|celery|uwsgidecorators)\b"
-)
-_THREAD = re.compile(rb"\b(?:Thread(?:Pool|PoolExecutor)?|to_thread|run_in_executor)\b")
+_GPU = Words(
+    (
+        b"torch", b"cuda", b"gpu", b"GPU", b"cupy", b"numba", b"jax", b"tensorflow", b"keras", b"pycuda",
+        b"accelerate", b"transformers", b"lightning", b"pytorch_lightning", b"sentence_transformers", b"diffusers",
+        b"timm", b"spacy", b"vllm", b"skorch", b"deepspeed",
+    )
+)  # fmt: skip
+# What starts something wherever it is mentioned, and what does so where it is called or imported.
+_LAUNCHERS = (
+    b"ProcessPool", b"ProcessPoolExecutor", b"DataLoader", b"StatefulDataLoader", b"WebLoader", b"start_processes",
+    b"forkpty", b"set_start_method", b"init_process_group", b"num_proc", b"notebook_launcher",
+    b"CUDA_VISIBLE_DEVICES", b"set_default_device", b"set_default_tensor_type", b"set_memory_growth",
+    b"set_visible_devices", b"init_device_mesh", b"process_map", b"WorkerPool", b"p_tqdm", b"DDPStrategy", b"n_jobs",
+    b"n_process", b"use_multiprocessing", b"dataloader_num_workers", b"preload_app", b"wsgi_app", b"celery",
+    b"uwsgidecorators",
+)  # fmt: skip
+_CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
+_THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")
+_NAMED_LAUNCH, _CALLED_LAUNCH, _THREAD = Words(_LAUNCHERS), Words(_CALLS), Words(_THREADS)
+_STRATEGY = re.compile(rb"ddp_(?:fork|notebook)")
+_OF_PROCESSES = (b"Trainer", b"multiprocessing", b"multiprocess", b"billiard", b"gunicorn")
+_PROCESS = Words((*_LAUNCHERS, *_CALLS[:-1], *_THREADS[:3], *_OF_PROCESSES))
 _SELECTS = re.compile(rb"\bset_device\b|\bselect_device\b|\.use\(\)")
 # A device object at the beginning of a line, or under another name. ``torch.device`` is none.
 _DEVICE = re.compile(
@@ -43,14 +46,16 @@ _CUDA = re.compile(rb"\b(?:cuda|cupy)\b")
 
 def may_matter(data: bytes) -> bool:
     """Whether the file mentions CUDA or processes, so that it is worth a look."""
-    return _GPU.search(data) is not None or _PROCESS.search(data) is not None
+    return _GPU.stand_in(data) or _PROCESS.stand_in(data)
 
 
 def may_launch(data: bytes) -> bool:
     """Whether something that a rule speaks about may start in the file."""
-    if _LAUNCH.search(data) is not None or device_statement(data):
+    if _NAMED_LAUNCH.stand_in(data) or _CALLED_LAUNCH.are_used_in(data):
         return True
-    return _THREAD.search(data) is not None and _SELECTS.search(data) is not None
+    if device_statement(data) or (b"ddp_" in data and _STRATEGY.search(data) is not None):
+        return True
+    return _THREAD.stand_in(data) and _SELECTS.search(data) is not None
 
 
 def device_statement(data: bytes) -> bool:
@@ -83,15 +88,22 @@ def acts_at_top(data: bytes) -> bool:
 
 def mentions_gpu(data: bytes) -> bool:
     """Whether the file mentions a GPU framework."""
-    return _GPU.search(data) is not None
+    return _GPU.stand_in(data)
 
 
-_PLACES = re.compile(rb"\.cuda\(|\bto\(\s*f?[\"']cuda|\b[dD]evice\w*\s*[=:(,]\s*f?[\"']cuda|CUDA_VISIBLE_DEVICES")
+_DEVICE_NAME = re.compile(rb"[\"']cuda")
+_GIVEN = re.compile(rb"(?:\bto\(|\b[dD]evice\w*\s*[=:(,])\s*f?$")
+_NEAR = 80
 
 
 def places_on_gpu(data: bytes) -> bool:
     """Whether the file puts something on a GPU or chooses one, be it of a framework that another file imports."""
-    return b"uda" in data and _PLACES.search(data) is not None
+    if b"uda" not in data:
+        return False
+    if b".cuda(" in data or b"CUDA_VISIBLE_DEVICES" in data:
+        return True
+    starts = (found.start() for found in _DEVICE_NAME.finditer(data))
+    return any(_GIVEN.search(data[max(start - _NEAR, 0) : start]) is not None for start in starts)
 
 
 _TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async)\b|[ \t#'\")\]}])[^#\n]*", re.MULTILINE)

@@ -6,17 +6,20 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
+
+from libcst import ParserSyntaxError
 
 from cudalint.finding import Span
 from cudalint.ir import nodes as ir
-from cudalint.ir.stored import Unparsable, lowered
+from cudalint.ir.lower import lower
+from cudalint.ir.stored import Form, Unparsable, keep, lowered
 from cudalint.ir.walk import bound_names, inner_statements
 from cudalint.models.library import Library
 from cudalint.project.file_facts import FileFacts, KnownFacts
 from cudalint.project.layout import Layout, layout
 from cudalint.project.markers import does_something
-from cudalint.project.relevance import Relevance
 from cudalint.project.scripts import console_scripts
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
@@ -27,6 +30,7 @@ MOST_ACTING = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
 MOST_PLAIN_BYTES = 10_000
+_GLOBAL = frozenset({"global"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class FileProgram:
     broken: list[Broken] = field(default_factory=list)
     store: Store | None = None
     parsed: dict[str, ir.Module | None] = field(default_factory=dict)
+    _forms: dict[str, Form] = field(default_factory=dict)
     # Where nodes of modules stand, of those that findings named so far; None where they stand nowhere.
     places: dict[str, dict[int, Span | None]] = field(default_factory=dict)
     files_parsed: int = 0
@@ -68,7 +73,6 @@ class FileProgram:
     _children: dict[tuple[str, str], str | None] = field(default_factory=dict)
     _worth: dict[str, bool] = field(default_factory=dict)
     _gpu: dict[str, bool] = field(default_factory=dict)
-    _relevance: Relevance | None = None
     _tops: dict[str, frozenset[str]] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _tops_act: dict[str, bool] = field(default_factory=dict)
@@ -102,8 +106,6 @@ class FileProgram:
         self.budget = budget
         self.asked = set()
         self._charged = set()
-        if self._relevance is not None:
-            self._relevance.begin()
 
     def module(self, name: str) -> ir.Module | None:
         """A lowered module; None where there is none, or none that can be parsed, or this entry has read too much."""
@@ -144,19 +146,44 @@ class FileProgram:
             self._count(source)
             self.broken.append(Broken(source, "the code is nested too deeply", 1, 1))
             return None
-        module = form.module
+        self._forms[name] = form
         if form.is_fresh:
             self._count(source)
-        if isinstance(module, Unparsable):
-            self.broken.append(Broken(source, module.reason, module.row, module.column))
+        if isinstance(form.module, Unparsable):
+            self.broken.append(Broken(source, form.module.reason, form.module.row, form.module.column))
             return None
         if form.is_fresh:
-            self.nodes += module.size
-        return module
+            self.nodes += form.module.size
+        if form.bodies is not None:
+            form.bodies.lowered = self._count_nodes
+            form.bodies.refused = partial(self._refused, source)
+        return form.module
 
     def _count(self, source: SourceFile) -> None:
         self.files_parsed += 1
         self.bytes_parsed += len(source.data)
+
+    def _count_nodes(self, nodes: int) -> None:
+        self.nodes += nodes
+
+    def _refused(self, source: SourceFile, reason: str) -> None:
+        """The body of a function cannot be parsed: the whole file says where."""
+        if any(known.source is source for known in self.broken):
+            return
+        try:
+            lower(source.text, source.path, "")
+        except ParserSyntaxError as error:
+            self.broken.append(Broken(source, error.message, error.raw_line, error.raw_column + 1))
+        except RecursionError:
+            self.broken.append(Broken(source, reason, 1, 1))
+
+    def keep(self) -> None:
+        """Keep what this run found out about files for the next one."""
+        self.known.keep()
+        if self.store is None:
+            return
+        for name, form in self._forms.items():
+            keep(form, self.sources[name].text, self.store)
 
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The project's module that an import in ``importer`` means."""
@@ -195,12 +222,6 @@ class FileProgram:
     def package(self, name: str) -> str | None:
         """The package that a module lies in, or is."""
         return self.layout.package(name)
-
-    def relevant(self, name: str, words: frozenset[str]) -> bool:
-        """Whether code of a module, with these words in it, can matter to any rule."""
-        if self._relevance is None:
-            self._relevance = Relevance(self.library, self.module, self.resolve, self.child)
-        return self._relevance.relevant(name, words)
 
     def set_by_main(self, module: str) -> frozenset[str]:
         """Names that a module has only where it is the main program: set under its main guard or by functions.
@@ -390,7 +411,7 @@ def _set_by_main(body: Iterable[ir.Stmt]) -> frozenset[str]:
         else:
             stack.extend((s, names) for s in inner_statements(statement))
         if isinstance(statement, ir.FunctionDef):
-            by_main.update(_globals(statement.function.body))
+            by_main.update(_globals_of(statement.function))
     return frozenset(by_main - always)
 
 
@@ -403,13 +424,17 @@ def _asks_for_main(test: ir.Expr) -> bool:
     return False
 
 
+def _globals_of(function: ir.Function) -> Iterable[str]:
+    return _globals(function.body) if function.mentions(_GLOBAL) else ()
+
+
 def _globals(body: Iterable[ir.Stmt]) -> Iterable[str]:
     for statement in body:
         match statement:
             case ir.Scoping(kind="global", names=names):
                 yield from names
             case ir.FunctionDef(function=function):
-                yield from _globals(function.body)
+                yield from _globals_of(function)
             case _:
                 yield from _globals(inner_statements(statement))
 
@@ -441,15 +466,3 @@ def _targets(statement: ir.Stmt) -> Iterable[str]:
         case ir.ImportFrom(names=tuple(names)):
             for name, alias in names:
                 yield alias or name
-
-
-def functions(body: Iterable[ir.Stmt]) -> Iterable[ir.Function]:
-    """The functions of a module and the methods of its classes, outermost only, in order."""
-    for statement in body:
-        match statement:
-            case ir.FunctionDef(function=function):
-                yield function
-            case ir.ClassDef(body=inner):
-                yield from functions(inner)
-            case _:
-                yield from functions(inner_statements(statement))

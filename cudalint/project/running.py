@@ -1,4 +1,4 @@
-"""Runs the entries of a program on the machine: first what somebody starts, then what nobody is seen to call."""
+"""Runs the entries of a program on the machine: first what is started, then what has no visible caller."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from functools import partial
 from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import functions
 from cudalint.machine.behaviours import LibraryBehaviours
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
-from cudalint.machine.interpret import Host, Machine
+from cudalint.machine.interpreter import EntryOptions, Host, Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
@@ -21,7 +22,7 @@ from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.entries import conftests, is_test_module, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
-from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram, functions
+from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
 Entry: TypeAlias = tuple[str, str]
@@ -42,16 +43,16 @@ class Ran:
 
     def result(self) -> EntryResult:
         """What it gave, without the machine."""
-        machine = self.machine
+        machine, record = self.machine, self.machine.record
         return EntryResult(
             self.owner,
             self.label,
             machine.main,
-            tuple(machine.softened()),
-            frozenset((site.module, site.ordinal) for site in machine.entered) | self.places,
-            dict(machine.launches),
+            tuple(record.final_outcomes()),
+            frozenset((site.module, site.ordinal) for site in record.entered) | self.places,
+            dict(record.launches),
             machine.steps,
-            machine.cut,
+            record.cut,
         )
 
 
@@ -124,7 +125,7 @@ class Runner:
         return repr(("assumed", name, self.starts(name), self.kept.contents(above), places))
 
     def _note(self, ran: Ran) -> None:
-        self.entered.update((site.module, site.ordinal) for site in ran.machine.entered)
+        self.entered.update((site.module, site.ordinal) for site in ran.machine.record.entered)
 
     @property
     def callers(self) -> Callers:
@@ -141,7 +142,7 @@ class Runner:
             return False
         return self.files.lies_outside_packages(name) and name not in self.files.importers
 
-    # -- what somebody starts ----------------------------------------------------------------
+    # -- what is started ----------------------------------------------------------------------
 
     def _real(self, name: str) -> Iterator[Ran]:
         self.files.begin(MOST_BYTES)
@@ -157,14 +158,14 @@ class Runner:
         if self.starts(name) or (self.alone and not in_test):
             main = self._machine(name, in_test=False)
             self._run_main(main, module)
-            commands = main.commands
+            commands = main.record.commands
             yield Ran(name, name, main)
         elif self.files.facts(name).may_register:
             registered = self._machine(name, in_test)
             self._imported(registered, module, assumed=False)
-            commands = registered.commands
+            commands = registered.record.commands
         yield from self._commands(module, commands)
-        if self.files.facts(name).may_serve and not (main is not None and main.serves):
+        if self.files.facts(name).may_serve and not (main is not None and main.record.serves):
             yield self._served(module, in_test)
         if in_test:
             yield from self._tests(module)
@@ -179,8 +180,7 @@ class Runner:
         given = [f for f in tests(module) if self.chosen is None or (module.name, f.qualname) in self.chosen]
         if not given and self.chosen is not None and (module.name, module.name) not in self.chosen:
             return
-        collector = self._machine(module.name, in_test=True)
-        collector.collects = True
+        collector = self._machine(module.name, in_test=True, collects=True)
         fresh = self._collected(collector, module)
         for _, raised in collector.uncaught:
             if raised.outcome is not None:
@@ -188,7 +188,7 @@ class Runner:
         yield Ran(module.name, module.name, collector)
         for function in given:
             machine = self._machine(module.name, in_test=True)
-            machine.cut = collector.cut
+            machine.record.cut = collector.record.cut
             self._test(machine, module, function, fresh.clone())
             yield Ran(module.name, function.qualname, machine)
 
@@ -212,7 +212,7 @@ class Runner:
         _end(machine, frame, ended)
 
     def _commands(self, module: ir.Module, registered: Iterable[Site]) -> Iterator[Ran]:
-        """Functions that a library calls when somebody starts the program, and console scripts."""
+        """Functions that a library calls when the program is started, and console scripts."""
         ordinals = {site.ordinal for site in registered if site.module == module.name}
         scripts = self.files.scripts(module.name)
         for function in functions(module.body):
@@ -222,7 +222,7 @@ class Runner:
                 self._call(machine, module, function, self._imported(machine, module, assumed=False))
                 yield Ran(module.name, function.qualname, machine)
 
-    # -- what nobody is seen to call -----------------------------------------------------------
+    # -- what has no visible caller --------------------------------------------------------------
 
     def _assumed(self, name: str, seen: frozenset[Place]) -> Iterator[Ran]:
         self.files.begin(MOST_BYTES if self.starts(name) else MOST_ASSUMED_BYTES)
@@ -245,33 +245,34 @@ class Runner:
         module = self.files.module(entry.module)
         if module is None:
             return
-        machine = self._machine(entry.module, is_test_module(self.files.sources[entry.module].path))
-        machine.assumed = True
+        in_test = is_test_module(self.files.sources[entry.module].path)
+        machine = self._machine(entry.module, in_test, assumed=True)
         if entry.module not in self._ready:
-            self._ready[entry.module] = self._imported(machine, module, assumed=True), machine.cut
-        ready, machine.cut = self._ready[entry.module]
+            self._ready[entry.module] = self._imported(machine, module, assumed=True), machine.record.cut
+        ready, machine.record.cut = self._ready[entry.module]
         self._call(machine, module, entry.function, ready.clone())
         self.entered.add(entry.place)
         ran = Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
         self._note(ran)
-        machine.outcomes = [_as_seen(o) for o in machine.outcomes]
+        machine.record.outcomes = [_as_seen(o) for o in machine.record.outcomes]
         yield ran
 
     # -- the machine -----------------------------------------------------------------------------
 
-    def _machine(self, name: str, in_test: bool) -> Machine:
-        machine = self._bare_machine(name)
-        machine.uses_gpu = self.files.reaches_gpu(name)
-        machine.in_test = in_test
-        machine.watched = {site: [] for site in self.watched}
-        machine.seen = [] if self.listens else None
-        return machine
-
-    def _bare_machine(self, name: str) -> Machine:
-        if self.shaped:
-            return Watcher(self.files, self.files.library, LibraryBehaviours(), name, self.host, self.shaped)
-        kind = Prover if self.proves else Machine
-        return kind(self.files, self.files.library, LibraryBehaviours(), name, self.host)
+    def _machine(self, name: str, in_test: bool, collects: bool = False, assumed: bool = False) -> Machine:
+        options = EntryOptions(
+            in_test=in_test,
+            collects=collects,
+            assumed=assumed,
+            uses_gpu=self.files.reaches_gpu(name),
+            # Repairs ask for the shapes of what is sent and does not pickle.
+            ignores_pickling_errors=bool(self.shaped),
+            listens=self.listens,
+            watched=self.watched,
+            shaped=self.shaped,
+        )
+        kind = Watcher if self.shaped else Prover if self.proves else Machine
+        return kind(self.files, self.files.library, LibraryBehaviours(), name, self.host, options)
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []
@@ -299,7 +300,7 @@ class Runner:
         return states[0] if states else state
 
     def _call(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
-        """Call a function with parameters nobody knows."""
+        """Call a function with unknown arguments."""
         frame = Frame(Ref(("module", module.name)), module.name)
         _end(machine, frame, self._called(machine, module, function, state, {}, frame))
 
@@ -323,7 +324,7 @@ def _end(machine: Machine, frame: Frame, states: list[State]) -> None:
 
 
 def _as_seen(outcome: Outcome) -> Outcome:
-    """A launch whose caller was seen to use CUDA is as certain as if somebody were seen to call that one."""
+    """A launch whose caller was seen to use CUDA is as certain as if a call of that one were seen."""
     if outcome.kind is not Kind.CUDA_IN_FORK or not outcome.certain or not outcome.cause or len(outcome.launch) < 2:
         return outcome
     launching = outcome.launch[-2].site
@@ -344,7 +345,7 @@ def _find(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
     if parts[1] == "__init__":
         return cls, state
     for made, instance in machine.call_value(cls, [], {}, state, frame, site):
-        after = set_up(machine, instance, made, frame, site) if machine.in_test else made
+        after = set_up(machine, instance, made, frame, site) if machine.options.in_test else made
         for last, method in machine.attribute(instance, parts[1], after, frame, site):
             return method, last
     return None, state

@@ -43,7 +43,7 @@ from cudalint.machine.behaviours import (
 from cudalint.machine.behaviours.callees import library_self
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -313,9 +313,9 @@ class LibraryBehaviours:
         """A name that no scope binds: in a spawned child, perhaps one that only the main program sets."""
         launch = state.process.launch
         fresh = launch is not None and launch.method in ("spawn", "forkserver")
-        if launch is None or not fresh or not machine.uses_gpu or state.process.doomed:
+        if launch is None or not fresh or not machine.options.uses_gpu or state.process.doomed:
             return [(state, unknown("name", frame.module, name))]
-        if machine.cut is not None or (frame.module, name) not in state.process.left_behind:
+        if machine.record.cut is not None or (frame.module, name) not in state.process.left_behind:
             return [(state, unknown("name", frame.module, name))]
         outcome = outcome_of(
             machine,

@@ -6,7 +6,7 @@ from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Selected, State
 from cudalint.machine.values import FALSE, TRUE, Dev, Rank, Ref, union, unknown
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
@@ -162,4 +162,4 @@ def _may_set(name: str, value: Value, state: State) -> bool:
     found = state.get(atom) if isinstance(atom := only(value), Ref) else None
     if not isinstance(found, Closure):
         return not isinstance(only(value), Const)
-    return name in found.function.words or not _SETS_ANY.isdisjoint(found.function.words)
+    return found.function.mentions(_SETS_ANY | {name})

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine.behaviours.kinds import is_of
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Cache, Closure, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Lib, Partial, Ref, Value, constant, only, unknown
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.frame import Call
 from cudalint.machine.heap import Instance, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Ref, Value, only, strings

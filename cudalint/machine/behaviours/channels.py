@@ -11,7 +11,7 @@ from cudalint.machine.behaviours.launching import Ended, Start
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain

@@ -6,7 +6,7 @@ from cudalint.machine import operators
 from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.crossing import Pickler, carried
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Const, Dev, Unknown, Value, only, unknown

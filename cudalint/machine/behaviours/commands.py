@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Bound, Lib, Partial, Rank, Ref, Value, constant, only, strings, unknown
@@ -20,7 +20,7 @@ def register(machine: Machine, function: Value, state: State) -> None:
             target = only(target.function) or NONE[0]
         found = state.get(target) if isinstance(target, Ref) else None
         if isinstance(found, Closure):
-            machine.commands.append(Site(found.module, found.function.ordinal))
+            machine.record.commands.append(Site(found.module, found.function.ordinal))
 
 
 def plain(machine: Machine, call: Call) -> Results:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Value, unknown

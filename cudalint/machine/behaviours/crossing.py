@@ -10,7 +10,7 @@ from cudalint.machine.behaviours.gpu import placed_tensor
 from cudalint.machine.classes import defines, lineage
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (

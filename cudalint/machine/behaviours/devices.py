@@ -9,7 +9,7 @@ from cudalint.machine.behaviours.gpu import EVERY, label, touch
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Selected, State
 from cudalint.machine.trace import Chain, Site
@@ -65,7 +65,7 @@ def set_device(machine: Machine, call: Call) -> Results:
 def _chosen_by_rank(machine: Machine, call: Call, state: State, rank: Rank, where: Chain) -> None:
     """A rank selects its device by its number: a global one is wrong where there are several machines."""
     if rank.kind != "global":
-        machine.local_choices.add(tuple(hop.site for hop in where.hops()))
+        machine.record.local_choices.add(tuple(hop.site for hop in where.hops()))
     elif state.process.local_rank_at_hand:
         machine.emit(_rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device"))
 

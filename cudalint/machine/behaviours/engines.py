@@ -10,7 +10,7 @@ from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.behaviours.refused import bootstrapping
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
 from cudalint.machine.values import NONE, TRUE, Lib, Ref, Value, const, integer, strings, unknown
 

@@ -9,7 +9,7 @@ from cudalint.machine.behaviours.gpu import VISIBLE
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Mapping_
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -121,7 +121,7 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
     driver = process.driver
     launch = process.launch
     per_task = launch is not None and launch.reused and launch.stage == "body" and state.second_round
-    if per_task and any(o.anchor == site for o in machine.outcomes):
+    if per_task and any(o.anchor == site for o in machine.record.outcomes):
         return
     machine.emit(
         outcome_of(

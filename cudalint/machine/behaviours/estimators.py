@@ -8,7 +8,7 @@ from cudalint.machine.behaviours.launch_arguments import task
 from cudalint.machine.behaviours.parallel import parallel, parallel_call
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, Instance, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Atom, Bound, Lib, Ref, Value, unknown
 

@@ -8,7 +8,7 @@ from cudalint.machine.behaviours.pools import pool_apply
 from cudalint.machine.behaviours.threads import threaded
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Atom, Ref, Value, only, unknown
 

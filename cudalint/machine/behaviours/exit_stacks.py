@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Sequence, Thing
-from cudalint.machine.interpret import SUPPRESSED, Machine
+from cudalint.machine.heap import SUPPRESSED, Sequence, Thing
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.values import NONE, Lib, Ref, Value, const
 

@@ -9,7 +9,7 @@ from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.behaviours.launch_arguments import arguments, count_of, failures, task
 from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Const, Value, const, only, unknown

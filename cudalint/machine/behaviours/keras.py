@@ -9,7 +9,7 @@ from cudalint.machine.behaviours.launch_arguments import constant_bool, count_of
 from cudalint.machine.behaviours.launching import Start
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import EACH, NONE, Atom, Bound, Ref, Value, const, integer, unknown
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine.heap import Instance, Mapping_, Sequence
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Value, only
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine.frame import Call
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     Const,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from cudalint.machine.behaviours.crossing import Pickler
 from cudalint.machine.heap import Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site

@@ -7,7 +7,7 @@ from cudalint.machine.behaviours import gpu, ranks
 from cudalint.machine.behaviours.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import FALSE, NONE, TRUE, Dev, Ref, Value, const, only, strings, unknown

@@ -7,7 +7,7 @@ from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State

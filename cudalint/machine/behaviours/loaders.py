@@ -12,7 +12,7 @@ from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -72,7 +72,6 @@ def loader_iter(machine: Machine, call: Call) -> Results:
     if found is None:
         return [(state, unknown("loader", call.site))]
     fields = found.fields
-    machine.launched.add(found.site)
     if state.process.default_device is not None and state.process.default_device.is_gpu:
         if _default_device(machine, call, state, fields, found.site):
             return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))

@@ -6,7 +6,7 @@ from cudalint.machine import operators
 from cudalint.machine.behaviours.gpu import gpu_atoms, label, new_tensor, place, placed_tensor, read, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     CPU,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Launch
 from cudalint.machine.trace import Chain, Hop, Site
@@ -37,8 +37,8 @@ def outcome_of(
         kind=kind,
         anchor=anchor,
         how=how,
-        certain=certain and machine.cut is None,
-        assumed=machine.assumed,
+        certain=certain and machine.record.cut is None,
+        assumed=machine.options.assumed,
         cause=() if cause is None else cause.hops(),
         launch=(*hops, *(() if started is None else started.hops())),
         effect=() if effect is None else effect.hops(),
@@ -46,8 +46,8 @@ def outcome_of(
         subject=subject,
         detail=detail,
         condition=condition,
-        in_test=machine.in_test,
+        in_test=machine.options.in_test,
         within=within,
         facts=facts,
-        unsaid=machine.spent,
+        unsaid=machine.record.spent,
     )

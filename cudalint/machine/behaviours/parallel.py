@@ -14,8 +14,8 @@ from cudalint.machine.behaviours.results import returned_values
 from cudalint.machine.behaviours.tasks import one_task
 from cudalint.machine.behaviours.threads import pool_in_thread
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Generator, Sequence, Thing
-from cudalint.machine.interpret import BEGAN, Machine
+from cudalint.machine.heap import BEGAN, Generator, Sequence, Thing
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Method, State
 from cudalint.machine.values import NONE, TRUE, Lib, Partial, Ref, Snapshot, Task, Value, const, only, strings, unknown
 

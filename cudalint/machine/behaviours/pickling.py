@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from cudalint.machine.behaviours.crossing import captured
 from cudalint.machine.classes import defines, lineage
 from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value

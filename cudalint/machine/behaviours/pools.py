@@ -15,7 +15,7 @@ from cudalint.machine.behaviours.tasks import element_of, items_of, vary
 from cudalint.machine.behaviours.threads import initializer_of, pool_in_thread
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Task, Value, const, only, strings, unknown
@@ -46,9 +46,9 @@ def pool(machine: Machine, call: Call) -> Results:
     }
     ref = state.new(("pool", call.site), Thing(call.text("type", "multiprocessing.Pool"), fields, call.site))
     if fields["<initializer>"] != NONE:
-        before = len(machine.outcomes)
+        before = len(machine.record.outcomes)
         ended = _initialize(machine, call, state, fields, library)
-        if any(o.kind in (Kind.SHARED_GPU, Kind.MEMORY_NOT_SHARED) for o in machine.outcomes[before:]):
+        if any(o.kind in (Kind.SHARED_GPU, Kind.MEMORY_NOT_SHARED) for o in machine.record.outcomes[before:]):
             state.put(ref, Thing(call.text("type"), {**fields, "<crowded>": TRUE}, call.site))
         if ended and all(e.failed is not None and e.failed.certain for e in ended):
             return []
@@ -183,7 +183,7 @@ def _pool_run(
     ended: list[Ended] = []
     fork_state = parent.process if parent is not None else state.process
     for way in launching.ways(machine, parent or state, library, context):
-        by_name = start.pickler is Pickler.NAMES and machine.uses_gpu
+        by_name = start.pickler is Pickler.NAMES and machine.options.uses_gpu
         lost = workers.unpicklable_task(state, function) if by_name else None
         if lost is not None:
             ended.append(Ended(workers.lambda_task(machine, state, start, way, lost), []))

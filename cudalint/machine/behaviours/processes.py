@@ -22,7 +22,7 @@ from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, TRUE, Bound, Ref, Task, Value, const, constant, only, strings, unknown
 
@@ -149,7 +149,6 @@ def fork(machine: Machine, call: Call) -> Results:
         failures={"body": "child-death"},
         label="forked child",
     )
-    machine.launched.add(call.site)
     launch = launching.launch_of(start, Way("fork", True, explicit=True), "body", call.site)
     child = workers.fork(machine, state, start, launch)
     if call.path == "pty.fork":

@@ -11,7 +11,7 @@ from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.kinds import is_of_any
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Closure, Generator, Instance, Mapping_, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.ir.walk import mentions
 from cudalint.machine import operators
 from cudalint.machine.assumed import is_one
 from cudalint.machine.behaviours import devices, gpu
 from cudalint.machine.behaviours.environment import RENDEZVOUS
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Group, Launch, Selected, State
 from cudalint.machine.trace import Site
@@ -45,7 +46,7 @@ def init(machine: Machine, call: Call) -> Results:
     device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
     alone = is_one(call.get("world_size") or (), state)
     if state.process.device() is not None:
-        machine.device_first.add(call.site)
+        machine.record.device_first.add(call.site)
     rank = only(call.get("rank") or ())
     own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
     state.process = replace(state.process, group=Group(name, device, made, alone, own))
@@ -99,6 +100,7 @@ def _emit(
     )
 
 
+_SELECTORS = frozenset({"set_device", "set_device_index"})
 _OWN_CAUSE = frozenset({Kind.RENDEZVOUS_NOT_SET, Kind.INIT_BEFORE_DEVICE})
 
 
@@ -196,13 +198,13 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         kind = Kind.COLLECTIVE_BEFORE_DEVICE if later else Kind.RANK_WITHOUT_DEVICE
     else:
         kind = Kind.RANK_WITHOUT_DEVICE
-    outcome_at = len(machine.outcomes)
+    outcome_at = len(machine.record.outcomes)
     launch = process.launch
     how = "crash" if launch is None else launch.failure
     _emit(machine, call, state, kind, call.site, how, what)
-    raised = machine.outcomes[outcome_at]
+    raised = machine.record.outcomes[outcome_at]
     if call.frame.tries > 0:
-        machine.outcomes.pop()
+        machine.record.outcomes.pop()
         return machine.fail(state, call.frame, Raised(raised, ("DistBackendError", "RuntimeError")))
     return machine.fail(state, call.frame, Raised(None, ("DistBackendError", "RuntimeError")))
 
@@ -212,7 +214,7 @@ def _selects_later(machine: Machine, call: Call) -> bool:
     stack = call.state.stack
     callers = () if stack is None else tuple(hop.site.module for hop in stack.hops())
     modules = [machine.program.module(name) for name in dict.fromkeys((call.frame.module, *callers))]
-    return any(m is not None and m.words & {"set_device", "set_device_index"} for m in modules)
+    return any(m is not None and mentions(m, _SELECTORS) for m in modules)
 
 
 def _several_ranks(machine: Machine, launch: Launch | None, site: Site, index: int) -> bool:
@@ -295,7 +297,7 @@ def ends(machine: Machine, state: State) -> None:
     group = process.group
     if group is None or not _uses_nccl(group) or group.device_id is not None or process.device() is not None:
         return
-    if process.contexts or machine.assumed or process.doomed:
+    if process.contexts or machine.options.assumed or process.doomed:
         return
     launch = process.launch
     machine.emit(

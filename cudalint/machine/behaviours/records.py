@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.machine.behaviours.options import NAMESPACE
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Instance, Mapping_, Scope, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import Lib, Ref, Task, Value, constant, only, unknown
 
 

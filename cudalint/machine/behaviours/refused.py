@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
@@ -19,7 +19,7 @@ def _by_spawn(state: State) -> bool:
 
 def imported_again(machine: Machine, call: Call, state: State, what: str, how: str, anchor: Site | None = None) -> None:
     """Report what a spawned child runs again while it imports main."""
-    if not machine.uses_gpu:
+    if not machine.options.uses_gpu:
         return
     launch = state.process.launch
     machine.emit(
@@ -57,7 +57,7 @@ def daemon_child(machine: Machine, call: Call, what: str, anchor: Site | None = 
     """Whether a start fails because the present process is a daemon."""
     state = call.state
     process = state.process
-    if not process.daemon or process.doomed or not machine.uses_gpu:
+    if not process.daemon or process.doomed or not machine.options.uses_gpu:
         return False
     launch = process.launch
     machine.emit(

@@ -8,7 +8,7 @@ from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.values import Bound, Partial, Ref, Snapshot, Tensor, Value, union, unknown

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import mentions
 from cudalint.machine.behaviours import workers
 from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.behaviours.launch_arguments import task
 from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Closure, Instance, Scope, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -136,7 +137,7 @@ def signal_connect(machine: Machine, call: Call) -> Results:
 def celery_worker(machine: Machine, call: Call) -> Results:
     """``app.worker_main(argv)``: the prefork pool forks this process, as it is, for its workers."""
     state = call.state
-    machine.serves = True
+    machine.record.serves = True
     options = [s for v in machine.elements(call.args[0], state) for s in strings(v)] if call.args else []
     pool = next((o.partition("=")[2] for o in options if o.startswith("--pool=")), None)
     if "-P" in options and options.index("-P") + 1 < len(options):
@@ -203,7 +204,7 @@ def _configured(machine: Machine, call: Call, ref: Ref, found: Instance) -> Iter
         made = after.get(config)
         settings = dict(made.fields) if isinstance(made, Thing) else {}
         module = machine.program.module(call.frame.module)
-        if "<any>" in settings and module is not None and "preload_app" in module.words:
+        if "<any>" in settings and module is not None and mentions(module, {"preload_app"}):
             settings.setdefault("preload_app", TRUE)
         yield after, settings
 

@@ -8,7 +8,7 @@ from cudalint.machine.assumed import is_one
 from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.launching import FRESH, Start, Way
 from cudalint.machine.behaviours.outcomes import outcome_of
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Context, Process, State
 from cudalint.machine.trace import Chain

@@ -7,7 +7,7 @@ from cudalint.machine.behaviours.launch_arguments import arguments, count_of, nu
 from cudalint.machine.behaviours.launching import Start, Way
 from cudalint.machine.behaviours.refused import bootstrapping, daemon_child
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import NONE, TRUE, Rank, Value, constant, strings, unknown
 
 

@@ -11,7 +11,7 @@ from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.behaviours.refused import _by_spawn, imported_again
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Method, State
 from cudalint.machine.trace import Chain

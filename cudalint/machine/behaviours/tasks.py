@@ -5,7 +5,7 @@ from __future__ import annotations
 from cudalint.machine import operators
 from cudalint.machine.frame import Call
 from cudalint.machine.heap import Generator, Instance, Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (

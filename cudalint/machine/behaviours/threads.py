@@ -8,7 +8,7 @@ from cudalint.machine.behaviours.callees import initialised, own_run, starter, t
 from cudalint.machine.behaviours.launch_arguments import arguments, named_arguments, task
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Task, Value
@@ -94,7 +94,7 @@ def threaded(
     for current in states:
         results.extend(machine.call_value(function, args, kwargs, current, call.frame, call.site))
     # What a thread raises ends the thread.
-    machine.outlived.update(r.launch for _, r in call.frame.raises[raised:] if r.launch is not None)
+    machine.record.outlived.update(r.launch for _, r in call.frame.raises[raised:] if r.launch is not None)
     for after, _ in results:
         after.process = replace(
             after.process, thread=before.thread, in_thread=before.in_thread, thread_start=before.thread_start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence, Thing
-from cudalint.machine.interpret import Machine
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Launch, State
 from cudalint.machine.values import EACH, NONE, Other, Rank, Value, const
 

@@ -11,7 +11,7 @@ from cudalint.machine.behaviours.pickling import function_sites, refused, unprov
 from cudalint.machine.behaviours.sharing import crowd
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Closure, Scope, Thing
-from cudalint.machine.interpret import Fresh, Machine
+from cudalint.machine.interpreter import Fresh, Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -61,9 +61,8 @@ def child_identity(parent: State, start: Start) -> tuple[str, ...]:
 
 
 def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None) -> Ended:
-    machine.launched.add(start.anchor)
-    known = machine.launches.get((start.anchor, way.method))
-    machine.launches[start.anchor, way.method] = _launched(machine, state, start, way).with_doubts_of(known)
+    known = machine.record.launches.get((start.anchor, way.method))
+    machine.record.launches[start.anchor, way.method] = _launched(machine, state, start, way).with_doubts_of(known)
     launch = launch_of(start, way, "unpickle", start.anchor)
     fresh = way.method in FRESH
     if fresh:
@@ -72,9 +71,9 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
         for anchor in _anchors(start) if way.condition is None else ():
             machine.protect(anchor, state)
         visible_for_children(machine, state)
-    before = len(machine.outcomes)
+    before = len(machine.record.outcomes)
     blocked = _crossing(machine, state, start, way, launch, parent or state) or _nameless(machine, state, start, way)
-    if blocked is not None and not machine.lenient:
+    if blocked is not None and not machine.options.ignores_pickling_errors:
         return Ended(blocked, [])
     children = (
         boot(machine, parent or state, start, way, launch) if fresh else [fork(machine, parent or state, start, launch)]
@@ -95,7 +94,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
             if lost is not None:
                 return Ended(lost, [])
         done.extend(_run(machine, child, inner, start, way, first, tasks))
-    made = machine.outcomes[before:]
+    made = machine.record.outcomes[before:]
     failed = next((o for o in made if o.how in _ENDS and not o.caught and o.within in _anchors(start)), None)
     if failed is not None and not fresh:
         _method_elsewhere(machine, state, start, failed)
@@ -135,7 +134,9 @@ def visible_for_children(machine: Machine, state: State) -> None:
     """A variable that was set too late for this process was set for the fresh ones it starts."""
     late = set(state.process.late_visible)
     if late:
-        machine.outcomes = [o for o in machine.outcomes if o.kind is not Kind.VISIBLE_TOO_LATE or o.anchor not in late]
+        machine.record.outcomes = [
+            o for o in machine.record.outcomes if o.kind is not Kind.VISIBLE_TOO_LATE or o.anchor not in late
+        ]
         state.process = replace(state.process, late_visible=())
 
 
@@ -372,7 +373,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
 
 def _left_behind(machine: Machine, parent: State) -> frozenset[tuple[str, str]]:
     """The globals that the parent has now and that a fresh process does not get by importing their modules."""
-    if machine.assumed or machine.in_test or machine.cut is not None:
+    if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
         # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
         return frozenset()
     modules = [thing for thing in parent.objects() if isinstance(thing, Scope) and thing.kind == "module"]
@@ -482,13 +483,15 @@ def _lock_outcome(
         # Both follow the default, and so each other, whatever it is.
         return None
     how = start.failures.get("parent", "crash")
-    certain = methods == ["fork"] and machine.cut is None
+    certain = methods == ["fork"] and machine.record.cut is None
     return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=certain, detail=thing.type)
 
 
 def _lost(machine: Machine, state: State, start: Start, launch: Launch, name: str) -> Outcome | None:
     """A worker that the child cannot find by name."""
-    if not machine.uses_gpu or ("<" not in name and (machine.assumed or machine.in_test or machine.cut is not None)):
+    if not machine.options.uses_gpu or (
+        "<" not in name and (machine.options.assumed or machine.options.in_test or machine.record.cut is not None)
+    ):
         # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
         return None
     what = "a lambda" if "<lambda>" in name else f"the local function {name.rpartition('.')[2]}"

@@ -11,7 +11,7 @@ from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.effects import shown
 from cudalint.machine.inheritance.iteration import ITERATING, WITHOUT_ORDER, Iteration, as_set
 from cudalint.machine.inheritance.sameness import follows, known
-from cudalint.machine.interpret import Behaviours, Host, Program
+from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -47,8 +47,16 @@ _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 class Calls(Iteration):
     """A machine that follows the calls that other runs leave out because no rule could care."""
 
-    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
-        super().__init__(program, library, behaviours, main, host)
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        behaviours: Behaviours,
+        main: str,
+        host: Host,
+        options: EntryOptions,
+    ) -> None:
+        super().__init__(program, library, behaviours, main, host, options)
         self._speculated: set[Hashable] = set()
 
     def _call_atom(

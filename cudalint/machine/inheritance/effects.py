@@ -13,7 +13,7 @@ from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.ledger import Handed
 from cudalint.machine.inheritance.reads import Reads
 from cudalint.machine.inheritance.sameness import is_bare
-from cudalint.machine.interpret import Behaviours, Host, Program
+from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, strings
@@ -54,8 +54,16 @@ _READS_FILES = re.compile(r"open|load|read|from_|file|dir|path", re.IGNORECASE)
 class Effects(Reads):
     """A machine that knows what calls of libraries leave behind; one that no model describes may leave anything."""
 
-    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
-        super().__init__(program, library, behaviours, main, host)
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        behaviours: Behaviours,
+        main: str,
+        host: Host,
+        options: EntryOptions,
+    ) -> None:
+        super().__init__(program, library, behaviours, main, host, options)
         # The top-level packages that were imported, whatever imported them.
         self._imported: set[str] = {"python"}
         # The names of the functions and classes of the program.

@@ -10,7 +10,7 @@ from cudalint.machine.frame import Around, Frame, Results
 from cudalint.machine.heap import Generator, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
-from cudalint.machine.interpret import Behaviours, Host, Program
+from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, only, union, unknown
@@ -30,8 +30,16 @@ WITHOUT_ORDER = frozenset(
 class Iteration(Stores):
     """A machine that knows what is iterated in an order of its process, at another time, or once only."""
 
-    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
-        super().__init__(program, library, behaviours, main, host)
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        behaviours: Behaviours,
+        main: str,
+        host: Host,
+        options: EntryOptions,
+    ) -> None:
+        super().__init__(program, library, behaviours, main, host, options)
         # The addresses of iterators.
         self._iterators: set[Hashable] = set()
         # Whether what runs does not look at the order of what it iterates.

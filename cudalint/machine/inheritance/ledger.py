@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.interpret import Behaviours, Fresh, Host, Machine, Program
+from cudalint.machine.interpreter import Behaviours, EntryOptions, Fresh, Host, Machine, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
@@ -65,8 +65,16 @@ class Watch:
 class Ledger(Machine):
     """A machine that keeps, for each process, what may have changed it, and what each fresh process does again."""
 
-    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
-        super().__init__(program, library, behaviours, main, host)
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        behaviours: Behaviours,
+        main: str,
+        host: Host,
+        options: EntryOptions,
+    ) -> None:
+        super().__init__(program, library, behaviours, main, host, options)
         self._moment = 0
         self._ledger: dict[tuple[str, ...], list[Entry]] = {}
         # When pools and executors were made, by process and place.

@@ -11,7 +11,7 @@ from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.sameness import Comparison
 from cudalint.machine.inheritance.statements import Statements
-from cudalint.machine.interpret import Behaviours, Fresh, Host, Machine, Program
+from cudalint.machine.interpreter import Behaviours, EntryOptions, Fresh, Host, Machine, Program
 from cudalint.machine.state import State
 from cudalint.machine.values import Ref, Tensor
 from cudalint.models.library import Library
@@ -25,8 +25,16 @@ class Prover(Statements):
     decide is a doubt.
     """
 
-    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
-        super().__init__(program, library, behaviours, main, host)
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        behaviours: Behaviours,
+        main: str,
+        host: Host,
+        options: EntryOptions,
+    ) -> None:
+        super().__init__(program, library, behaviours, main, host, options)
         self.inherited: list[Inheritance] = []
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:
@@ -60,9 +68,9 @@ class Prover(Statements):
             (Why.STOPPED, not ran),
             (Why.LENDS, lends),
             (Why.IN_SHARED_MEMORY, self._shares_memory(watch)),
-            (Why.CUT, self.cut is not None),
-            (Why.TESTED, self.in_test),
-            (Why.ASSUMED, self.assumed),
+            (Why.CUT, self.record.cut is not None),
+            (Why.TESTED, self.options.in_test),
+            (Why.ASSUMED, self.options.assumed),
         ):
             if holds:
                 doubts.setdefault(Doubt(why, "", launch.anchor))

@@ -10,7 +10,7 @@ from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
 from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.effects import Effects
-from cudalint.machine.interpret import Behaviours, Host, Program
+from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, constant, only
@@ -30,8 +30,16 @@ _CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear"
 class Stores(Effects):
     """A machine that notes which objects and variables are changed in a way that their content does not show."""
 
-    def __init__(self, program: Program, library: Library, behaviours: Behaviours, main: str, host: Host) -> None:
-        super().__init__(program, library, behaviours, main, host)
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        behaviours: Behaviours,
+        main: str,
+        host: Host,
+        options: EntryOptions,
+    ) -> None:
+        super().__init__(program, library, behaviours, main, host, options)
         # By what objects and variables were changed in a way that their content does not show.
         self._unsteady: dict[Hashable, set[Hashable]] = {}
         # Calls that gave a new object in a function, which nothing else holds.

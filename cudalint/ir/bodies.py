@@ -1,0 +1,86 @@
+"""The bodies of a file's outermost functions, each parsed and lowered when something asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from cudalint.ir import nodes as ir
+from cudalint.ir.depth import TREE, room
+from cudalint.ir.lower import Lowering, Outer, parse
+from cudalint.ir.outline import Outline
+from cudalint.ir.pickled import decoded, encoded
+
+
+@dataclass(slots=True, eq=False)
+class Bodies:
+    """The bodies of one file.
+
+    ``kept`` holds the bytes of those that a run before lowered, ``fresh`` those that this run lowered. ``lowered`` is
+    told how many nodes each of them has, ``refused`` the message for one that libcst cannot parse, although the
+    running Python can.
+    """
+
+    filename: str
+    name: str
+    outline: Outline
+    kept: dict[int, bytes] = field(default_factory=dict)
+    lowered: Callable[[int], None] = lambda nodes: None
+    refused: Callable[[str], None] = lambda reason: None
+    fresh: dict[int, ir.Code] = field(default_factory=dict)
+
+    def postponed(self, outer: Outer) -> Postponed:
+        """What stands for a body until then."""
+        return Postponed(self, outer)
+
+    def code(self, outer: Outer) -> ir.Code:
+        """One of them."""
+        data = self.kept.get(outer.number)
+        found = None if data is None else decoded(data)
+        if isinstance(found, ir.Code):
+            return found
+        code = self.fresh[outer.number] = self._lower(outer)
+        self.lowered(code.size)
+        return code
+
+    def encoded(self) -> dict[int, bytes]:
+        """All that were lowered so far, in this run and before."""
+        fresh = {number: encoded(code) for number, code in self.fresh.items()}
+        return {**self.kept, **{number: data for number, data in fresh.items() if data is not None}}
+
+    def _lower(self, outer: Outer) -> ir.Code:
+        try:
+            with room(TREE):
+                definition = parse(self.outline.body(outer.number)).body[0]
+                assert isinstance(definition, cst.FunctionDef)
+                return Lowering(self.filename, self.name).body(outer, definition.body)
+        except cst.ParserSyntaxError as error:
+            self.refused(error.message)
+        except RecursionError:
+            self.refused("the code is nested too deeply")
+        return ir.EMPTY
+
+
+class Postponed:
+    """The body of a function that may never be asked for."""
+
+    __slots__ = ("_bodies", "_code", "outer")
+
+    def __init__(self, bodies: Bodies, outer: Outer) -> None:
+        self._bodies = bodies
+        self._code: ir.Code | None = None
+        self.outer = outer
+
+    def code(self) -> ir.Code:
+        """The body."""
+        if self._code is None:
+            self._code = self._bodies.code(self.outer)
+        return self._code
+
+    def mentions(self, words: Set[str]) -> bool:
+        """Whether one of these words stands in the body, which is parsed where its text holds one."""
+        if self._code is None and self._bodies.outline.words(self.outer.number).isdisjoint(words):
+            return False
+        return self.code().mentions(words)

@@ -1,0 +1,215 @@
+"""What binding, assigning and deleting change: variables, attributes, items."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.machine import operators
+from cudalint.machine.frame import Frame
+from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.keys import as_key
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Lib, Ref, Value, only, union, unknown
+
+
+class Assignment(Core):
+    """Changes variables and objects."""
+
+    def _assign(self, node: ir.Assign, state: State, frame: Frame) -> list[State]:
+        result: list[State] = []
+        for current, value in self.eval(node.value, state, frame):
+            states = [current]
+            for target in node.targets:
+                states = [s for c in states for s in self.assign(target, value, c, frame, node.ordinal)]
+            result.extend(states)
+        return result
+
+    def _aug_assign(self, node: ir.AugAssign, state: State, frame: Frame) -> list[State]:
+        result: list[State] = []
+        for current, left in self.eval(node.target, state, frame):
+            for after, right in self.eval(node.value, current, frame):
+                value = self._augmented(node, left, right, after)
+                result.extend(self.assign(node.target, value, after, frame, node.ordinal))
+        return result
+
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+        atom = only(left)
+        if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
+            state.put(atom, operators.extend(found, self.elements(right, state)))
+            return left
+        second = state.get(two) if isinstance(two := only(right), Ref) else None
+        if isinstance(atom, Ref) and isinstance(found := state.get(atom), Mapping_) and isinstance(second, Mapping_):
+            self.put_mapping(atom, operators.merged(found, second), state)
+            return left
+        return operators.binary(node.op, left, right, ("aug", node.ordinal))
+
+    def assign(self, target: ir.Expr, value: Value, state: State, frame: Frame, ordinal: int) -> list[State]:
+        """Bind a value to a target."""
+        match target:
+            case ir.Name(id=name):
+                self.bind(name, value, state, frame)
+                return [state]
+            case ir.Star(value=inner):
+                ref = state.new(("star", frame.module, ordinal), Sequence("list", None, value))
+                return self.assign(inner, (ref,), state, frame, ordinal)
+            case ir.Display(items=items):
+                return self._unpack(items, value, state, frame, ordinal)
+            case ir.Attr(value=base, attr=attr):
+                return [
+                    after
+                    for after, owner in self.eval(base, state, frame)
+                    for after in self.set_attribute(owner, attr, value, after, frame, Site(frame.module, ordinal))
+                ]
+            case ir.Sub(value=base, index=index):
+                result: list[State] = []
+                for after, owner in self.eval(base, state, frame):
+                    for last, key in self.eval(index, after, frame):
+                        result.extend(self.set_item(owner, key, value, last, frame, Site(frame.module, ordinal)))
+                return result
+        return [state]
+
+    def bind(self, name: str, value: Value, state: State, frame: Frame) -> None:
+        """Bind a name where ``global`` and ``nonlocal`` say."""
+        state.set_variable(self._home(name, state, frame.scope), name, value)
+
+    def _home(self, name: str, state: State, scope: Ref) -> Ref:
+        found = state.get(scope)
+        if not isinstance(found, Scope) or name not in found.outside:
+            return scope
+        parent = found.parent
+        if found.outside[name] == "global":
+            while parent is not None and isinstance(up := state.get(parent), Scope) and up.kind != "module":
+                parent = up.parent
+            return parent or scope
+        while parent is not None and isinstance(up := state.get(parent), Scope):
+            if name in up.variables:
+                return parent
+            parent = up.parent
+        return scope
+
+    def _unpack(
+        self, items: tuple[ir.Expr, ...], value: Value, state: State, frame: Frame, ordinal: int
+    ) -> list[State]:
+        rows = [self.exact_items((atom,), state) for atom in value]
+        if len(rows) == 1 and rows[0] is not None:
+            items, rows[0] = self._gather_rest(items, rows[0], state, ("star", frame.module, ordinal))
+        states = [state]
+        for i, item in enumerate(items):
+            if rows and all(row is not None and len(row) == len(items) for row in rows):
+                part = union([row[i] for row in rows if row is not None])
+            else:
+                part = self._part(value, i, state, frame, ordinal)
+            states = [s for c in states for s in self.assign(item, part, c, frame, ordinal)]
+        return states
+
+    def _gather_rest(
+        self, items: tuple[ir.Expr, ...], row: list[Value], state: State, site: Hashable
+    ) -> tuple[tuple[ir.Expr, ...], list[Value]]:
+        """``first, *rest = row``: what the starred target takes becomes one list."""
+        starred = next((i for i, item in enumerate(items) if isinstance(item, ir.Star)), None)
+        if starred is None or len(row) < len(items) - 1:
+            return items, row
+        end = len(row) - len(items) + starred + 1
+        rest: Value = (state.new(site, Sequence("list", tuple(row[starred:end]))),)
+        plain = tuple(item.value if isinstance(item, ir.Star) else item for item in items)
+        return plain, [*row[:starred], rest, *row[end:]]
+
+    def _part(self, value: Value, position: int, state: State, frame: Frame, ordinal: int) -> Value:
+        found = union([self.element_of(atom, state, ("part", frame.module, ordinal, position)) for atom in value])
+        return found or unknown("part", frame.module, ordinal, position)
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``."""
+        for atom in owner:
+            setter = self._setter_of(atom, attr, state)
+            if setter is not None and len(owner) == 1:
+                return [s for s, _ in self.call_value(setter, [owner, value], {}, state, frame, site)]
+            if isinstance(atom, Ref):
+                self._set_on_object(atom, attr, value, state, weak=len(owner) > 1)
+            elif isinstance(atom, Lib):
+                call = self._library_call(f"{atom.path}.{attr}.__set__", state, frame, site, [value])
+                if call is not None:
+                    return [s for s, _ in self.library_call(call)]
+        return [state]
+
+    def _setter_of(self, atom: Atom, attr: str, state: State) -> Value | None:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        given = self._class_attribute(found.cls, attr, state) if isinstance(found, Instance) else None
+        prop = state.get(ref) if given and isinstance(ref := only(given), Ref) else None
+        return (prop.setter,) if isinstance(prop, Closure) and prop.setter is not None else None
+
+    def _set_on_object(self, ref: Ref, attr: str, value: Value, state: State, weak: bool) -> None:
+        found = state.get(ref)
+        match found:
+            case Instance():
+                old = found.attributes.get(attr)
+                new = union([old, value]) if weak and old is not None else value
+                state.put(ref, replace(found, attributes={**found.attributes, attr: new}))
+            case Thing():
+                state.put(ref, replace(found, fields={**found.fields, attr: value}))
+            case Class(scope=scope):
+                state.set_variable(scope, attr, value)
+            case Scope():
+                state.set_variable(ref, attr, value)
+
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``."""
+        states = [state]
+        for atom in owner:
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence):
+                state.put(atom, operators.with_item(found, key, value))
+                continue
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Mapping_):
+                self.put_mapping(atom, operators.with_key(found, as_key(key, state), value), state)
+                continue
+            path = self._method_path(atom, "__setitem__", state)
+            call = None if path is None else self._library_call(path, state, frame, site, [key, value])
+            if call is not None:
+                call.receiver = atom
+                states = [s for s, _ in self.library_call(call)]
+        return states
+
+    def _delete(self, node: ir.Delete, state: State, frame: Frame) -> list[State]:
+        states = [state]
+        for target in node.targets:
+            match target:
+                case ir.Name(id=name):
+                    for current in states:
+                        self.bind(name, unknown("deleted", frame.module, node.ordinal), current, frame)
+                case ir.Sub(value=base, index=index):
+                    site = Site(frame.module, node.ordinal)
+                    states = [
+                        s
+                        for c in states
+                        for after, owner in self.eval(base, c, frame)
+                        for last, key in self.eval(index, after, frame)
+                        for s in self._delete_item(owner, key, last, frame, site)
+                    ]
+        return states
+
+    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        for atom in owner:
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Mapping_):
+                self.put_mapping(atom, operators.without_key(found, as_key(key, state)), state)
+                continue
+            path = self._method_path(atom, "__delitem__", state)
+            call = None if path is None else self._library_call(path, state, frame, site, [key])
+            if call is not None:
+                return [s for s, _ in self.library_call(call)]
+        return [state]
+
+    def put_mapping(self, ref: Ref, made: Mapping_, state: State) -> None:
+        """A dict after a change; that of an object's attributes changes the object."""
+        state.put(ref, made)
+        owner = state.get(made.view) if made.view is not None else None
+        if made.view is None or not isinstance(owner, Instance):
+            return
+        kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
+        named = {k: v for k, v in made.items.items() if isinstance(k, str)}
+        state.put(made.view, replace(owner, attributes={**kept, **named}))

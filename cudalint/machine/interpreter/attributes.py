@@ -1,0 +1,342 @@
+"""Attributes and items: where Python looks for them, and what it makes of what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.machine import enums, operators
+from cudalint.machine.classes import behind, is_class
+from cudalint.machine.frame import Frame, Results
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.results import merge_results
+from cudalint.machine.keys import as_key
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    Atom,
+    Bound,
+    Const,
+    Dev,
+    Lib,
+    Member,
+    Rank,
+    Ref,
+    Super,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    only,
+    unknown,
+)
+
+# Methods that are class methods without saying so.
+_OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
+
+
+class Attributes(Core):
+    """Finds attributes and items."""
+
+    def attribute(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """``value.name``."""
+        if len(value) == 1:
+            return self._attribute_of(value[0], name, state, frame, site)
+        results: Results = []
+        for i, atom in enumerate(value):
+            current = state if i == len(value) - 1 else state.clone()
+            results.extend(self._attribute_of(atom, name, current, frame, site))
+        return merge_results(results)
+
+    def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
+        match atom:
+            case Lib(path=path):
+                return self._library_attribute(path, name, state, frame, site)
+            case Ref():
+                return self._object_attribute(atom, name, state, frame, site)
+            case Unknown(sym=sym):
+                path = f"?.{name}"
+                if self.library.function(path) is not None:
+                    return [(state, (Bound(Lib(path), atom),))]
+                return [(state, unknown(sym, ".", name))]
+            case Dev():
+                return [(state, self._device_attribute(atom, name))]
+            case Tensor():
+                return self._tensor_attribute(atom, name, state, frame, site)
+            case Super():
+                return self._super_attribute(atom, name, state, frame, site)
+            case Const(value=Member() as member):
+                return self._member_attribute(atom, member, name, state, frame, site)
+            case Const() if name == "value":  # of an enum's member, which is its constant here
+                return [(state, (atom,))]
+            case Const(value=str()):
+                return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
+            case Bound(function=Lib(path=path), receiver=receiver):
+                return [(state, (Bound(Lib(f"{path}.{name}"), receiver),))]
+        return [(state, unknown("attribute", atom, name))]
+
+    def _device_attribute(self, device: Dev, name: str) -> Value:
+        if name in ("startswith", "split"):
+            # f"cuda:{rank}" is a device and still a string.
+            return (Bound(Lib(f"builtins.str.{name}"), device),)
+        if name == "type":
+            return const(device.kind)
+        if name == "index":
+            if isinstance(device.index, Rank):
+                return (device.index,)
+            return const(device.index)
+        return unknown("device", name)
+
+    def _super_attribute(self, atom: Super, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """What the classes after one give an object, or a class whose method runs."""
+        receiver = atom.receiver
+        kind, is_class = self._kind_behind(atom, state)
+        libraries: list[str] = []
+        for entry in () if kind is None else behind(self.mro(kind, state), atom.cls, state):
+            if isinstance(entry, Class):
+                scope = state.get(entry.scope)
+                if isinstance(scope, Scope) and name in scope.variables:
+                    return self._bind_super(scope.variables[name], name, receiver, kind, is_class, state, frame, site)
+                continue
+            libraries.append(f"{entry}.{name}")
+            call = self._library_call(f"{entry}.{name}.__get__", state, frame, site, [])
+            if call is not None:
+                call.receiver = receiver
+                return self.library_call(call)
+            if self.library.function(libraries[-1]) is not None and name != "__new__":
+                return [(state, (Bound(Lib(libraries[-1]), receiver),))]
+        if name == "__new__":
+            return [(state, (Lib("builtins.object.__new__"),))]
+        if name == "__call__" and not is_class and isinstance(receiver, Ref) and isinstance(state.get(receiver), Class):
+            return [(state, (Bound(Lib("builtins.type.__call__"), receiver),))]
+        return [(state, (Bound(Lib(libraries[0]), receiver),) if libraries else unknown("super", name))]
+
+    def _kind_behind(self, atom: Super, state: State) -> tuple[Ref | None, bool]:
+        """The class in whose order ``super`` looks, and whether the receiver itself is that class."""
+        receiver = atom.receiver
+        if isinstance(receiver, Const) and isinstance(receiver.value, Member):
+            return receiver.value.cls, False
+        found = state.get(receiver) if isinstance(receiver, Ref) else None
+        if isinstance(found, Instance):
+            return found.cls, False
+        if not isinstance(receiver, Ref) or not isinstance(found, Class):
+            return None, False
+        if any(is_class(entry, atom.cls, state) for entry in self.mro(receiver, state)):
+            return receiver, True
+        return self._kind_of(receiver, state), False
+
+    def _bind_super(
+        self,
+        value: Value,
+        name: str,
+        receiver: Atom,
+        kind: Ref | None,
+        is_class: bool,
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        if name == "__new__":
+            return [(state, value)]
+        if name in _OF_CLASSES and (atom := only(value)) is not None:
+            return [(state, (Bound(atom, receiver),))]
+        if is_class and isinstance(receiver, Ref):
+            return [(state, self._bind_class_method(value, receiver, state))]
+        return [(state, value)] if kind is None else self._bind_method(value, name, receiver, kind, state, frame, site)
+
+    def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
+        full = self.library.canonical(f"{path}.{name}")
+        call = self._library_call(f"{full}.__get__", state, frame, site, [])
+        if call is not None:
+            return self.library_call(call)
+        if full in self.library.constants:
+            return [(state, const(self.library.constants[full]))]
+        return [(state, (Lib(full),))]
+
+    def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
+        found = state.get(ref)
+        match found:
+            case Instance():
+                return self._instance_attribute(ref, found, name, state, frame, site)
+            case Class():
+                value = self._class_attribute(ref, name, state)
+                if value is not None:
+                    return [(state, self._bind_class_method(value, ref, state))]
+                meta = self._kind_of(ref, state)
+                kept = None if meta is None else self._class_attribute(meta, name, state)
+                if kept is not None:
+                    return self._bind_method(kept, name, ref, ref, state, frame, site)
+                base = self.library_base(ref, state)
+                if name == "__name__":
+                    return [(state, const(found.name))]
+                return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
+            case Thing():
+                return self._thing_attribute(ref, found, name, state, frame, site)
+            case Scope():
+                measured = self._measured(found.module, name) if found.kind == "module" else None
+                if measured is not None:
+                    return [(state, (measured,))]
+                if name in found.variables:
+                    return self.force(found.variables[name], state, frame)
+                child = self.program.child(found.module, name)
+                if child is not None:
+                    return self.load(child, state, frame, site)
+                given = self._from_getattr((ref,), name, state, site)
+                return [(state, unknown("module", found.module, name))] if given is None else given
+            case Sequence(kind=kind):
+                return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]
+            case Mapping_():
+                return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
+            case Generator():
+                return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
+        return [(state, unknown("object", ref.address, name))]
+
+    def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Closure) and found.kind == "classmethod":
+            return (Bound(atom, cls),)
+        return value
+
+    def _instance_attribute(
+        self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        if name in instance.attributes:
+            return [(state, instance.attributes[name])]
+        value = self._class_attribute(instance.cls, name, state)
+        if value is not None:
+            return self._bind_method(value, name, ref, instance.cls, state, frame, site)
+        if name == "__class__":
+            return [(state, (instance.cls,))]
+        if name == "__dict__":
+            return [(state, self.attributes_of(ref, state, site))]
+        for entry in self.mro(instance.cls, state):
+            if isinstance(entry, str):
+                path = f"{entry}.{name}"
+                call = self._library_call(f"{path}.__get__", state, frame, site, [])
+                if call is not None:
+                    call.receiver = ref
+                    return self.library_call(call)
+                if self.library.function(path) is not None:
+                    return [(state, (Bound(Lib(path), ref),))]
+        getter = self.user_method(instance, "__getattr__", state)
+        if getter is not None:
+            return self._call_atom(getter, [(ref,), const(name)], {}, state, frame, site, False, False)
+        return [(state, unknown("attribute", ref.address, name))]
+
+    def _bind_method(
+        self, value: Value, name: str, receiver: Atom, cls: Ref, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """What an attribute of a class is for one of its instances."""
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(atom, Ref) or not isinstance(found, Closure) or found.kind == "staticmethod":
+            return [(state, value)]
+        if found.kind == "classmethod":
+            return [(state, (Bound(atom, cls),))]
+        if found.kind not in ("property", "cached"):
+            return [(state, (Bound(atom, receiver),))]
+        results = self._call_atom(atom, [(receiver,)], {}, state, frame, site, False, False)
+        if found.kind == "cached" and isinstance(receiver, Ref):
+            for after, got in results:
+                self._set_on_object(receiver, name, got, after, weak=False)
+        return results
+
+    def _member_attribute(
+        self, atom: Const, member: Member, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """``Enum.MEMBER.name``, and what the class defines for its members."""
+        if name in ("name", "_name_"):
+            return [(state, const(member.name))]
+        if name in ("value", "_value_"):
+            return [(state, member.value)]
+        value = self._class_attribute(member.cls, name, state)
+        if value is None:
+            return [(state, unknown("attribute", atom, name))]
+        return self._bind_method(value, name, atom, member.cls, state, frame, site)
+
+    def attributes_of(self, ref: Ref, state: State, site: Site) -> Value:
+        """``x.__dict__``: what is written there is written to the object."""
+        found = state.get(ref)
+        given = found.attributes if isinstance(found, Instance) else found.fields if isinstance(found, Thing) else {}
+        items: dict[Hashable, Value] = {name: value for name, value in given.items() if not name.startswith("<")}
+        return (state.new(("attributes", site), Mapping_(items, view=ref)),)
+
+    def _thing_attribute(self, ref: Ref, thing: Thing, name: str, state: State, frame: Frame, site: Site) -> Results:
+        if name in thing.fields:
+            return [(state, thing.fields[name])]
+        path = f"{thing.type}.{name}"
+        call = self._library_call(f"{path}.__get__", state, frame, site, [])
+        if call is not None:
+            call.receiver = ref
+            return self.library_call(call)
+        return [(state, (Bound(Lib(path), ref),))]
+
+    def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
+        """The model's name of a special method of a library value."""
+        match atom:
+            case Lib(path=path):
+                return f"{path}.{method}"
+            case Tensor(type=kind):
+                return f"{kind}.{method}"
+            case Dev():
+                return f"torch.device.{method}"
+            case Ref():
+                found = state.get(atom)
+                if isinstance(found, Thing):
+                    return f"{found.type}.{method}"
+                if isinstance(found, Instance):
+                    base = self.library_base(found.cls, state)
+                    return None if base is None else f"{base}.{method}"
+        return None
+
+    def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``value[key]``."""
+        results: Results = []
+        for i, atom in enumerate(value):
+            current = state if i == len(value) - 1 else state.clone()
+            results.extend(self._item_of(atom, key, current, frame, site))
+        return merge_results(results) if len(results) > 1 else results
+
+    def _item_of(self, atom: Atom, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        if isinstance(atom, Ref):
+            found = state.get(atom)
+            if isinstance(found, Instance):
+                method = self.user_method(found, "__getitem__", state)
+                if method is not None:
+                    return self._call_atom(method, [(atom,), key], {}, state, frame, site, False, False)
+                row = self._row_of(found, state)
+                if row is not None:
+                    return [(state, operators.item(Sequence("tuple", row), key) or unknown("item", site, atom.address))]
+            key = as_key(key, state) if isinstance(found, Mapping_) else key
+            if isinstance(found, Mapping_) and found.factory:
+                return self._item_or_new(atom, found, key, state, frame, site)
+            if isinstance(found, Sequence | Mapping_):
+                return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
+            if isinstance(found, Class) and found.members:
+                return [(state, enums.by_name(found, key, state) or unknown("member", site))]
+            if isinstance(found, Class | Closure):
+                return [(state, (atom,))]
+        path = self._method_path(atom, "__getitem__", state)
+        call = None if path is None else self._library_call(path, state, frame, site, [key])
+        if call is not None:
+            call.receiver = atom
+            return self.library_call(call)
+        if isinstance(atom, Tensor):
+            return self._tensor_data(atom, "[...]", state, frame, site)
+        if isinstance(atom, Unknown):
+            return [(state, unknown(atom.sym, "[]", key))]
+        return [(state, unknown("item", site, atom))]
+
+    def _item_or_new(self, ref: Ref, found: Mapping_, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        """An item of a ``defaultdict``, which is made where it is missing."""
+        there = operators.item(found, key)
+        if there:
+            return [(state, there)]
+        results: Results = []
+        for after, made in self.call_value(found.factory, [], {}, state, frame, site):
+            current = after.get(ref)
+            if isinstance(current, Mapping_):
+                after.put(ref, operators.with_key(current, key, made))
+            results.append((after, made))
+        return results

@@ -1,0 +1,344 @@
+"""Calls: of functions of the program in full, of libraries by their models."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.machine import collecting
+from cudalint.machine.frame import Around, Call, Frame, Results
+from cudalint.machine.heap import BEGAN, Cache, Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.interpreter.core import MOST_DEPTH, Core
+from cudalint.machine.interpreter.results import merge_results
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Bound,
+    Lib,
+    Partial,
+    Ref,
+    Snapshot,
+    Unknown,
+    Value,
+    only,
+    union,
+    unknown,
+)
+
+RECURSION = 3
+
+
+class Calls(Core):
+    """Calls values."""
+
+    def _call(self, node: ir.Call, state: State, frame: Frame, statement: bool) -> Results:
+        return [r for s, f in self.eval(node.func, state, frame) for r in self._apply(node, f, s, frame, statement)]
+
+    def _apply(self, node: ir.Call, function: Value, state: State, frame: Frame, statement: bool) -> Results:
+        result: Results = []
+        site = Site(frame.module, node.ordinal)
+        if any(isinstance(a.value, ir.Comprehension) and a.value.kind == "generator" for a in node.args):
+            self._begin_lazy(function, state)
+        for current, values in self.eval_all([a.value for a in node.args], state, frame):
+            args, kwargs, is_open = self._arguments(node, values, current)
+            result.extend(self.call_value(function, args, kwargs, current, frame, site, is_open, statement))
+        return result
+
+    def _begin_lazy(self, function: Value, state: State) -> None:
+        """A call that consumes a generator expression itself began before the elements are made: keep how it was."""
+        for atom in function:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if not isinstance(atom, Ref) or not isinstance(found, Thing) or BEGAN in found.fields:
+                continue
+            spec = self.library.function(f"{found.type}.__call__")
+            if spec is not None and spec.get("lazy") is True:
+                began: Value = (Snapshot(state.clone()),)
+                state.put(atom, replace(found, fields={**found.fields, BEGAN: began}))
+
+    def _arguments(
+        self, node: ir.Call, values: list[Value], state: State
+    ) -> tuple[list[Value], dict[str, Value], bool]:
+        args: list[Value] = []
+        kwargs: dict[str, Value] = {}
+        is_open = False
+        for arg, value in zip(node.args, values, strict=True):
+            if arg.star == "*":
+                exact = self.exact_items(value, state)
+                is_open = is_open or exact is None
+                args.extend(exact or [])
+            elif arg.star == "**":
+                found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+                if isinstance(found, Mapping_):
+                    kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
+                    is_open = is_open or not found.exact
+                else:
+                    is_open = True
+            elif arg.keyword is not None:
+                kwargs[arg.keyword] = value
+            else:
+                args.append(value)
+        return args, kwargs, is_open
+
+    def call_value(
+        self,
+        function: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+        statement: bool = False,
+    ) -> Results:
+        """Call each alternative of a value."""
+        result: Results = []
+        for i, atom in enumerate(function):
+            current = state if i == len(function) - 1 else state.clone()
+            result.extend(self._call_atom(atom, list(args), dict(kwargs), current, frame, site, is_open, statement))
+        return result
+
+    def _call_atom(
+        self,
+        atom: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+        statement: bool,
+    ) -> Results:
+        match atom:
+            case Lib(path=path):
+                call = self._library_call(path, state, frame, site, args, kwargs, is_open, statement)
+                if call is None:
+                    return self._unmodelled(path, args, kwargs, state, frame, site)
+                return self.library_call(call)
+            case Bound(function=Lib(path=path), receiver=receiver):
+                call = self._library_call(path, state, frame, site, args, kwargs, is_open, statement)
+                if call is None:
+                    return self._unmodelled_method(path, receiver, args, kwargs, state, frame, site)
+                call.receiver = receiver
+                return self.library_call(call)
+            case Bound(function=function, receiver=receiver):
+                return self._call_atom(function, [(receiver,), *args], kwargs, state, frame, site, is_open, statement)
+            case Partial(function=function, args=first, kwargs=given):
+                merged = {**dict(given), **kwargs}
+                return self.call_value(function, [*first, *args], merged, state, frame, site, is_open, statement)
+            case Ref():
+                return self._call_ref(atom, args, kwargs, state, frame, site, is_open)
+        return [(state, unknown("call", site, state.process.identity, len(state.facts)))]
+
+    def _call_ref(
+        self,
+        ref: Ref,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        found = state.get(ref)
+        match found:
+            case Closure():
+                return self.call_closure(ref, found, args, kwargs, state, frame, site, is_open)
+            case Class():
+                return self.instantiate(ref, found, args, kwargs, state, frame, site, is_open)
+            case Instance():
+                method = self.user_method(found, "__call__", state)
+                if method is not None:
+                    return self._call_atom(method, [(ref,), *args], kwargs, state, frame, site, is_open, False)
+                base = self.library_base(found.cls, state)
+                path = None if base is None else f"{base}.__call__"
+            case Thing(type=kind):
+                path = f"{kind}.__call__"
+            case _:
+                path = None
+        call = None if path is None else self._library_call(path, state, frame, site, args, kwargs, is_open)
+        if call is None:
+            return [(state, unknown("call", site, state.process.identity))]
+        call.receiver = ref
+        return self.library_call(call)
+
+    def _library_call(
+        self,
+        path: str,
+        state: State,
+        frame: Frame,
+        site: Site,
+        args: list[Value],
+        kwargs: dict[str, Value] | None = None,
+        is_open: bool = False,
+        statement: bool = False,
+    ) -> Call | None:
+        spec = self.library.function(path)
+        if spec is None:
+            return None
+        return Call(state, frame, site, path, spec, args, kwargs or {}, None, is_open, statement)
+
+    def call_closure(
+        self,
+        ref: Ref,
+        closure: Closure,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+    ) -> Results:
+        """Call a user function."""
+        if closure.compiled:
+            return self._call_compiled(ref, closure, args, kwargs, state, frame, site, is_open)
+        if closure.cache is not None:
+            return self._call_cached(ref, closure, args, kwargs, state, frame, site, is_open)
+        function = closure.function
+        self.record.entered.add(Site(closure.module, function.ordinal))
+        if self._active.count((closure.module, function.ordinal)) >= RECURSION:
+            self.passes_over(site, state)
+            return [(state, unknown("recursion", site))]
+        if len(self._active) >= MOST_DEPTH:
+            self.record.cut = self.record.cut or "calls nested too deeply"
+            return [(state, unknown("depth", site))]
+        variables = self.bind_arguments(closure, args, kwargs, state, site, is_open)
+        again = (Site(closure.module, function.ordinal), _known_of(variables))
+        if again[1] is not None and again in self._given:
+            # It calls itself with another thing of which as little is known: what that does, this call does too.
+            self.passes_over(site, state)
+            return [(state, unknown("recursion", site))]
+        scope = state.new(
+            ("frame", closure.module, function.ordinal), Scope(variables, closure.scope, closure.module, "function")
+        )
+        if function.is_generator:
+            made = Generator(ref, scope, site)
+            return [(state, (state.new(("generator", site), made),))]
+        label = function.name if not function.is_lambda else "a lambda"
+        self._given.append(again)
+        results = self._run_body(closure, scope, args, state, frame, site, f"calls {label}()")
+        self._given.pop()
+        return results
+
+    def _call_cached(
+        self,
+        ref: Ref,
+        closure: Closure,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        """Call a function that remembers: what it gave for the same arguments in this process, it gives again."""
+        memory = closure.cache
+        held = state.get(memory) if memory is not None else None
+        key = (tuple(args), tuple(sorted(kwargs.items(), key=lambda kv: kv[0])))
+        if isinstance(held, Cache) and key in held.results:
+            return [(state, held.results[key])]
+        plain = replace(closure, cache=None)
+        results = self.call_closure(ref, plain, args, kwargs, state, frame, site, is_open)
+        for after, value in results:
+            now = after.get(memory) if memory is not None else None
+            if memory is not None and isinstance(now, Cache):
+                after.put(memory, Cache({**now.results, key: value}))
+        return results
+
+    def _call_compiled(
+        self,
+        ref: Ref,
+        closure: Closure,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        """Call what a framework made of a user function: it runs something of its own, and the function to trace it."""
+        call = self._library_call(closure.compiled, state, frame, site, [])
+        plain = replace(closure, compiled="")
+        states = [state] if call is None else [after for after, _ in self.library_call(call)]
+        results: Results = []
+        for after in states:
+            results.extend(self.call_closure(ref, plain, list(args), dict(kwargs), after, frame, site, is_open))
+        return results
+
+    def _run_body(
+        self,
+        closure: Closure,
+        scope: Ref,
+        args: list[Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        message: str,
+        around: Around | None = None,
+    ) -> Results:
+        function = closure.function
+        before = state.stack
+        state.stack = self.chain(state, site, message)
+        receiver = args[0][0] if args and args[0] and closure.owner is not None else None
+        inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
+        inner.around = around
+        inner.outside = before
+        raised = len(frame.raises)
+        journal = collecting.begin(state)
+        self._active.append((closure.module, function.ordinal))
+        states = self.block(function.body, [state], inner)
+        self._active.pop()
+        results: Results = [*inner.returns, *((s, NONE) for s in states)]
+        for after, _ in results:
+            after.stack = before
+        if inner.yields or function.is_generator:
+            element = union(inner.yields)
+            results = [(s, element) for s, _ in results]
+        # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
+        collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
+        return results if function.is_generator or inner.yields else merge_results(results)
+
+    def bind_arguments(
+        self,
+        closure: Closure,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        site: Site,
+        is_open: bool,
+    ) -> dict[str, Value]:
+        """Parameters to values; what nothing is given for is its default, else unknown."""
+        variables: dict[str, Value] = {}
+        defaults = dict(closure.defaults)
+        rest = list(args)
+        named = dict(kwargs)
+        for param in closure.function.params:
+            if param.kind is ir.ParamKind.VAR_POSITIONAL:
+                items = tuple(rest) if not is_open else None
+                made = Sequence("tuple", items, union(rest))
+                variables[param.name] = (state.new(("args", site, param.name), made),)
+                rest = []
+            elif param.kind is ir.ParamKind.VAR_KEYWORD:
+                given: dict[Hashable, Value] = {}
+                given.update(named)
+                made_map = Mapping_(given, exact=not is_open)
+                variables[param.name] = (state.new(("kwargs", site, param.name), made_map),)
+            elif param.kind is ir.ParamKind.POSITIONAL and rest:
+                variables[param.name] = rest.pop(0)
+                named.pop(param.name, None)
+            elif param.name in named:
+                variables[param.name] = named.pop(param.name)
+            elif param.name in defaults:
+                variables[param.name] = defaults[param.name]
+            else:
+                variables[param.name] = unknown("param", closure.module, closure.function.ordinal, param.name)
+        return variables
+
+
+def _known_of(arguments: dict[str, Value]) -> Hashable:
+    """The arguments of a call without what tells one unknown from another; None where all of them are known."""
+    if not any(isinstance(atom, Unknown) for value in arguments.values() for atom in value):
+        return None
+    return tuple((n, tuple(None if isinstance(a, Unknown) else a for a in v)) for n, v in arguments.items())

@@ -1,0 +1,308 @@
+"""Classes: their definition, their instances, and what they define for these."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.machine import enums
+from cudalint.machine.classes import Order, behind
+from cudalint.machine.frame import Frame, Results
+from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence
+from cudalint.machine.interpreter.core import MOST_DEPTH, Core
+from cudalint.machine.interpreter.spelling import spelled
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Task, Value, const, only, unknown
+
+_METACLASS = "metaclass"
+_DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
+
+
+class Classes(Core):
+    """Defines classes, and makes instances of them."""
+
+    def _class_def(self, node: ir.ClassDef, state: State, frame: Frame) -> list[State]:
+        site = Site(frame.module, node.ordinal)
+        bases: list[Value] = []
+        states = [state]
+        for arg in node.bases:
+            if arg.keyword is not None or arg.star:
+                continue
+            found = self.eval(arg.value, states[0], frame)
+            if found:
+                states = [found[0][0]]
+                bases.append(found[0][1])
+        current = states[0]
+        scope = current.new(("class", frame.module, node.ordinal), Scope({}, frame.scope, frame.module, "class"))
+        inner = Frame(scope, frame.module, raises=frame.raises, tries=frame.tries)
+        after = self.block(node.body, [current], inner)
+        result: list[State] = []
+        is_dataclass = any(self._makes_fields(d, current, frame) for d in node.decorators)
+        is_dataclass = is_dataclass or self._derives_from_record(bases, current)
+        for last in after:
+            fields = tuple(self._fields(node.body, scope, last)) if is_dataclass else ()
+            meta = self._metaclass(node, last, frame)
+            made = Class(
+                node.name, node.qualname, frame.module, tuple(bases), scope, site, fields, is_dataclass, meta=meta
+            )
+            ref = last.new(("classobj", frame.module, node.ordinal), made)
+            self._own_methods(scope, ref, last)
+            formed = [s for c in self._announce(node, ref, last, frame, site) for s in self._form(ref, c, frame, site)]
+            libraries = [entry for entry in self.mro(ref, last) if isinstance(entry, str)]
+            enums.give_members(ref, _assigned(node.body), libraries, self.library, last)
+            values: Results = [(s, (ref,)) for s in formed]
+            for decorator in reversed(node.decorators):
+                if spelled(decorator) not in _DATACLASS:
+                    values = [r for s, v in values for r in self._decorate(decorator, v, s, frame)]
+            for final, value in values:
+                self.bind(node.name, value, final, frame)
+                result.append(final)
+        return result
+
+    def _makes_fields(self, decorator: ir.Expr, state: State, frame: Frame) -> bool:
+        """Whether a decorator is dataclasses.dataclass or one like it; an unknown one is recognised by its name."""
+        callee = decorator.func if isinstance(decorator, ir.Call) else decorator
+        if isinstance(callee, ir.Name | ir.Attr):
+            for _, value in self.eval(callee, state, frame):
+                atom = only(value)
+                if isinstance(atom, Lib):
+                    return atom.path.rpartition(".")[2] in _DATACLASS
+        return spelled(callee) in _DATACLASS
+
+    def _derives_from_record(self, bases: Iterable[Value], state: State) -> bool:
+        """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel)."""
+        for atom in (a for base in bases for a in base):
+            entries = self.mro(atom, state) if isinstance(atom, Ref) else (atom.path,) if isinstance(atom, Lib) else ()
+            if any(isinstance(e, str) and self.library.is_a(e, "cudalint.record") for e in entries):
+                return True
+        return False
+
+    def _announce(self, node: ir.ClassDef, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
+        """Call the ``__init_subclass__`` that a new class inherits."""
+        hook = self._class_attribute(cls, "__init_subclass__", state, after=cls)
+        if hook is None:
+            return [state]
+        named = [a for a in node.bases if a.keyword is not None and a.keyword != _METACLASS]
+        result: list[State] = []
+        for current, values in self.eval_all([a.value for a in named], state, frame):
+            kwargs = {a.keyword: v for a, v in zip(named, values, strict=True) if a.keyword is not None}
+            result.extend(s for s, _ in self.call_value(hook, [(cls,)], kwargs, current, frame, site))
+        return result
+
+    def _metaclass(self, node: ir.ClassDef, state: State, frame: Frame) -> Value:
+        given = next((a.value for a in node.bases if a.keyword == _METACLASS), None)
+        found = [] if given is None else self.eval(given, state, frame)
+        return found[0][1] if found else ()
+
+    def _kind_of(self, cls: Ref, state: State) -> Ref | None:
+        """The metaclass of a class, where a user wrote one."""
+        metas = [entry.meta for entry in self.mro(cls, state) if isinstance(entry, Class) and entry.meta]
+        atom = only(metas[0]) if metas else None
+        return atom if isinstance(atom, Ref) and isinstance(state.get(atom), Class) else None
+
+    def _form(self, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
+        """A new class goes through the ``__new__`` and ``__init__`` of its metaclass."""
+        meta, found = self._kind_of(cls, state), state.get(cls)
+        if meta is None or not isinstance(found, Class):
+            return [state]
+        scope = state.get(found.scope)
+        names: dict[Hashable, Value] = dict(scope.variables.items()) if isinstance(scope, Scope) else {}
+        bases: Value = (state.new(("bases", site), Sequence("tuple", found.bases)),)
+        body: Value = (state.new(("namespace", site), Mapping_(names)),)
+        states = [state]
+        self._making.append(cls)
+        for hook, first in (("__new__", meta), ("__init__", cls)):
+            function = self._class_attribute(meta, hook, state)
+            if function is not None:
+                args: list[Value] = [(first,), const(found.name), bases, body]
+                states = [s for c in states for s, _ in self.call_value(function, args, {}, c, frame, site)]
+        self._making.pop()
+        return states
+
+    def _fields(self, body: tuple[ir.Stmt, ...], scope: Ref, state: State) -> Iterable[tuple[str, Value | None]]:
+        found = state.get(scope)
+        variables = found.variables if isinstance(found, Scope) else {}
+        for statement in body:
+            match statement:
+                case ir.Declare(target=ir.Name(id=name)):
+                    yield name, None
+                case ir.Assign(targets=(ir.Name(id=name),)):
+                    yield name, variables.get(name)
+
+    def _own_methods(self, scope: Ref, owner: Ref, state: State) -> None:
+        found = state.get(scope)
+        if not isinstance(found, Scope):
+            return
+        for value in found.variables.values():
+            for atom in value:
+                if isinstance(atom, Ref) and isinstance(method := state.get(atom), Closure):
+                    state.put(atom, replace(method, owner=owner))
+                    setter = None if method.setter is None else state.get(method.setter)
+                    if method.setter is not None and isinstance(setter, Closure):
+                        state.put(method.setter, replace(setter, owner=owner))
+
+    def instantiate(
+        self,
+        ref: Ref,
+        cls: Class,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+    ) -> Results:
+        """Call a user class, by way of its metaclass."""
+        if cls.members:
+            return [(state, enums.by_value(cls, args[0] if args else (), state) or unknown("member", site))]
+        meta = self._kind_of(ref, state)
+        caller = None if meta is None else self._class_attribute(meta, "__call__", state)
+        if caller is not None:
+            return self.call_value(caller, [(ref,), *args], kwargs, state, frame, site, is_open)
+        return self.construct(ref, cls, args, kwargs, state, frame, site, is_open)
+
+    def construct(
+        self,
+        ref: Ref,
+        cls: Class,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+    ) -> Results:
+        """``type.__call__``: a new instance, and its ``__init__``."""
+        maker = self._class_attribute(ref, "__new__", state)
+        if maker is not None and len(self._active) < MOST_DEPTH:
+            return self._make_and_init(ref, maker, args, kwargs, state, frame, site, is_open)
+        attributes: dict[str, Value] = {}
+        fields = self.record_fields(ref, state)
+        if fields:
+            attributes = _record_attributes(fields, args, kwargs, site)
+        origin = self.chain(state, site, f"makes a {cls.name}")
+        instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
+        made = state.get(instance)
+        assert isinstance(made, Instance)
+        state = self._run_factories(instance, state, frame, site)
+        init = self.user_method(made, "__init__", state)
+        if init is not None:
+            results = self._call_atom(init, [(instance,), *args], kwargs, state, frame, site, is_open, False)
+            return [(s, (instance,)) for s, _ in results]
+        after = self.user_method(made, "__post_init__", state) if fields else None
+        if after is not None:
+            results = self._call_atom(after, [(instance,)], {}, state, frame, site, False, False)
+            return [(s, (instance,)) for s, _ in results]
+        base = self.library_base(ref, state)
+        call = (
+            None if base is None else self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, is_open)
+        )
+        if call is None:
+            return [(state, (instance,))]
+        call.receiver = instance
+        return [(s, (instance,)) for s, _ in self.library_call(call)]
+
+    def _make_and_init(
+        self,
+        ref: Ref,
+        maker: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        """A class with a ``__new__`` of its own: what that gives is the instance, a new one or one that was there."""
+        results: Results = []
+        for after, made in self.call_value(maker, [(ref,), *args], dict(kwargs), state, frame, site, is_open):
+            atom = only(made)
+            found = after.get(atom) if isinstance(atom, Ref) else None
+            init = self.user_method(found, "__init__", after) if isinstance(found, Instance) else None
+            if atom is None or init is None or not isinstance(found, Instance) or found.cls != ref:
+                results.append((after, made))
+                continue
+            called = self._call_atom(init, [made, *args], dict(kwargs), after, frame, site, is_open, False)
+            results.extend((s, made) for s, _ in called)
+        return results
+
+    def blank(self, cls: Ref, state: State, site: Site) -> Value:
+        """``object.__new__(cls)``; of a metaclass, the class that is being made."""
+        if self._making and cls == self._kind_of(self._making[-1], state):
+            return (self._making[-1],)
+        found = state.get(cls)
+        if not isinstance(found, Class):
+            return unknown("new", site)
+        origin = self.chain(state, site, f"makes a {found.name}")
+        return (state.new(("new", site, found.qualname), Instance(cls, {}, site, origin)),)
+
+    def _run_factories(self, instance: Ref, state: State, frame: Frame, site: Site) -> State:
+        """``field(default_factory=f)``: f runs for each instance."""
+        found = state.get(instance)
+        for name, value in found.attributes.items() if isinstance(found, Instance) else ():
+            atom = only(value)
+            if not isinstance(atom, Task) or atom.args:
+                continue
+            for after, made in self.call_value(atom.function, [], {}, state, frame, site)[:1]:
+                state = after
+                self._set_on_object(instance, name, made, state, weak=False)
+        return state
+
+    def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
+        """The fields that the ``__init__`` of a dataclass takes, those of its bases first; empty where it has none."""
+        fields: dict[str, Value | None] = {}
+        for entry in reversed(self.mro(cls, state)):
+            if isinstance(entry, Class) and entry.is_dataclass:
+                fields.update(entry.fields)
+        return list(fields.items())
+
+    def mro(self, cls: Ref, state: State) -> Order:
+        """A class and its bases, in the order in which Python looks at them; library bases by their dotted name."""
+        return self.orders.of(cls, state)
+
+    def library_base(self, cls: Ref, state: State) -> str | None:
+        """The first library class that a user class derives from."""
+        for entry in self.mro(cls, state):
+            if isinstance(entry, str):
+                return entry
+        return None
+
+    def user_method(self, instance: Instance, name: str, state: State) -> Atom | None:
+        """A function that a user class in the order of resolution defines."""
+        found = self._class_attribute(instance.cls, name, state)
+        atom = None if found is None else only(found)
+        return atom if isinstance(atom, Ref | Lib | Partial | Bound) else None
+
+    def _class_attribute(self, cls: Ref, name: str, state: State, after: Ref | None = None) -> Value | None:
+        order = self.mro(cls, state)
+        for entry in order if after is None else behind(order, after, state):
+            scope = state.get(entry.scope) if isinstance(entry, Class) else None
+            if isinstance(scope, Scope) and name in scope.variables:
+                return scope.variables[name]
+        return None
+
+    def _row_of(self, instance: Instance, state: State) -> tuple[Value, ...] | None:
+        """The fields of a record that is a tuple as well."""
+        bases = [entry for entry in self.mro(instance.cls, state) if isinstance(entry, str)]
+        if not any(self.library.is_a(base, "builtins.tuple") for base in bases):
+            return None
+        names = [name for name, _ in self.record_fields(instance.cls, state)]
+        return tuple(instance.attributes.get(name, unknown("field", name)) for name in names)
+
+
+def _record_attributes(
+    fields: list[tuple[str, Value | None]], args: list[Value], kwargs: dict[str, Value], site: Site
+) -> dict[str, Value]:
+    result: dict[str, Value] = {}
+    for i, (name, default) in enumerate(fields):
+        given = args[i] if i < len(args) else kwargs.get(name)
+        result[name] = given or default or unknown("field", site, name)
+    return result
+
+
+def _assigned(body: tuple[ir.Stmt, ...]) -> list[str]:
+    """The names that a class body assigns one by one."""
+    targets = [t for s in body if isinstance(s, ir.Assign) for t in s.targets]
+    return [t.id for t in targets if isinstance(t, ir.Name)]

@@ -1,0 +1,133 @@
+"""Whether a test holds on a path, and how a path splits where that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.frame import Frame, Results
+from cudalint.machine.heap import Instance, Mapping_, Sequence
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.results import merge_results
+from cudalint.machine.state import State
+from cudalint.machine.values import Atom, Const, Rank, Ref, Tensor, Unknown, Value, const
+
+
+class Conditions(Core):
+    """Decides whether values are true, or splits paths."""
+
+    def branch(self, test: ir.Expr, state: State, frame: Frame) -> tuple[list[State], list[State]]:
+        """The states in which a test holds, and those in which it does not."""
+        match test:
+            case ir.Not(value=value):
+                yes, no = self.branch(value, state, frame)
+                return no, yes
+            case ir.Bool(op="and", values=values):
+                return self._branch_all(values, state, frame)
+            case ir.Bool(values=values):
+                return self._branch_any(values, state, frame)
+        yes, no = [], []
+        for current, outcome in self.eval(test, state, frame):
+            truth, sym = self.truth(outcome, current)
+            if truth is None:
+                other = current.clone()
+                if sym is not None:
+                    current.assume(sym, True)
+                    other.assume(sym, False)
+                yes.append(current)
+                no.append(other)
+            else:
+                (yes if truth else no).append(current)
+        return yes, no
+
+    def _branch_all(self, values: tuple[ir.Expr, ...], state: State, frame: Frame) -> tuple[list[State], list[State]]:
+        yes, no = [state], []
+        for value in values:
+            following: list[State] = []
+            for current in yes:
+                good, bad = self.branch(value, current, frame)
+                following.extend(good)
+                no.extend(bad)
+            yes = following
+        return yes, no
+
+    def _branch_any(self, values: tuple[ir.Expr, ...], state: State, frame: Frame) -> tuple[list[State], list[State]]:
+        yes, no = [], [state]
+        for value in values:
+            following: list[State] = []
+            for current in no:
+                good, bad = self.branch(value, current, frame)
+                yes.extend(good)
+                following.extend(bad)
+            no = following
+        return yes, no
+
+    def truth(self, value: Value, state: State) -> tuple[bool | None, Hashable | None]:
+        """Whether a value is true on this path; else the identity to assume something about."""
+        verdicts: set[bool | None] = set()
+        sym: Hashable | None = None
+        for atom in value:
+            if isinstance(atom, Unknown):
+                known = state.fact(atom.sym)
+                verdicts.add(known)
+                sym = atom.sym if len(value) == 1 else None
+            else:
+                verdicts.add(self._truth_of(atom, state))
+        if len(verdicts) == 1:
+            return verdicts.pop(), sym
+        return None, None
+
+    def _truth_of(self, atom: Atom, state: State) -> bool | None:
+        match atom:
+            case Const(value=value):
+                return bool(value)
+            case Ref():
+                found = state.get(atom)
+                if isinstance(found, Sequence):
+                    return None if found.items is None or found.open else bool(found.items)
+                if isinstance(found, Mapping_):
+                    return bool(found.items) if found.exact else None
+                return None if isinstance(found, Instance) and self.user_method(found, "__len__", state) else True
+            case Rank() | Tensor():
+                return None
+        return True
+
+    def _bool(self, node: ir.Bool, state: State, frame: Frame) -> Results:
+        done: Results = []
+        going: Results = [(state, ())]
+        for i, part in enumerate(node.values):
+            last = i == len(node.values) - 1
+            following: Results = []
+            for current, _ in going:
+                for after, value in self.eval(part, current, frame):
+                    if last:
+                        done.append((after, value))
+                        continue
+                    truth, sym = self.truth(value, after)
+                    stops = node.op == "or"
+                    if truth is None:
+                        other = after.clone()
+                        if sym is not None:
+                            after.assume(sym, not stops)
+                            other.assume(sym, stops)
+                        done.append((other, const(stops) if sym is not None else value))
+                        following.append((after, value))
+                    elif truth is stops:
+                        done.append((after, value))
+                    else:
+                        following.append((after, value))
+            going = following
+        return merge_results(done)
+
+    def _not(self, node: ir.Not, state: State, frame: Frame) -> Results:
+        yes, no = self.branch(node.value, state, frame)
+        return [*((s, const(False)) for s in yes), *((s, const(True)) for s in no)]
+
+    def _if_exp(self, node: ir.IfExp, state: State, frame: Frame) -> Results:
+        yes, no = self.branch(node.test, state, frame)
+        results: Results = []
+        for current in yes:
+            results.extend(self.eval(node.body, current, frame))
+        for current in no:
+            results.extend(self.eval(node.orelse, current, frame))
+        return merge_results(results)

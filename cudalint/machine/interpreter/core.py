@@ -1,0 +1,366 @@
+"""What all rooms of the interpreter share: the entry, its budgets and record, and what rooms ask of each other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.classes import Order, Orders
+from cudalint.machine.frame import Around, Call, Frame, Raised, Results
+from cudalint.machine.heap import Class, Closure, Generator, Instance
+from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord
+from cudalint.machine.interpreter.hooks import Hooks
+from cudalint.machine.interpreter.program import Host, Program
+from cudalint.machine.outcome import Outcome
+from cudalint.machine.state import State
+from cudalint.machine.trace import Chain, Hop, Site
+from cudalint.machine.values import Atom, Lib, Ref, Tensor, Value
+from cudalint.models.library import Library
+
+MOST_DEPTH = 40
+
+
+class Core(Hooks, ABC):
+    """The run of one entry: ``options`` say how it runs, ``record`` gathers what it finds.
+
+    All other fields are working memory of the run.
+    """
+
+    def __init__(self, program: Program, library: Library, main: str, host: Host, options: EntryOptions) -> None:
+        self.program = program
+        self.library = library
+        self.main = main
+        self.host = host
+        self.options = options
+        self.record = EntryRecord(processes={site: [] for site in options.watched})
+        self.orders = Orders(library.canonical)
+        self.running: list[Site] = []
+        self.booting: list[tuple[str, ...]] = []
+        self.preloads: list[tuple[str, Site]] = []
+        self.puts: dict[Hashable, list[tuple[Site, Chain, Chain | None]]] = {}
+        self.rendezvous_seen = False
+        # Per collective, the GPUs that ranks started one by one use there, by their start.
+        self.rank_gpus: dict[Site, dict[tuple[Site, str], set[int]]] = {}
+        # What left the top level of the module that ran last as a program.
+        self.uncaught: list[tuple[State, Raised]] = []
+        self.saved: dict[Atom, bool] = {}
+        self.evaluated: Counter[Site] = Counter()
+        self._steps = 0
+        self._most_steps = options.most_steps
+        # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
+        self._importing = 0
+        self._active: list[tuple[str, int]] = []
+        # The classes that are being made by their metaclass.
+        self._making: list[Ref] = []
+        # The calls that are running, with what is known of their arguments.
+        self._given: list[tuple[Site, Hashable]] = []
+
+    # -- budgets ---------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int:
+        """The work done so far."""
+        return self._steps
+
+    def _take_step(self) -> bool:
+        """Count a statement that is about to run; False where no step is left for it."""
+        self._steps += 1
+        return self._steps <= (self._most_steps // 2 if self._importing else self._most_steps)
+
+    def _out_of_steps(self, state: State) -> list[State]:
+        """What follows a statement for which no step is left: of an import, the rest of the program."""
+        most = self._most_steps
+        part = ", half of them for imports" if self._importing else ""
+        self.record.cut = self.record.cut or f"more than {most} steps{part}"
+        if self._importing and self._steps <= most:
+            # What modules do after that is left out, so that the program itself is still seen.
+            return [state]
+        self.record.spent = True
+        return []
+
+    # -- what is recorded ------------------------------------------------------------------------
+
+    def emit(self, outcome: Outcome) -> None:
+        """Report an outcome; in a worker it belongs to the launch of that worker."""
+        if outcome.within is None:
+            outcome = replace(outcome, within=self.running[-1] if self.running else outcome.anchor)
+        self.record.outcomes.append(outcome)
+
+    def protect(self, anchor: Site, state: State) -> None:
+        """On this path a launch does no harm."""
+        if state.facts:
+            self.record.protected.append((anchor, state.facts))
+
+    def chain(self, state: State, site: Site, message: str) -> Chain:
+        """The calls that led here, and this."""
+        if state.second_round:
+            message += " (second time round)"
+        hop = Hop(site, message, state.process.label)
+        if self.options.listens:
+            self.record.hops.append(hop)
+        return Chain(hop, state.stack)
+
+    def fail(self, state: State, frame: Frame, raised: Raised) -> Results:
+        """End this path with an exception."""
+        frame.raises.append((state, raised))
+        return []
+
+    def _watch_process(self, site: Site, state: State) -> None:
+        """Record the process that comes to a statement, if that is watched."""
+        watched = self.record.processes.get(site)
+        if watched is not None and state.process not in watched:
+            watched.append(state.process)
+
+    def is_import_of_main(self, state: State) -> bool:
+        """Whether this process is a spawned child that is importing main."""
+        return bool(self.booting) and self.booting[-1] == state.process.identity
+
+    # -- statements ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def block(self, body: Iterable[ir.Stmt], states: list[State], frame: Frame) -> list[State]:
+        """Run statements on every state; what leaves early is gathered in the frame."""
+
+    @abstractmethod
+    def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
+        """Run one statement."""
+
+    @abstractmethod
+    def assign(self, target: ir.Expr, value: Value, state: State, frame: Frame, ordinal: int) -> list[State]:
+        """Bind a value to a target."""
+
+    @abstractmethod
+    def bind(self, name: str, value: Value, state: State, frame: Frame) -> None:
+        """Bind a name where ``global`` and ``nonlocal`` say."""
+
+    @abstractmethod
+    def branch(self, test: ir.Expr, state: State, frame: Frame) -> tuple[list[State], list[State]]:
+        """The states in which a test holds, and those in which it does not."""
+
+    @abstractmethod
+    def _set_on_object(self, ref: Ref, attr: str, value: Value, state: State, weak: bool) -> None:
+        """Set an attribute of an object; ``weak``: it may be another object that is changed."""
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """The values of an expression, with the states in which it has them."""
+
+    @abstractmethod
+    def eval_all(self, nodes: Iterable[ir.Expr], state: State, frame: Frame) -> list[tuple[State, list[Value]]]:
+        """Several expressions, left to right."""
+
+    @abstractmethod
+    def attribute(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """``value.name``."""
+
+    @abstractmethod
+    def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``value[key]``."""
+
+    @abstractmethod
+    def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
+        """The model's name of a special method of a library value."""
+
+    # -- iteration -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
+        """The rounds of a loop over a value: at most two, each with the loop variable's value."""
+
+    @abstractmethod
+    def consume(
+        self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
+    ) -> Results:
+        """Run a generator at its first consumer; the value is what it yields.
+
+        A context manager runs ``around`` where it yields: the body of the ``with`` statement.
+        """
+
+    @abstractmethod
+    def exact_items(self, value: Value, state: State) -> list[Value] | None:
+        """The items of a sequence whose content is known exactly."""
+
+    @abstractmethod
+    def elements(self, value: Value, state: State) -> list[Value]:
+        """What iterating a value may give; empty where nothing is known."""
+
+    @abstractmethod
+    def element_of(self, atom: Atom, state: State, sym: Hashable) -> Value:
+        """One element of a value, for unpacking."""
+
+    # -- functions and calls ---------------------------------------------------------------------
+
+    @abstractmethod
+    def _closure(self, function: ir.Function, state: State, frame: Frame) -> list[tuple[State, Ref]]:
+        """The object that the definition of a function makes."""
+
+    @abstractmethod
+    def _decorate(self, decorator: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
+        """What a decorator makes of a function or class."""
+
+    @abstractmethod
+    def call_value(
+        self,
+        function: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+        statement: bool = False,
+    ) -> Results:
+        """Call each alternative of a value.
+
+        ``is_open``: more arguments may be given than are known. ``statement``: nothing takes the result.
+        """
+
+    @abstractmethod
+    def _call_atom(
+        self,
+        atom: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+        statement: bool,
+    ) -> Results:
+        """Call one alternative of a value."""
+
+    @abstractmethod
+    def _call(self, node: ir.Call, state: State, frame: Frame, statement: bool) -> Results:
+        """The value of a call, whose function is evaluated first."""
+
+    @abstractmethod
+    def _apply(self, node: ir.Call, function: Value, state: State, frame: Frame, statement: bool) -> Results:
+        """Call a function that was evaluated with the arguments that a call names."""
+
+    @abstractmethod
+    def _run_body(
+        self,
+        closure: Closure,
+        scope: Ref,
+        args: list[Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        message: str,
+        around: Around | None = None,
+    ) -> Results:
+        """Run the body of a function whose parameters are bound in ``scope``."""
+
+    # -- classes ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def instantiate(
+        self,
+        ref: Ref,
+        cls: Class,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool = False,
+    ) -> Results:
+        """Call a user class, by way of its metaclass."""
+
+    @abstractmethod
+    def mro(self, cls: Ref, state: State) -> Order:
+        """A class and its bases, in the order in which Python looks at them; library bases by their dotted name."""
+
+    @abstractmethod
+    def library_base(self, cls: Ref, state: State) -> str | None:
+        """The first library class that a user class derives from."""
+
+    @abstractmethod
+    def user_method(self, instance: Instance, name: str, state: State) -> Atom | None:
+        """A function that a user class in the order of resolution defines."""
+
+    @abstractmethod
+    def _class_attribute(self, cls: Ref, name: str, state: State, after: Ref | None = None) -> Value | None:
+        """What the user classes in the order of a class give a name; those behind ``after``, where that is given."""
+
+    @abstractmethod
+    def _kind_of(self, cls: Ref, state: State) -> Ref | None:
+        """The metaclass of a class, where a user wrote one."""
+
+    @abstractmethod
+    def _row_of(self, instance: Instance, state: State) -> tuple[Value, ...] | None:
+        """The fields of a record that is a tuple as well."""
+
+    # -- imports ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def load(self, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """Import a module of the project: its packages first, its top level once per process."""
+
+    @abstractmethod
+    def force(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
+        """What a deferred import stands for: its module runs now, in this process."""
+
+    @abstractmethod
+    def _measured(self, module: str, name: str) -> Lib | None:
+        """The library function that a model describes, also where the library is itself the project that is read."""
+
+    @abstractmethod
+    def _from_getattr(self, module: Value, name: str, state: State, site: Site) -> Results | None:
+        """What a module's own ``__getattr__`` gives for a name; None where it has none."""
+
+    # -- libraries -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def library_call(self, call: Call) -> Results:
+        """Do what the model of a function says."""
+
+    @abstractmethod
+    def _library_call(
+        self,
+        path: str,
+        state: State,
+        frame: Frame,
+        site: Site,
+        args: list[Value],
+        kwargs: dict[str, Value] | None = None,
+        is_open: bool = False,
+        statement: bool = False,
+    ) -> Call | None:
+        """The call of a function that a model describes; None of any other."""
+
+    @abstractmethod
+    def _unmodelled(
+        self, path: str, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site
+    ) -> Results:
+        """Call a library function that no model names."""
+
+    @abstractmethod
+    def _unmodelled_method(
+        self,
+        path: str,
+        receiver: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        """Call a method of a library value that no model names."""
+
+    @abstractmethod
+    def _tensor_attribute(self, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """``tensor.name``."""
+
+    @abstractmethod
+    def _tensor_data(self, tensor: Tensor, what: str, state: State, frame: Frame, site: Site) -> Results:
+        """Read the data of a tensor."""
+
+    @abstractmethod
+    def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """A name that no scope binds."""

@@ -1,0 +1,112 @@
+"""One entry of a program: how the machine runs it, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+
+from cudalint.machine.launched import Launched
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.state import Process
+from cudalint.machine.trace import Hop, Site
+
+MOST_STEPS = 12_000
+MOST_ASSUMED_STEPS = 3_000
+# Tests are many, and each one does little by itself.
+MOST_TEST_STEPS = 700
+# Outcomes that another path takes back, by what it does first.
+_BY_ABSENCE = frozenset({Kind.INIT_BEFORE_DEVICE, Kind.BARRIER_BEFORE_DEVICE, Kind.GLOBAL_RANK_DEVICE})
+
+
+@dataclass(frozen=True, slots=True)
+class EntryOptions:
+    """How an entry is run.
+
+    ``in_test``: its module is one that pytest runs. ``collects``: it imports what all tests of a module begin with,
+    which miss what is not there. ``assumed``: an unknown caller is assumed to call it. ``uses_gpu``: the program has
+    code that may use a GPU. ``ignores_pickling_errors``: workers run although what is sent to them does not pickle, for
+    a look at what they do with it. ``listens``: what functions do is recorded. ``watched`` are the statements whose
+    processes are recorded, ``shaped`` the expressions whose values are (``machine/shapes.py``).
+    """
+
+    in_test: bool = False
+    collects: bool = False
+    assumed: bool = False
+    uses_gpu: bool = True
+    ignores_pickling_errors: bool = False
+    listens: bool = False
+    watched: frozenset[Site] = frozenset()
+    shaped: frozenset[Site] = frozenset()
+
+    @property
+    def most_steps(self) -> int:
+        """How many statements the entry may run."""
+        if self.in_test and not self.collects:
+            return MOST_TEST_STEPS
+        return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
+
+
+@dataclass(slots=True)
+class EntryRecord:
+    """What the run of an entry found.
+
+    ``outcomes`` gathers what goes wrong, ``entered`` the functions that it reached, ``launches`` the launches by place
+    and start method. ``commands`` are the functions that it registered for a library to call, ``serves`` says that it
+    started a server. ``processes`` are those that came to the watched statements, ``hops`` what functions did, where
+    the options ask for these.
+
+    ``cut`` says which bound was met: from then on it is not known what was not done, and nothing is certain.
+    ``spent`` is set when the steps are used up: all paths have ended there.
+    """
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    cut: str | None = None
+    spent: bool = False
+    entered: set[Site] = field(default_factory=set)
+    launches: dict[tuple[Site, str], Launched] = field(default_factory=dict)
+    commands: list[Site] = field(default_factory=list)
+    serves: bool = False
+    processes: dict[Site, list[Process]] = field(default_factory=dict)
+    hops: list[Hop] = field(default_factory=list)
+    # The launches that do no harm, with the assumptions of the paths on which they do none.
+    protected: list[tuple[Site, tuple[tuple[Hashable, bool], ...]]] = field(default_factory=list)
+    # The launches whose workers fail and whose parent goes on, because it catches that.
+    outlived: set[Site] = field(default_factory=set)
+    # The ways on which a device is selected by a rank within the machine: there a global one is only a fallback.
+    local_choices: set[tuple[Site, ...]] = field(default_factory=set)
+    # The process groups that are joined after a device was selected, on some path.
+    device_first: set[Site] = field(default_factory=set)
+
+    def final_outcomes(self) -> list[Outcome]:
+        """The outcomes; those whose launch is harmless on a contradicting path are not certain.
+
+        Where a bound cut, such a path may not have been seen.
+        """
+        given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
+        return [
+            replace(o, certain=o.certain and not self._may_be_contradicted(o), outlived=o.within in self.outlived)
+            for o in given
+        ]
+
+    def _has_its_device(self, outcome: Outcome) -> bool:
+        """Whether a device is selected before the group is joined, under a condition that is not seen to fail."""
+        match outcome.kind:
+            case Kind.INIT_BEFORE_DEVICE:
+                return outcome.anchor in self.device_first
+            case Kind.BARRIER_BEFORE_DEVICE:
+                return any(hop.site in self.device_first for hop in outcome.cause)
+        return False
+
+    def _falls_back(self, outcome: Outcome) -> bool:
+        """Whether a global rank is used only where the rank within the machine is not known."""
+        if outcome.kind is not Kind.GLOBAL_RANK_DEVICE:
+            return False
+        return tuple(hop.site for hop in outcome.effect) in self.local_choices
+
+    def _may_be_contradicted(self, outcome: Outcome) -> bool:
+        if self.cut is not None and (outcome.facts or outcome.kind in _BY_ABSENCE):
+            return True
+        for anchor, facts in self.protected:
+            if anchor == outcome.within and any((sym, not value) in facts for sym, value in outcome.facts):
+                return True
+        return False

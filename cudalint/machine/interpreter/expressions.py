@@ -1,0 +1,219 @@
+"""Expressions that call nothing: names, operators, displays, and the chains that lead to calls."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.machine import operators
+from cudalint.machine.frame import Frame, Results
+from cudalint.machine.heap import Mapping_, Scope, Sequence
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.results import MOST_RESULTS, merge_results, merge_rows
+from cudalint.machine.keys import as_key
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Lib, Ref, Tensor, Value, const, constant, holds_deferred, only, union, unknown
+
+
+class Expressions(Core):
+    """Evaluates expressions."""
+
+    def eval_all(self, nodes: Iterable[ir.Expr], state: State, frame: Frame) -> list[tuple[State, list[Value]]]:
+        """Several expressions, left to right."""
+        results: list[tuple[State, list[Value]]] = [(state, [])]
+        for node in nodes:
+            following: list[tuple[State, list[Value]]] = []
+            for current, values in results:
+                for after, value in self.eval(node, current, frame):
+                    following.append((after, [*values, value]))
+            results = following if len(following) <= MOST_RESULTS else merge_rows(following)
+        return results
+
+    def _spine(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """``a.b(c)[d]``: from the root outwards, in a loop."""
+        links: list[ir.Call | ir.Attr | ir.Sub] = []
+        while isinstance(node, ir.Call | ir.Attr | ir.Sub):
+            links.append(node)
+            node = node.func if isinstance(node, ir.Call) else node.value
+        results = self.eval(node, state, frame)
+        for link in reversed(links):
+            results = [r for s, v in results for r in self._link(link, v, s, frame)]
+            if len(results) > 4:
+                results = merge_results(results)
+        return results
+
+    def _link(self, link: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
+        site = Site(frame.module, link.ordinal)
+        match link:
+            case ir.Attr(attr=attr):
+                return self.attribute(value, attr, state, frame, site)
+            case ir.Sub(index=index):
+                return [
+                    r
+                    for after, key in self.eval(index, state, frame)
+                    for r in self.item(value, key, after, frame, site)
+                ]
+            case ir.Call():
+                return self._apply(link, value, state, frame, False)
+        return [(state, value)]
+
+    def _const(self, node: ir.Const, state: State, frame: Frame) -> Results:
+        value = node.value
+        return [(state, const(value) if isinstance(value, Hashable) else unknown("constant", node.ordinal))]
+
+    def _name(self, node: ir.Name, state: State, frame: Frame) -> Results:
+        value = self.lookup(node.id, state, frame.scope)
+        if value is not None:
+            return self.force(value, state, frame) if holds_deferred(value) else [(state, value)]
+        if node.id == "__class__" and frame.owner is not None:
+            return [(state, (frame.owner,))]
+        if self.library.is_builtin(node.id):
+            return [(state, (Lib(f"builtins.{node.id}"),))]
+        return self._missing_name(node.id, state, frame, Site(frame.module, node.ordinal))
+
+    def lookup(self, name: str, state: State, scope: Ref | None) -> Value | None:
+        """A variable, from the inside out; class bodies are seen only from themselves."""
+        first = True
+        while scope is not None:
+            found = state.get(scope)
+            if not isinstance(found, Scope):
+                return None
+            if name in found.variables and (first or found.kind != "class"):
+                return found.variables[name]
+            first = False
+            scope = found.parent
+        return None
+
+    def _compare(self, node: ir.Compare, state: State, frame: Frame) -> Results:
+        results: Results = []
+        for after, (left, right) in self.eval_all((node.left, node.right), state, frame):
+            atom = only(right)
+            if node.op in ("in", "not in") and atom is not None:
+                path = self._method_path(atom, "__contains__", after)
+                site = Site(frame.module, node.ordinal)
+                call = None if path is None else self._library_call(path, after, frame, site, [left])
+                if call is not None:
+                    for last, value in self.library_call(call):
+                        results.append((last, operators.negate(value) if node.op == "not in" else value))
+                    continue
+                found = after.get(atom) if isinstance(atom, Ref) else None
+                wanted = as_key(left, after) if isinstance(found, Mapping_) else left
+                known = operators.contains(found, wanted)
+                if known is not None:
+                    results.append((after, const(known if node.op == "in" else not known)))
+                    continue
+            results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
+        return results
+
+    def _bin(self, node: ir.Bin, state: State, frame: Frame) -> Results:
+        results: Results = []
+        parts = (node.first, *(e for _, e in node.rest))
+        for after, values in self.eval_all(parts, state, frame):
+            result = values[0]
+            alive: list[State] = [after]
+            for i, (op, _) in enumerate(node.rest):
+                right = values[i + 1]
+                tensor = _tensor_of(result) or _tensor_of(right)
+                if tensor is not None:
+                    site = Site(frame.module, node.ordinal)
+                    data = self._tensor_data(tensor, "arithmetic", after, frame, site)
+                    if not data:
+                        alive = []
+                        break
+                    result = (tensor,)
+                    continue
+                result = self._combine(op, result, right, after, frame, node.ordinal)
+            results.extend((s, result) for s in alive)
+        return results
+
+    def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
+        one, two = only(left), only(right)
+        first = state.get(one) if isinstance(one, Ref) else None
+        second = state.get(two) if isinstance(two, Ref) else None
+        if isinstance(first, Sequence) and op == "+" and isinstance(second, Sequence):
+            made = operators.concatenate(first, second)
+            return (state.new(("concat", frame.module, ordinal), made),)
+        if isinstance(first, Sequence) and op == "*":
+            made = operators.repeat(first, right)
+            return (state.new(("repeat", frame.module, ordinal), made),)
+        if isinstance(first, Mapping_) and op == "|" and isinstance(second, Mapping_):
+            made_map = replace(operators.merged(first, second), view=None)
+            return (state.new(("merged", frame.module, ordinal), made_map),)
+        return operators.binary(op, left, right, ("bin", frame.module, ordinal))
+
+    def _unary(self, node: ir.Unary, state: State, frame: Frame) -> Results:
+        results: Results = []
+        for after, value in self.eval(node.value, state, frame):
+            found = constant(value)
+            if node.op == "-" and isinstance(found, int | float) and not isinstance(found, bool):
+                results.append((after, const(-found)))
+            elif (tensor := _tensor_of(value)) is not None:
+                site = Site(frame.module, node.ordinal)
+                results.extend(self._tensor_data(tensor, "arithmetic", after, frame, site))
+            else:
+                results.append((after, unknown("unary", frame.module, node.ordinal)))
+        return results
+
+    def _display(self, node: ir.Display, state: State, frame: Frame) -> Results:
+        results: Results = []
+        plain = [i.value if isinstance(i, ir.Star) else i for i in node.items]
+        for after, values in self.eval_all(plain, state, frame):
+            items: list[Value] | None = []
+            loose: list[Value] = []
+            for item, value in zip(node.items, values, strict=True):
+                spread = [value] if not isinstance(item, ir.Star) else self.exact_items(value, after)
+                loose.extend(spread if spread is not None else self.elements(value, after))
+                items = None if items is None or spread is None else [*items, *spread]
+            exact = None if items is None else tuple(items)
+            made = Sequence(node.kind, exact, () if exact is not None else union(loose))
+            results.append((after, (after.new(("display", frame.module, node.ordinal), made),)))
+        return results
+
+    def _dict_display(self, node: ir.DictDisplay, state: State, frame: Frame) -> Results:
+        results: Results = []
+        parts = [e for key, value in node.items for e in ((key, value) if key is not None else (value,))]
+        for after, values in self.eval_all(parts, state, frame):
+            queue = list(values)
+            made = Mapping_({})
+            for key, _ in node.items:
+                if key is None:
+                    spread = queue.pop(0)
+                    atom = only(spread)
+                    found = after.get(atom) if isinstance(atom, Ref) else None
+                    if isinstance(found, Mapping_):
+                        items = {**made.items, **found.items}
+                        made = Mapping_(items, union([made.element, found.element]), made.exact and found.exact)
+                    else:
+                        made = replace(made, exact=False)
+                    continue
+                made = operators.with_key(made, as_key(queue.pop(0), after), queue.pop(0))
+            results.append((after, (after.new(("dict", frame.module, node.ordinal), made),)))
+        return results
+
+    def _joined(self, node: ir.Joined, state: State, frame: Frame) -> Results:
+        results: Results = []
+        for after, values in self.eval_all(node.parts, state, frame):
+            results.append((after, operators.joined(values, ("joined", frame.module, node.ordinal))))
+        return results
+
+    def _walrus(self, node: ir.Walrus, state: State, frame: Frame) -> Results:
+        results = self.eval(node.value, state, frame)
+        for after, value in results:
+            self.bind(node.target, value, after, frame)
+        return results
+
+    def _lambda(self, node: ir.Lambda, state: State, frame: Frame) -> Results:
+        return [(s, (ref,)) for s, ref in self._closure(node.function, state, frame)]
+
+    def _opaque(self, node: ir.Opaque, state: State, frame: Frame) -> Results:
+        results = self.eval_all(node.parts, state, frame)
+        return [(s, unknown("opaque", frame.module, node.ordinal)) for s, _ in results]
+
+
+def _tensor_of(value: Value) -> Tensor | None:
+    for atom in value:
+        if isinstance(atom, Tensor) and atom.device.is_gpu:
+            return atom
+    return None

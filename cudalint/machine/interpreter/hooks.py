@@ -1,0 +1,50 @@
+"""Where the proof of sameness (``machine/inheritance/``) looks on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A process that begins with a fresh import.
+
+    ``parent`` is the state that it would inherit by fork, ``made`` the call that made its launcher. ``given`` are the
+    values that it is handed once, when it starts. ``later`` is the state that those after it would inherit, where it is
+    replaced after some tasks.
+    """
+
+    anchor: Site
+    method: str
+    made: Site
+    identity: tuple[str, ...]
+    parent: State
+    held: bool
+    given: tuple[Value, ...]
+    later: State | None = None
+
+
+class Hooks:
+    """What the machine calls when something happens that the proof rests on; other runs do nothing there."""
+
+    def passes_over(self, site: Site, state: State) -> None:
+        """A call of a user function is not followed any further: a bound is met."""
+
+    def finds_by_name(self, module: str, name: str, state: State) -> None:
+        """Unpickling looks up a name of a module in this process."""
+
+    def begins_fresh(self, launch: Fresh, state: State) -> None:
+        """A process that begins with a fresh import is about to start in this state of its parent."""
+
+    def has_booted(self, children: list[State]) -> None:
+        """The process that began last has imported what it begins with."""
+
+    def ends_fresh(self, ran: bool, lends: bool) -> None:
+        """The process that began last has ended; ``ran`` is false where it never came to its work.
+
+        ``lends``: what it gives back lies in its GPU memory, although it ends before what it gave.
+        """

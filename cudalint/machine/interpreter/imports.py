@@ -1,0 +1,301 @@
+"""Imports: modules of the program, once per process and when they are needed, and libraries."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.machine import collecting
+from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine.heap import Closure, Scope
+from cudalint.machine.interpreter.core import MOST_DEPTH, Core
+from cudalint.machine.joining import merge_imported
+from cudalint.machine.state import State
+from cudalint.machine.toplevel import Bindings, top_level
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
+
+REEXPORTS = 10
+_OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
+
+
+class Imports(Core):
+    """Imports modules."""
+
+    def _import(self, node: ir.Import, state: State, frame: Frame) -> list[State]:
+        states = [state]
+        for dotted, alias in node.names:
+            following: list[State] = []
+            for current in states:
+                following.extend(self._import_one(dotted, alias, current, frame, node.ordinal))
+            states = following
+        return states
+
+    def _import_one(self, dotted: str, alias: str | None, state: State, frame: Frame, ordinal: int) -> list[State]:
+        home = self.program.resolve(frame.module, dotted, 0)
+        if home is None:
+            self._may_be_missing(dotted, state, frame)
+            states = self._library_import(dotted, state, frame, ordinal)
+            value: Value = (Lib(self.library.canonical(dotted)),) if alias else (Lib(dotted.split(".")[0]),)
+            for current in states:
+                self.bind(alias or dotted.split(".")[0], value, current, frame)
+            return states
+        if alias is not None or "." not in dotted:
+            states = self.act(home, state, frame, ordinal)
+            for current in states:
+                self.bind(alias or dotted, (Deferred(home, None, Site(frame.module, ordinal)),), current, frame)
+            return states
+        site = Site(frame.module, ordinal)
+        result: list[State] = []
+        for current, module in self.load(home, state, frame, site):
+            if alias is None and "." in dotted:
+                root = self.program.resolve(frame.module, dotted.split(".")[0], 0)
+                for after, top in self.load(root, current, frame, site) if root else [(current, module)]:
+                    self.bind(dotted.split(".")[0], top, after, frame)
+                    result.append(after)
+                continue
+            self.bind(alias or dotted, module, current, frame)
+            result.append(current)
+        return result
+
+    def _may_be_missing(self, dotted: str, state: State, frame: Frame) -> None:
+        """A path on which a guarded import fails: it is not known whether that package is installed."""
+        first = dotted.partition(".")[0]
+        if not frame.guards_import or self.library.knows(first) or first in sys.stdlib_module_names:
+            return
+        sym = ("installed", first or frame.module)
+        if state.fact(sym) is not None:
+            return
+        without = state.clone()
+        without.assume(sym, False)
+        state.assume(sym, True)
+        frame.raises.append((without, Raised(None, ("ImportError", "ModuleNotFoundError"))))
+
+    def imported(self, dotted: str, state: State, frame: Frame, site: Site) -> list[State]:
+        """What importing a library does."""
+        return self._library_import(dotted, state, frame, site.ordinal)
+
+    def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
+        """Importing some libraries does something; each prefix of the name is imported."""
+        parts = dotted.split(".")
+        states = [state]
+        for i in range(1, len(parts) + 1):
+            path = f"import {'.'.join(parts[:i])}"
+            site = Site(frame.module, ordinal)
+            following: list[State] = []
+            for current in states:
+                call = self._library_call(path, current, frame, site, [])
+                following.extend([current] if call is None else [s for s, _ in self.library_call(call)])
+            states = following
+        return states
+
+    def _import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
+        home = self.program.resolve(frame.module, node.module, node.level)
+        if home is None:
+            self._may_be_missing(node.module, state, frame)
+            return self._library_import_from(node, state, frame)
+        if node.names is not None:
+            return self._defer(node, node.names, home, state, frame)
+        result: list[State] = []
+        for current, module in self.load(home, state, frame, Site(frame.module, node.ordinal)):
+            self._star(module, current, frame)
+            result.append(current)
+        return result
+
+    def _defer(
+        self,
+        node: ir.ImportFrom,
+        names: tuple[tuple[str, str | None], ...],
+        home: str,
+        state: State,
+        frame: Frame,
+    ) -> list[State]:
+        """Names of a module whose import does nothing by itself: it runs when one of them is used."""
+        states = self.act(home, state, frame, node.ordinal)
+        for name, alias in names:
+            child = self.program.child(home, name)
+            if child is not None:
+                states = [s for c in states for s in self.act(child, c, frame, node.ordinal)]
+            for current in states:
+                self.bind(alias or name, (Deferred(home, name, Site(frame.module, node.ordinal)),), current, frame)
+        return states
+
+    def act(self, home: str, state: State, frame: Frame, ordinal: int) -> list[State]:
+        """Run the modules that an import reaches and whose top level matters; the others wait."""
+        states, site = [state], Site(frame.module, ordinal)
+        for name in self.program.acting(home):
+            states = [s for c in states for s, _ in self._load_one(name, c, frame, site, through=home)]
+        return states
+
+    def _measured(self, module: str, name: str) -> Lib | None:
+        """The library function that a model describes, also where the library is itself the project that is read."""
+        path = self.library.canonical(f"{module}.{name}")
+        return Lib(path) if self.library.function(path) is not None else None
+
+    def force(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
+        """What a deferred import stands for: its module runs now, in this process."""
+        if len(value) > 1 and holds_deferred(value):
+            parts = [(state if i == 0 else state.clone(), (a,)) for i, a in enumerate(value)]
+            return [r for current, part in parts for r in self.force(part, current, frame, depth)]
+        atom = only(value)
+        if not isinstance(atom, Deferred):
+            return [(state, value)]
+        measured = None if atom.name is None else self._measured(atom.module, atom.name)
+        if measured is not None:
+            return [(state, (measured,))]
+        if depth > REEXPORTS:
+            return [(state, unknown("import", atom.module, atom.name))]
+        child = None if atom.name is None else self.program.child(atom.module, atom.name)
+        if atom.name is not None and child is not None:
+            loaded = self._load_one(atom.module, state, frame, atom.site)
+            result: Results = []
+            for current, module in loaded:
+                found = self._member(module, atom.name, current)
+                # A package may import its own submodules by its own name: that is what they are.
+                if found is not None and atom not in found:
+                    result.extend(self.force(found, current, frame, depth + 1))
+                else:
+                    result.extend(self.load(child, current, frame, atom.site))
+            return result
+        result = []
+        for current, module in self.load(atom.module, state, frame, atom.site):
+            if atom.name is None:
+                result.append((current, module))
+                continue
+            found = self._member(module, atom.name, current)
+            if found is not None:
+                result.extend(self.force(found, current, frame, depth + 1))
+                continue
+            given = self._from_getattr(module, atom.name, current, atom.site)
+            result.extend([(current, unknown("import", atom.module, atom.name))] if given is None else given)
+        return result
+
+    def _member(self, module: Value, name: str, state: State) -> Value | None:
+        atom = only(module)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        return found.variables.get(name) if isinstance(found, Scope) else None
+
+    def _from_getattr(self, module: Value, name: str, state: State, site: Site) -> Results | None:
+        """What a module's own ``__getattr__`` gives for a name; None where it has none."""
+        atom = only(module)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        getter = found.variables.get("__getattr__") if isinstance(found, Scope) else None
+        if getter is None or not isinstance(atom, Ref) or not isinstance(found, Scope):
+            return None
+        frame = Frame(atom, found.module)
+        return self.call_value(getter, [const(name)], {}, state, frame, site)
+
+    def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
+        if node.level:
+            for name, alias in node.names or ():
+                self.bind(alias or name, unknown("import", node.module, name), state, frame)
+            return [state]
+        states = self._library_import(node.module, state, frame, node.ordinal)
+        for name, alias in node.names or ():
+            path = f"{node.module}.{name}"
+            if self.library.is_imported_module(path):
+                states = [s for c in states for s in self._library_import(path, c, frame, node.ordinal)]
+            full = self.library.canonical(path)
+            constants = self.library.constants
+            for current in states:
+                self.bind(alias or name, const(constants[full]) if full in constants else (Lib(full),), current, frame)
+        if node.names is None:
+            for current in states:
+                for name in self.library.exports(node.module):
+                    self.bind(name, (Lib(self.library.canonical(f"{node.module}.{name}")),), current, frame)
+        return states
+
+    def _star(self, module: Value, state: State, frame: Frame) -> None:
+        """``from module import *``: what ``__all__`` names where it is known, else all public names."""
+        atom = only(module)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Scope) or not isinstance(atom, Ref):
+            return
+        forced = self.force(found.variables.get("__all__", ()), state, frame)
+        listed = self.exact_items(forced[0][1], state) if len(forced) == 1 else None
+        given = None if listed is None else {constant(item) for item in listed}
+        for name, value in found.variables.items():
+            if name in given if given is not None else not name.startswith("_"):
+                self.bind(name, value, state, frame)
+
+    def load(self, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """Import a module of the project: its packages first, its top level once per process."""
+        states = [state]
+        for package in self.program.parents(name):
+            if self.program.module(package) is not None:
+                states = [s for c in states for s, _ in self._load_one(package, c, frame, site)]
+        return [r for c in states for r in self._load_one(name, c, frame, site)]
+
+    def _load_one(self, name: str, state: State, frame: Frame, site: Site, through: str = "") -> Results:
+        ref = Ref(("module", name))
+        if state.get(ref) is not None:
+            return [(state, (ref,))]
+        module = self.program.module(name)
+        if module is None:
+            return [(state, unknown("module", name))]
+        before = state.stack
+        direct = not through or f"{through}.".startswith(f"{name}.")
+        state.stack = self.chain(state, site, f"imports {name}" if direct else f"imports {through}, and that {name}")
+        self._importing += 1
+        states = self.run_module(module, name, state, frame)
+        self._importing -= 1
+        for after in states:
+            after.stack = before
+        return [(after, (ref,)) for after in states]
+
+    def run_module(self, module: ir.Module, dunder_name: str, state: State, frame: Frame | None = None) -> list[State]:
+        """Run the top level of a module in this process."""
+        ref = Ref(("module", module.name))
+        variables: dict[str, Value] = {name: unknown(name, module.name) for name in _OF_EVERY_MODULE}
+        variables["__name__"] = const(dunder_name)
+        variables["__package__"] = const(self.program.package(module.name) or "")
+        state.put(ref, Scope(variables, None, module.name, "module"))
+        inner = Frame(ref, module.name)
+        if frame is not None:
+            inner.raises = frame.raises
+            inner.tries = frame.tries
+        if len(self._active) > MOST_DEPTH:
+            self.record.cut = self.record.cut or "imports nested too deeply"
+            return [state]
+        journal = collecting.begin(state)
+        self._active.append(("", -1))
+        states = (
+            self.block(module.body, [state], inner) if self.options.watched else self._top_level(module, state, inner)
+        )
+        self._active.pop()
+        collecting.end_import(states, journal, self.puts)
+        if len(states) == 1:
+            states[0].settle()
+        if frame is None:
+            self.uncaught = inner.raises
+        return states
+
+    def _top_level(self, module: ir.Module, state: State, frame: Frame) -> list[State]:
+        """The statements of a module; what only binds names is bound at once."""
+        known = self.program.top_levels
+        if module.name not in known:
+            known[module.name] = top_level(module, self.program, self.library)
+        states = [state]
+        for part in known[module.name]:
+            if isinstance(part, Bindings):
+                self._steps += 1 + part.statements // 10
+                for current in states:
+                    self._bind_all(part, current, frame)
+            else:
+                states = self.block((part,), states, frame)
+                if self._importing and len(states) > 1:
+                    states = merge_imported(states)
+        return states
+
+    def _bind_all(self, bindings: Bindings, state: State, frame: Frame) -> None:
+        found = state.get(frame.scope)
+        if not isinstance(found, Scope):
+            return
+        variables = dict(found.variables)
+        for name, given in bindings.names:
+            if isinstance(given, Closure):
+                variables[name] = (state.new(("def", frame.module, given.function.ordinal), given),)
+            else:
+                variables[name] = given
+        state.put(frame.scope, replace(found, variables=variables))

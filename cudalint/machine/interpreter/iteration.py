@@ -1,0 +1,385 @@
+"""Loops, comprehensions and generators, in two rounds at most."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.ir import nodes as ir
+from cudalint.machine import enums
+from cudalint.machine.frame import Around, Frame, Results
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.joining import merge
+from cudalint.machine.keys import as_key, of_key
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    EACH,
+    NONE,
+    Atom,
+    Bound,
+    Partial,
+    Rank,
+    Ref,
+    Task,
+    Tensor,
+    Unknown,
+    Value,
+    constant,
+    only,
+    union,
+    unknown,
+)
+
+ROUNDS = 2
+MOST_TURNS = 6
+
+
+class Iteration(Core):
+    """Goes through what can be iterated."""
+
+    def _for(self, node: ir.For, state: State, frame: Frame) -> list[State]:
+        done: list[State] = []
+        for current, iterable in self.eval(node.iter, state, frame):
+            for after, rounds in self.iterate(iterable, current, frame, Site(frame.module, node.iter.ordinal)):
+                done.extend(self._rounds(node, rounds, after, iterable, frame))
+        return merge(done)
+
+    def _rounds(self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame) -> list[State]:
+        outer_breaks, outer_continues = frame.breaks, frame.continues
+        frame.breaks, frame.continues = [], []
+        left: list[State] = []
+        states = [state]
+        was_second = state.second_round
+        for i, value in enumerate(rounds):
+            ready: list[State] = []
+            for current in states:
+                current.second_round = was_second or i > 0
+                ready.extend(self.assign(node.target, value, current, frame, node.ordinal))
+            states = self.block(node.body, merge(ready), frame)
+            states = merge([*states, *frame.continues])
+            frame.continues = []
+            left.extend(frame.breaks)
+            frame.breaks = []
+            if not states:
+                break
+        frame.breaks, frame.continues = outer_breaks, outer_continues
+        states = self.block(node.orelse, states, frame)
+        for current in (*states, *left):
+            current.second_round = was_second
+        return merge([*states, *left])
+
+    def _while(self, node: ir.While, state: State, frame: Frame) -> list[State]:
+        outer_breaks, outer_continues = frame.breaks, frame.continues
+        frame.breaks, frame.continues = [], []
+        left: list[State] = []
+        finished: list[State] = []
+        was_second = state.second_round
+        states = [state]
+        decided = not isinstance(node.test, ir.Const)
+        for i in range(MOST_TURNS):
+            if i >= ROUNDS and not decided:
+                break
+            entering: list[State] = []
+            for current in states:
+                current.second_round = was_second or i > 0
+                yes, no = self.branch(node.test, current, frame)
+                decided = decided and not (yes and no)
+                entering.extend(yes)
+                if i > 0 or not yes:
+                    finished.extend(no)
+            states = self.block(node.body, merge(entering), frame)
+            states = merge([*states, *frame.continues])
+            frame.continues = []
+            left.extend(frame.breaks)
+            frame.breaks = []
+        frame.breaks, frame.continues = outer_breaks, outer_continues
+        endless = isinstance(node.test, ir.Const) and bool(node.test.value)
+        if endless:
+            # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
+            after = [*finished, *states] if left else finished
+        else:
+            after = self.block(node.orelse, merge([*states, *finished]), frame)
+        for current in (*after, *left):
+            current.second_round = was_second
+        return merge([*after, *left])
+
+    def drained(self, results: Results, frame: Frame) -> Results:
+        """Results whose generators have run: the unknown caller of an entry iterates what it returns."""
+        done: Results = []
+        for state, value in results:
+            atom = only(value)
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(atom, Ref) and isinstance(found, Generator):
+                done.extend(self.consume(atom, found, state, frame))
+            else:
+                done.append((state, value))
+        return done
+
+    def consume(
+        self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
+    ) -> Results:
+        """Run a generator at its first consumer; the value is what it yields.
+
+        A context manager runs ``around`` where it yields: the body of the ``with`` statement.
+        """
+        closure = state.get(generator.closure)
+        if not isinstance(closure, Closure):
+            return [(state, unknown("generator", generator.site))]
+        state.put(ref, Sequence("list", None, ()))
+        found = state.get(generator.scope)
+        args: list[Value] = []
+        if isinstance(found, Scope) and closure.owner is not None and closure.function.params:
+            args = [found.variables.get(closure.function.params[0].name, ())]
+        name = closure.function.name
+        message = f"runs the generator {name}()" if around is None else f"enters {name}()"
+        results = self._run_body(closure, generator.scope, args, state, frame, generator.site, message, around)
+        for after, element in results:
+            after.put(ref, Sequence("list", None, element))
+        return results
+
+    def exact_items(self, value: Value, state: State) -> list[Value] | None:
+        """The items of a sequence whose content is known exactly."""
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Sequence) and found.items is not None and not found.open:
+            return list(found.items)
+        if isinstance(found, Class) and found.members:
+            return enums.members(found, state)
+        row = self._row_of(found, state) if isinstance(found, Instance) else None
+        return None if row is None else list(row)
+
+    def elements(self, value: Value, state: State) -> list[Value]:
+        """What iterating a value may give; empty where nothing is known."""
+        result: list[Value] = []
+        for atom in value:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(found, Sequence):
+                result.extend(found.items if found.items is not None else [found.element] if found.element else [])
+            elif isinstance(found, Mapping_):
+                result.extend(of_key(k) for k in found.items)
+        return result
+
+    def element_of(self, atom: Atom, state: State, sym: Hashable) -> Value:
+        """One element of a value, for unpacking."""
+        match atom:
+            case Ref():
+                found = state.get(atom)
+                if isinstance(found, Sequence):
+                    inner = union(found.items or ()) or found.element
+                    return inner or unknown(sym)
+                if isinstance(found, Thing) and "element" in found.fields:
+                    return found.fields["element"]
+            case Unknown(sym=base):
+                return unknown(base, "[]", sym)
+            case Tensor() | Rank():
+                return (atom,)
+        return unknown(sym)
+
+    def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
+        """The rounds of a loop over a value: at most two, each with the loop variable's value."""
+        atom = only(value)
+        if atom is None:
+            exact = [self.iterate((a,), state.clone(), frame, site) for a in value]
+            rounds = [r for results in exact for _, rs in results for r in rs]
+            joined = union(rounds) or unknown("each", site)
+            return [(state, [joined, joined])]
+        if isinstance(atom, Ref):
+            found = state.get(atom)
+            if isinstance(found, Sequence):
+                if found.items is not None:
+                    return [(state, _two_rounds(list(found.items)))]
+                element = found.element or unknown("each", site)
+                return [(state, [element, element])]
+            if isinstance(found, Mapping_):
+                keys: list[Value] = [of_key(k) for k in found.items]
+                return [(state, _two_rounds(keys) if found.exact else [*keys[:1], unknown("key", site)])]
+            if isinstance(found, Generator):
+                return [(s, [v or unknown("each", site)] * 2) for s, v in self.consume(atom, found, state, frame)]
+            if isinstance(found, Instance):
+                return self._iterate_instance(atom, found, state, frame, site)
+            if isinstance(found, Class) and found.members:
+                return [(state, _two_rounds(enums.members(found, state)))]
+        path = self._method_path(atom, "__iter__", state)
+        call = None if path is None else self._library_call(path, state, frame, site, [])
+        if call is not None:
+            call.receiver = atom
+            return [(s, self._rounds_of(v, s, site)) for s, v in self.library_call(call)]
+        if isinstance(atom, Tensor):
+            return [(s, [v, v]) for s, v in self._tensor_data(atom, "iteration", state, frame, site)]
+        if isinstance(atom, Unknown):
+            return [(state, [unknown(atom.sym, "each", 0), unknown(atom.sym, "each", 1)])]
+        return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
+
+    def _rounds_of(self, value: Value, state: State, site: Site) -> list[Value]:
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Sequence) and found.items is not None:
+            return _two_rounds(list(found.items))
+        element = union(self.elements(value, state)) or unknown("each", site)
+        return [element, element]
+
+    def _iterate_instance(
+        self, ref: Ref, instance: Instance, state: State, frame: Frame, site: Site
+    ) -> list[tuple[State, list[Value]]]:
+        method = self.user_method(instance, "__iter__", state)
+        if method is not None:
+            result: list[tuple[State, list[Value]]] = []
+            for after, value in self._call_atom(method, [(ref,)], {}, state, frame, site, False, False):
+                if value == (ref,):
+                    result.extend(self._next_rounds(ref, instance, after, frame, site))
+                else:
+                    result.extend(self.iterate(value, after, frame, site))
+            return result
+        row = self._row_of(instance, state)
+        if row is not None:
+            return [(state, _two_rounds(list(row)))]
+        getter = self.user_method(instance, "__getitem__", state)
+        if getter is not None:
+            results = self._call_atom(getter, [(ref,), EACH], {}, state, frame, site, False, False)
+            return [(s, [v, v]) for s, v in results]
+        return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
+
+    def _next_rounds(
+        self, ref: Ref, instance: Instance, state: State, frame: Frame, site: Site
+    ) -> list[tuple[State, list[Value]]]:
+        method = self.user_method(instance, "__next__", state)
+        if method is None:
+            return [(state, [unknown("each", site, 0)] * 2)]
+        results = self._call_atom(method, [(ref,)], {}, state, frame, site, False, False)
+        return [(s, [v, v]) for s, v in results]
+
+    def _comprehension(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
+        scope = state.new(
+            ("comprehension", frame.module, node.ordinal), Scope({}, frame.scope, frame.module, "function")
+        )
+        inner = Frame(
+            scope, frame.module, frame.function, frame.owner, frame.receiver, raises=frame.raises, tries=frame.tries
+        )
+        produced: list[Value] = []
+        keys: list[Value] = []
+        states, exact = self._clauses(node, 0, state, inner, produced, keys)
+        results: Results = []
+        for after in merge(states):
+            if node.kind == "dict":
+                items: dict[Hashable, Value] = {}
+                known = exact
+                for key, value in zip(keys, produced, strict=False):
+                    found = constant(as_key(key, after))
+                    if found is ...:
+                        known = False
+                    else:
+                        items[found] = value
+                made_map = Mapping_(items if known else {}, () if known else union(produced), known)
+                results.append((after, (after.new(("comp", frame.module, node.ordinal), made_map),)))
+                continue
+            kind = "iterator" if node.kind == "generator" else node.kind
+            listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= ROUNDS)
+            made = Sequence(kind, tuple(produced) if listed else None, union(produced), open=not exact)
+            results.append((after, (after.new(("comp", frame.module, node.ordinal), made),)))
+        return results
+
+    def _clauses(
+        self,
+        node: ir.Comprehension,
+        depth: int,
+        state: State,
+        frame: Frame,
+        produced: list[Value],
+        keys: list[Value],
+    ) -> tuple[list[State], bool]:
+        if depth == len(node.generators):
+            parts = (node.element,) if node.key is None else (node.key, node.element)
+            states = []
+            for after, values in self.eval_all(parts, state, frame):
+                if node.key is not None:
+                    keys.append(values[0])
+                produced.append(values[-1])
+                states.append(after)
+            return states, len(states) == 1
+        clause = node.generators[depth]
+        done: list[State] = []
+        exact = True
+        for current, iterable in self.eval(clause.iter, state, frame):
+            known = self.exact_items(iterable, current)
+            site = Site(frame.module, clause.iter.ordinal)
+            for after, rounds in self.iterate(iterable, current, frame, site):
+                exact = exact and known is not None and len(known) == len(rounds)
+                ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys)
+                exact = exact and sure
+                done.extend(ended)
+        return merge(done), exact and len(node.generators) == 1
+
+    def _clause_rounds(
+        self,
+        node: ir.Comprehension,
+        depth: int,
+        rounds: list[Value],
+        state: State,
+        frame: Frame,
+        produced: list[Value],
+        keys: list[Value],
+    ) -> tuple[list[State], bool]:
+        """The rounds of one ``for``, and whether it is known which elements its tests let through."""
+        clause = node.generators[depth]
+        states, sure = [state], True
+        was_second = state.second_round
+        for i, value in enumerate(rounds):
+            following: list[State] = []
+            for current in states:
+                current.second_round = was_second or i > 0
+                ready = self.assign(clause.target, value, current, frame, node.ordinal)
+                kept: list[State] = []
+                for test in clause.tests:
+                    sides = [self.branch(test, r, frame) for r in ready]
+                    sure = sure and not any(yes and no for yes, no in sides)
+                    ready = [s for yes, _ in sides for s in yes]
+                    kept.extend(s for _, no in sides for s in no)
+                following.extend(kept if sure else ())
+                for one in ready:
+                    following.extend(self._clauses(node, depth + 1, one, frame, produced, keys)[0])
+            states = merge(following) or states
+        for current in states:
+            current.second_round = was_second
+        return states, sure
+
+    def _yield(self, node: ir.Yield, state: State, frame: Frame) -> Results:
+        if node.value is None and frame.around is not None:
+            return self._around(node, frame.around, NONE, state, frame)
+        if node.value is None:
+            frame.yields.append(NONE)
+            return [(state, unknown("sent", frame.module, node.ordinal))]
+        results = self.eval(node.value, state, frame)
+        if frame.around is not None:
+            return [r for after, value in results for r in self._around(node, frame.around, value, after, frame)]
+        for after, value in results:
+            if node.each:
+                for _, rounds in self.iterate(value, after, frame, Site(frame.module, node.ordinal)):
+                    frame.yields.extend(rounds)
+            else:
+                frame.yields.append(value)
+        return [(s, unknown("sent", frame.module, node.ordinal)) for s, _ in results]
+
+    def _around(self, node: ir.Yield, body: Around, value: Value, state: State, frame: Frame) -> Results:
+        """The place where a context manager lets the body of its ``with`` statement run; a second round does not."""
+        if state.second_round and node.ordinal in frame.entered:
+            return [(state, NONE)]
+        frame.entered.add(node.ordinal)
+        before = state.stack
+        state.stack = frame.outside
+        after = body(state, value)
+        for current in after:
+            current.stack = before
+        return [(current, NONE) for current in after]
+
+
+def _two_rounds(items: list[Value]) -> list[Value]:
+    """The first item, then all the others at once; steps of a program come one after the other."""
+    if len(items) <= ROUNDS or (len(items) <= MOST_TURNS and all(_is_step(item) for item in items)):
+        return items
+    return [items[0], union(items[1:])]
+
+
+def _is_step(value: Value) -> bool:
+    """Whether an item of a loop does something of its own: a function, a method, an object."""
+    return isinstance(only(value), Ref | Bound | Partial | Task)

@@ -1,0 +1,236 @@
+"""The machine: the rooms of the interpreter put together, each statement and expression by its kind."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.interpreter.assignment import Assignment
+from cudalint.machine.interpreter.attributes import Attributes
+from cudalint.machine.interpreter.calls import Calls
+from cudalint.machine.interpreter.classes import Classes
+from cudalint.machine.interpreter.conditions import Conditions
+from cudalint.machine.interpreter.entry import EntryOptions
+from cudalint.machine.interpreter.expressions import Expressions
+from cudalint.machine.interpreter.functions import Functions
+from cudalint.machine.interpreter.imports import Imports
+from cudalint.machine.interpreter.iteration import Iteration
+from cudalint.machine.interpreter.program import Host, Program
+from cudalint.machine.interpreter.statements import Statements
+from cudalint.machine.interpreter.unwinding import Unwinding
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Tensor, Value
+from cudalint.models.library import Library
+
+
+class Machine(
+    Statements,
+    Assignment,
+    Conditions,
+    Unwinding,
+    Iteration,
+    Expressions,
+    Functions,
+    Calls,
+    Classes,
+    Attributes,
+    Imports,
+):
+    """Runs one entry.
+
+    ``behaviours`` do what the models say of libraries; rooms reach them through the methods at the end of ``Core``.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        behaviours: Behaviours,
+        main: str,
+        host: Host,
+        options: EntryOptions,
+    ) -> None:
+        super().__init__(program, library, main, host, options)
+        self.behaviours = behaviours
+
+    def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
+        """Run one statement."""
+        if not self._take_step():
+            return self._out_of_steps(state)
+        if self.options.watched:
+            self._watch_process(Site(frame.module, node.ordinal), state)
+        match node:
+            case ir.Assign():
+                return self._assign(node, state, frame)
+            case ir.ExprStmt():
+                return self._expr_stmt(node, state, frame)
+            case ir.If():
+                return self._if(node, state, frame)
+            case ir.Return():
+                return self._return(node, state, frame)
+            case ir.FunctionDef():
+                return self._function_def(node, state, frame)
+            case ir.ImportFrom():
+                return self._import_from(node, state, frame)
+            case ir.Import():
+                return self._import(node, state, frame)
+            case ir.For():
+                return self._for(node, state, frame)
+            case ir.Assert():
+                return self._assert(node, state, frame)
+            case ir.With():
+                return self._with(node, state, frame)
+            case ir.ClassDef():
+                return self._class_def(node, state, frame)
+            case ir.Continue():
+                return self._continue(node, state, frame)
+            case ir.AugAssign():
+                return self._aug_assign(node, state, frame)
+            case ir.Raise():
+                return self._raise(node, state, frame)
+            case ir.Try():
+                return self._try(node, state, frame)
+            case ir.While():
+                return self._while(node, state, frame)
+            case ir.Scoping():
+                return self._scoping(node, state, frame)
+            case ir.Declare():
+                return [state]
+            case ir.Break():
+                return self._break(node, state, frame)
+            case ir.Delete():
+                return self._delete(node, state, frame)
+            case ir.Match():
+                return self._match(node, state, frame)
+        raise TypeError(f"not a statement: {node!r}")
+
+    def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """The values of an expression, with the states in which it has them."""
+        match node:
+            case ir.Name():
+                return self._name(node, state, frame)
+            case ir.Call() | ir.Attr() | ir.Sub():
+                return self._spine(node, state, frame)
+            case ir.Const():
+                return self._const(node, state, frame)
+            case ir.Display():
+                return self._display(node, state, frame)
+            case ir.Compare():
+                return self._compare(node, state, frame)
+            case ir.Bin():
+                return self._bin(node, state, frame)
+            case ir.Opaque():
+                return self._opaque(node, state, frame)
+            case ir.Joined():
+                return self._joined(node, state, frame)
+            case ir.Bool():
+                return self._bool(node, state, frame)
+            case ir.Not():
+                return self._not(node, state, frame)
+            case ir.Unary():
+                return self._unary(node, state, frame)
+            case ir.IfExp():
+                return self._if_exp(node, state, frame)
+            case ir.DictDisplay():
+                return self._dict_display(node, state, frame)
+            case ir.Comprehension():
+                return self._comprehension(node, state, frame)
+            case ir.Lambda():
+                return self._lambda(node, state, frame)
+            case ir.Yield():
+                return self._yield(node, state, frame)
+            case ir.Await() | ir.Star():
+                return self.eval(node.value, state, frame)
+            case ir.Walrus():
+                return self._walrus(node, state, frame)
+        raise TypeError(f"not an expression: {node!r}")
+
+    def end(self, states: list[State]) -> None:
+        """The entry's process ends in these states."""
+        for state in states:
+            self.behaviours.process_ends(self, state)
+
+    # -- libraries -------------------------------------------------------------------------------
+
+    def library_call(self, call: Call) -> Results:
+        """Do what the model of a function says."""
+        return self.behaviours.perform(self, call)
+
+    def _unmodelled(
+        self, path: str, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site
+    ) -> Results:
+        return self.behaviours.unmodelled(self, path, args, kwargs, state, frame, site)
+
+    def _unmodelled_method(
+        self,
+        path: str,
+        receiver: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        return self.behaviours.unmodelled_method(self, path, receiver, args, kwargs, state, frame, site)
+
+    def _tensor_attribute(self, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:
+        return self.behaviours.tensor_attribute(self, tensor, name, state, frame, site)
+
+    def _tensor_data(self, tensor: Tensor, what: str, state: State, frame: Frame, site: Site) -> Results:
+        return self.behaviours.tensor_data(self, tensor, what, state, frame, site)
+
+    def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:
+        return self.behaviours.missing_name(self, name, state, frame, site)
+
+
+class Behaviours(Protocol):
+    """What the machine asks of the library behaviours."""
+
+    def perform(self, machine: Machine, call: Call) -> Results:
+        """Do what a model says."""
+
+    def unmodelled(
+        self,
+        machine: Machine,
+        path: str,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        """A library function that no model names."""
+
+    def unmodelled_method(
+        self,
+        machine: Machine,
+        path: str,
+        receiver: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        """A method of a library value that no model names."""
+
+    def tensor_attribute(
+        self, machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """``tensor.name``."""
+
+    def tensor_data(
+        self, machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """An operation that reads the data of a tensor."""
+
+    def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """A name that no scope binds."""
+
+    def served(self, machine: Machine, state: State, module: str) -> None:
+        """A server that is started from outside has imported a module."""
+
+    def process_ends(self, machine: Machine, state: State) -> None:
+        """A process ends in this state."""

@@ -1,0 +1,59 @@
+"""What the machine runs, and where: the program as the machine asks for it, and the Python that would run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.toplevel import Bindings
+
+
+class Program(Protocol):
+    """What the machine asks of the project."""
+
+    def module(self, name: str) -> ir.Module | None:
+        """A lowered module of the project by its dotted name."""
+
+    def resolve(self, importer: str, name: str, level: int) -> str | None:
+        """The name of the project's module that an import means; None for libraries."""
+
+    def child(self, package: str, name: str) -> str | None:
+        """The submodule of this name in a package of the project."""
+
+    def parents(self, name: str) -> tuple[str, ...]:
+        """The packages that are imported before a module, the outermost first."""
+
+    def package(self, name: str) -> str | None:
+        """The package that a module lies in, or is."""
+
+    def acting(self, name: str) -> tuple[str, ...]:
+        """The modules whose top level may do something to the process when ``name`` is imported."""
+
+    def set_by_main(self, module: str) -> frozenset[str]:
+        """Names that a module has only where it is the main program."""
+
+    @property
+    def top_levels(self) -> dict[str, tuple[Bindings | ir.Stmt, ...]]:
+        """The top levels of modules as the machine keeps them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What decides the default start method: the Python versions in range and the platform."""
+
+    lowest: tuple[int, int] = (3, 10)
+    highest: tuple[int, int] = (3, 13)
+    platform: str = "linux"
+
+    def defaults(self) -> list[tuple[str, str | None]]:
+        """The default start methods in range, each with the condition under which it is the one."""
+        if self.platform != "linux":
+            return [("spawn", None)]
+        result: list[tuple[str, str | None]] = []
+        mixed = self.lowest < (3, 14) <= self.highest
+        if self.lowest < (3, 14):
+            result.append(("fork", "before Python 3.14" if mixed else None))
+        if self.highest >= (3, 14):
+            result.append(("forkserver", "from Python 3.14" if mixed else None))
+        return result

@@ -1,0 +1,229 @@
+"""How bodies are left: exceptions and those who catch them, managers and their exits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.ir.walk import inner_statements
+from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, Object, Thing
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.spelling import spelled
+from cudalint.machine.joining import merge
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, Bound, Ref, Value, constant, only, unknown
+
+_IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
+
+
+class Unwinding(Core):
+    """Unwinds ``try`` and ``with``."""
+
+    def _try(self, node: ir.Try, state: State, frame: Frame) -> list[State]:
+        outer = frame.raises
+        frame.raises = []
+        guarded = frame.guards_import
+        frame.guards_import = guarded or any(_catches_import(handler.type) for handler in node.handlers)
+        frame.tries += 1 if node.handlers else 0
+        after = self.block(node.body, [state], frame)
+        frame.tries -= 1 if node.handlers else 0
+        frame.guards_import = guarded
+        raised, frame.raises = frame.raises, outer
+        after = self.block(node.orelse, after, frame)
+        for current, exception in _joined_raises(raised):
+            after.extend(self._handle(node.handlers, current, exception, frame))
+        after = merge(after)
+        if not node.final:
+            return after
+        return self._finally(node.final, after, frame)
+
+    def _handle(self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, frame: Frame) -> list[State]:
+        for handler in handlers:
+            if not self._catches(handler, raised, state, frame):
+                continue
+            if handler.name is not None:
+                self.bind(handler.name, unknown("exception", frame.module), state, frame)
+            frame.handling.append(raised)
+            before, left = len(frame.raises), _exits(frame)
+            after = self.block(handler.body, [state], frame)
+            frame.handling.pop()
+            again = any(r.outcome is raised.outcome and r.launch == raised.launch for _, r in frame.raises[before:])
+            if not again:
+                self._swallow(raised)
+            elif after or _exits(frame) > left:
+                self._outlives(raised)
+            return after
+        frame.raises.append((state, raised))
+        return []
+
+    def _catches(self, handler: ir.Handler, raised: Raised, state: State, frame: Frame) -> bool:
+        if handler.type is None:
+            return True
+        names = {"Exception", "BaseException", *raised.names}
+        kinds = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
+        return any(spelled(kind) in names for kind in kinds)
+
+    def _finally(self, final: tuple[ir.Stmt, ...], states: list[State], frame: Frame) -> list[State]:
+        leaving = frame.returns
+        frame.returns = []
+        for current, value in leaving:
+            for after in self.block(final, [current], frame):
+                frame.returns.append((after, value))
+        return self.block(final, states, frame)
+
+    def _with(self, node: ir.With, state: State, frame: Frame) -> list[State]:
+        return self._with_items(node, 0, state, frame)
+
+    def _with_items(self, node: ir.With, position: int, state: State, frame: Frame) -> list[State]:
+        """The managers from ``position`` on, with the body inside."""
+        if position == len(node.items):
+            return self.block(node.body, [state], frame)
+        expr = node.items[position][0]
+        result: list[State] = []
+        for current, manager in self.eval(expr, state, frame):
+            site = Site(frame.module, expr.ordinal)
+            atom = only(manager)
+            found = current.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(atom, Ref) and isinstance(found, Generator):
+
+                def body(inside: State, value: Value) -> list[State]:
+                    return self._with_body(node, position, inside, value, frame)
+
+                result.extend(s for s, _ in self.consume(atom, found, current, frame, body))
+                continue
+            if isinstance(found, Thing) and SUPPRESSED in found.fields:
+                result.extend(self._suppressing(node, position, found, current, frame))
+                continue
+            returned, raised = len(frame.returns), len(frame.raises)
+            inner = [
+                s
+                for after, value in self.enter(manager, current, frame, site)
+                for s in self._with_body(node, position, after, value, frame)
+            ]
+            if self._may_swallow(found, current):
+                for _, exception in frame.raises[raised:]:
+                    self._outlives(exception)
+            result.extend(s for c in merge(inner) for s in self.leave(manager, c, frame, site))
+            for i in range(returned, len(frame.returns)):
+                after, value = frame.returns[i]
+                left = self.leave(manager, after, frame, site)
+                if left:
+                    frame.returns[i] = (left[0], value)
+        return merge(result)
+
+    def _suppressing(self, node: ir.With, position: int, manager: Thing, state: State, frame: Frame) -> list[State]:
+        """The body of a ``with`` statement from which some exceptions do not come out."""
+        kinds = {constant(kind) for kind in self.exact_items(manager.fields[SUPPRESSED], state) or ()}
+        outer, guarded = frame.raises, frame.guards_import
+        frame.raises = []
+        frame.guards_import = guarded or not _IMPORT_ERRORS.isdisjoint(str(kind) for kind in kinds)
+        frame.tries += 1
+        after = self._with_body(node, position, state, NONE, frame)
+        frame.tries -= 1
+        frame.guards_import = guarded
+        raised, frame.raises = frame.raises, outer
+        for current, exception in _joined_raises(raised):
+            if kinds.isdisjoint({"Exception", "BaseException", *exception.names}):
+                frame.raises.append((current, exception))
+                continue
+            self._swallow(exception)
+            after.append(current)
+        return after
+
+    def _swallow(self, raised: Raised) -> None:
+        self._outlives(raised)
+        if raised.outcome is not None and not raised.harmless:
+            self.emit(replace(raised.outcome, caught=True))
+
+    def _may_swallow(self, manager: Object | None, state: State) -> bool:
+        """Whether a manager of the program's own may keep exceptions from coming out of its body."""
+        leave = self.user_method(manager, "__exit__", state) if isinstance(manager, Instance) else None
+        found = state.get(leave) if isinstance(leave, Ref) else None
+        return isinstance(found, Closure) and any(map(_gives, found.function.body))
+
+    def _outlives(self, raised: Raised) -> None:
+        """A failure of a worker goes no further than here."""
+        if raised.launch is not None:
+            self.record.outlived.add(raised.launch)
+
+    def _with_body(self, node: ir.With, position: int, state: State, value: Value, frame: Frame) -> list[State]:
+        """What runs between a manager's entry and its exit."""
+        target = node.items[position][1]
+        ready = [state] if target is None else self.assign(target, value, state, frame, node.ordinal)
+        return [s for current in merge(ready) for s in self._with_items(node, position + 1, current, frame)]
+
+    def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``manager.__enter__()``; an unknown manager enters as itself."""
+        return self._manage(manager, "__enter__", state, frame, site, manager)
+
+    def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``manager.__exit__(None, None, None)``."""
+        return [s for s, _ in self._manage(manager, "__exit__", state, frame, site, NONE)]
+
+    def _manage(self, manager: Value, method: str, state: State, frame: Frame, site: Site, default: Value) -> Results:
+        result: Results = []
+        for i, atom in enumerate(manager):
+            current = state if i == len(manager) - 1 else state.clone()
+            if isinstance(atom, Ref) and isinstance(found := current.get(atom), Instance):
+                function = self.user_method(found, method, current)
+                function = function or self.user_method(found, method.replace("__", "__a", 1), current)
+                if function is not None:
+                    args = [] if method == "__enter__" else [NONE, NONE, NONE]
+                    result.extend(self.call_value((Bound(function, atom),), args, {}, current, frame, site))
+                    continue
+            path = self._method_path(atom, method, current)
+            call = None if path is None else self._library_call(path, current, frame, site, [])
+            if call is None:
+                result.append((current, default if default is not manager else (atom,)))
+                continue
+            call.receiver = atom
+            result.extend(self.library_call(call))
+        return result or [(state, default)]
+
+    def _raise(self, node: ir.Raise, state: State, frame: Frame) -> list[State]:
+        if node.exc is None and frame.handling:
+            frame.raises.append((state, frame.handling[-1]))
+            return []
+        name = "Exception" if node.exc is None else _raised_name(node.exc)
+        outcome, launch = None, None
+        if frame.handling and node.exc is not None:
+            outcome, launch = frame.handling[-1].outcome, frame.handling[-1].launch
+        if outcome is not None or launch is not None or frame.tries:
+            frame.raises.append((state, Raised(outcome, (name,), launch=launch)))
+        return []
+
+
+def _catches_import(node: ir.Expr | None) -> bool:
+    """Whether a handler is written for imports that fail."""
+    kinds = node.items if isinstance(node, ir.Display) else (node,)
+    return any(k is not None and spelled(k) in _IMPORT_ERRORS for k in kinds)
+
+
+def _raised_name(node: ir.Expr) -> str:
+    return spelled(node) or "Exception"
+
+
+def _gives(statement: ir.Stmt) -> bool:
+    """Whether a statement returns something, or may do so, that could be true."""
+    if isinstance(statement, ir.Return):
+        given = statement.value
+        return given is not None and not (isinstance(given, ir.Const) and not given.value)
+    return any(map(_gives, inner_statements(statement)))
+
+
+def _exits(frame: Frame) -> int:
+    """In how many ways a body has left so far without an exception."""
+    return len(frame.returns) + len(frame.breaks) + len(frame.continues)
+
+
+def _joined_raises(raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
+    """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
+    if len(raised) < 2:
+        return raised
+    alike: dict[tuple[int, tuple[str, ...], Site | None], tuple[Raised, list[State]]] = {}
+    for state, exception in raised:
+        key = (id(exception.outcome), exception.names, exception.launch)
+        alike.setdefault(key, (exception, []))[1].append(state)
+    return [(state, exception) for exception, states in alike.values() for state in merge(states)]
