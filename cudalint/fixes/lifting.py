@@ -102,9 +102,9 @@ def _given(case: Case) -> Iterator[tuple[View, cst.CSTNode]]:
     view = case.view(case.outcome.anchor.module)
     name = case.outcome.subject.rpartition(" ")[2]
     places = [case.outcome.anchor, *((case.launch.made,) if case.launch is not None else ())]
-    for node in view.inside(view.tree) if view is not None else ():
-        if isinstance(node, cst.FunctionDef) and node.name.value == name:
-            yield view, node  # type: ignore[misc]
+    if view is not None:
+        named = (n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name)
+        yield from ((view, node) for node in named)
     for place, call in [found for p in dict.fromkeys(places) if (found := case.call_at(p)) is not None]:
         for inner in place.inside(call):
             made = _named_in(place, inner, call) if isinstance(inner, cst.Name) else inner

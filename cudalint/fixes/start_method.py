@@ -145,7 +145,7 @@ def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[li
             yield from _joblib(view, call)
         case "pool" | "process":
             what = f"start this {launch.family} by spawn"
-            changes = _from_context(view, call)
+            changes = _from_context(view, call) if launch.library in _WITH_CONTEXTS else []
             if changes:
                 yield changes, what
         case "spawn" | "fork-launcher":

@@ -18,7 +18,7 @@ _HOOKS = frozenset({"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__
 _PICKLING = ("torch.", "numpy.", "multiprocessing.")
 # What stands for threads and workers of its process: no pickler takes it.
 _TIED = ("multiprocessing.Pool", "multiprocessing.pool.ThreadPool", "concurrent.futures.", "threading.Thread")
-STARTED = "<started>"
+STARTED = "<process started>"
 
 
 def unproven(value: Value, state: State) -> str | None:
