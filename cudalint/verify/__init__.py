@@ -119,7 +119,7 @@ def verify_program(
     if reason is not None:
         return _nothing(err, f"{reason}: nothing was verified")
     with _surroundings(len(found.devices), on_paper) as surroundings:
-        trial = programs.try_out(program, Runner(surroundings), seconds)
+        trial = programs.try_out(program, Runner(surroundings), seconds, found.devices)
     out.write(program_report.render(trial, evidence.this_place(found, surroundings), output_format))
     out.flush()
     if trial.unpredicted or trial.is_refuted:
@@ -128,9 +128,15 @@ def verify_program(
         return _nothing(err, "interrupted: what had been seen is shown")
     if trial.seen.end == "lost":
         return _nothing(err, "the supervisor of the program was killed: nothing was verified")
-    if trial.seen.end == "time" and trial.failed_by_itself:
+    if trial.seen.end == "time" and trial.showed_nothing:
         return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
-    if trial.failed_by_itself or trial.seen.spoiled:
+    if trial.seen.spoiled:
+        return _nothing(err, f"{trial.seen.spoiled[0]}: nothing was verified")
+    if trial.showed_nothing and trial.suspects:
+        named = ", ".join(dict.fromkeys(program_report.named(one) for one in trial.suspects))
+        why = f"the program failed, and whether that is what {named} predicts was not seen"
+        return _nothing(err, f"{why}: nothing was verified")
+    if trial.showed_nothing:
         return _nothing(err, "the program failed for reasons of its own: nothing was verified")
     return CONFIRMED
 
