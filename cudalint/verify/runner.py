@@ -77,7 +77,8 @@ class Run:
     ``end`` is ended, time, memory, cancelled or lost (the supervisor itself was killed). ``deaths`` are the
     processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it shows nothing.
     ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line; ``rested``
-    says of each for how many seconds it had used no processor when it was last seen; ``footprints`` say who used which GPU.
+    says of each for how many seconds it had used no processor when it was last seen; ``footprints`` say who used
+    which GPU.
     """
 
     end: str

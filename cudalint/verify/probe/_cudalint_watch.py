@@ -19,6 +19,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _DEEPEST = 60
 # Notes of one kind by one process: who fails in a loop fails the same way.
 _MOST = 20
+# Frames between a statement and what is wrapped.
+_NEAR = 4
 # Debuggers, coverage and profilers have their own.
 _TOOL = 4
 
@@ -38,6 +40,7 @@ _TARGETS: "dict[str, list[tuple[str, str]]]" = {
         ("_note_host", "send host"),
     ],
     "torch.distributed.distributed_c10d": [("init_process_group", "group")],
+    "torch.distributed": [("init_process_group", "group")],  # on paper; else it is the one above
     "numba.cuda.cudadrv.driver": [("Driver.ensure_initialized", "use")],
     "jax._src.xla_bridge": [("_init_backend", "backend")],
     "tensorflow.python.eager.context": [("Context.ensure_initialized", "use")],
@@ -178,10 +181,10 @@ def _device(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
     """A device object is made: noted only where a finding is about that, as a ``with`` makes one as well."""
 
     def __init__(self: Any, *args: object, **kwargs: object) -> None:
-        frame = sys._getframe(1)
-        if _is_place(frame.f_code.co_filename, frame.f_lineno):
+        stack = _stack()[:_NEAR]
+        if any(_is_place(filename, row) for filename, row, _ in stack):
             value = str(args[0] if args else next(iter(kwargs.values()), ""))
-            _event("asked", value, get_ident(), _usage(), _stack())
+            _event("asked", value, get_ident(), _usage(), stack)
         original(self, *args, **kwargs)
 
     return __init__
@@ -321,6 +324,11 @@ def _of(owner: Any, name: str) -> Any:
     return getattr(owner, name, None) if isinstance(owner, type) else vars(owner).get(name) if owner else None
 
 
+def _is_ours(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and str(code.co_filename).startswith(_HERE)
+
+
 def _wrap(module: Any) -> None:
     """Put the wrappers into a module that has just been imported. What is not there is left alone."""
     for path, kind in _TARGETS[module.__name__]:
@@ -329,7 +337,7 @@ def _wrap(module: Any) -> None:
         for part in outer:
             owner = _of(owner, part)
         original = _of(owner, name)
-        if not callable(original):
+        if not callable(original) or _is_ours(original):
             continue
         shared = isinstance(owner, type) and isinstance(vars(owner).get(name), classmethod)
         original = original.__func__ if shared else original  # subclasses call it as their own

@@ -118,6 +118,8 @@ def lazy_init() -> None:
     if not driver.visible():
         raise RuntimeError("No CUDA GPUs are available")
     State.initialized = True
+    import torch.cuda  # the real one is part of importing torch
+
     while _queued:
         _queued.pop(0)()
 
