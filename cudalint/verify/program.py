@@ -84,7 +84,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """All that came of one run."""
+    """All that came of one run; ``printed`` are the lines of its standard output."""
 
     program: Program
     seen: Observation
@@ -92,6 +92,7 @@ class Trial:
     unpredicted: tuple[Violation, ...]
     processes: int
     not_entered: tuple[str, ...]
+    printed: tuple[str, ...] = ()
 
     @property
     def is_refuted(self) -> bool:
@@ -163,11 +164,38 @@ def _inside(name: str, folders: Iterable[str]) -> ModuleSpec | None:
     return namespace
 
 
-def try_out(program: Program, runner: Runner, seconds: float | None = None, machine: Sequence[Gpu] = ()) -> Trial:
+@dataclass(frozen=True, slots=True)
+class Footing:
+    """Where a program runs: its current directory, and the folders in which it looks for modules."""
+
+    cwd: Path
+    search: tuple[Path, ...]
+
+    @staticmethod
+    def here() -> Footing:
+        """As from the command line of this process."""
+        entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        return Footing(Path.cwd(), tuple(Path(entry) for entry in entries if entry))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variable that says so."""
+        return {"PYTHONPATH": os.pathsep.join(map(str, self.search))} if self.search else {}
+
+
+def try_out(
+    program: Program,
+    runner: Runner,
+    seconds: float | None = None,
+    machine: Sequence[Gpu] = (),
+    footing: Footing | None = None,
+) -> Trial:
     """Predict, run, compare; ``machine`` are the GPUs that the program may see."""
-    findings, silenced = _findings(program)
+    where = footing or Footing.here()
+    findings, silenced = _findings(program, where)
     wanted = {rows(span) for finding in findings for span in (*places(finding), *effects(finding))}
-    run = runner.watch(program.words, Limits(seconds=seconds, echo=True, input=True, census=True), sorted(wanted))
+    limits = Limits(seconds=seconds, echo=True, input=True, census=True)
+    run = runner.watch(program.words, limits, sorted(wanted), where.environment, where.cwd)
     journal = notes.read(run.journal)
     seen = observe(run)
     found = violations(run, journal)
@@ -195,19 +223,24 @@ def try_out(program: Program, runner: Runner, seconds: float | None = None, mach
         unpredicted=tuple(one for one in found if one.is_wrong and not pairs[one]),
         processes=len(journal.entered),
         not_entered=tuple(_not_entered(run, journal)),
+        printed=tuple(run.stdout.splitlines()),
     )
 
 
-def _findings(program: Program) -> tuple[tuple[Finding, ...], frozenset[Finding]]:
-    """What cudalint says of the files of the program, as if the project had no other; and what of it is silenced."""
-    is_module = program.words[0] == "-m"
+def files(program: Program, footing: Footing) -> tuple[Path, ...]:
+    """Which files it consists of, the one in which it begins first."""
     scripts = [Path(word) for word in program.words[1:] if word.endswith(".py") and os.path.isfile(word)]
-    search = [Path(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    files = extent([program.path, *scripts], [Path.cwd(), *search] if is_module else search)
-    if not files:
+    roots = [footing.cwd, *footing.search] if program.words[0] == "-m" else footing.search
+    return extent([program.path, *scripts], roots)
+
+
+def _findings(program: Program, footing: Footing) -> tuple[tuple[Finding, ...], frozenset[Finding]]:
+    """What cudalint says of the files of the program, as if the project had no other; and what of it is silenced."""
+    named = files(program, footing)
+    if not named:
         return (), frozenset()
-    found = config.load((str(files[0]),))
-    report = Session(found).check([str(file) for file in files], repair=False, whole=True)
+    found = config.load((str(named[0]),))
+    report = Session(found).check([str(file) for file in named], repair=False, whole=True)
     every = sorted((*report.findings, *report.silenced), key=lambda finding: finding.sort_key)
     return tuple(finding for finding in every if finding.code not in _OF_NO_RUN), frozenset(report.silenced)
 

@@ -126,20 +126,28 @@ class Runner:
             self._supervise(folder, command, limits, environment, folder / "cwd", subprocess.DEVNULL)
             return self._result(folder)
 
-    def watch(self, command: Sequence[str], limits: Limits, places: Iterable[tuple[str, int, int]] = ()) -> Run:
-        """Run Python with this command as it would run from the current directory, with the whole probe.
+    def watch(
+        self,
+        command: Sequence[str],
+        limits: Limits,
+        places: Iterable[tuple[str, int, int]] = (),
+        environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Run:
+        """Run Python with this command as it would run from the current directory, or from ``cwd``, with the whole probe.
 
         It notes which ``places`` (files, first and last rows) are reached and passed, where Python can tell.
 
         Ctrl-C ends it; what was seen until then is given.
         """
         with self.folder() as folder:
-            environment = _with_probe(folder, {**os.environ, **self._surroundings.enter(folder)})
+            prepared = _beside(self._surroundings.enter(folder), environment or {})
+            environment = _with_probe(folder, {**os.environ, **prepared})
             wanted = "\n".join(f"{first}-{last}:{name}" for name, first, last in places)
             environment.update(CUDALINT_WATCH="1", CUDALINT_PLACES=wanted, PYTHONUNBUFFERED="1")
             given = None if limits.input and not _is_terminal(0) else subprocess.DEVNULL
             with contextlib.suppress(KeyboardInterrupt):
-                self._supervise(folder, command, limits, environment, Path.cwd(), given)
+                self._supervise(folder, command, limits, environment, cwd or Path.cwd(), given)
             return self._result(folder)
 
     @contextlib.contextmanager
@@ -272,6 +280,15 @@ def _environment(folder: Path, extra: Mapping[str, str]) -> dict[str, str]:
         made["TMPDIR"] = str(folder / "tmp")
     made.update(extra)
     return _with_probe(folder, made)
+
+
+def _beside(prepared: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Both, where the surroundings have put folders before those in which a program looks for modules."""
+    both = {**prepared, **wanted}
+    ours, theirs = prepared.get("PYTHONPATH"), wanted.get("PYTHONPATH")
+    if ours is not None and theirs is not None:
+        both["PYTHONPATH"] = os.pathsep.join([ours.partition(os.pathsep)[0], *filter(None, [theirs])])
+    return both
 
 
 def _with_probe(folder: Path, made: dict[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 # expect: CUD201 refuted
 # gpus: 2
-import os
 import multiprocessing
+import os
 import time
 
 import torch

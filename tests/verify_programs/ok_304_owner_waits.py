@@ -1,7 +1,6 @@
 # expect: CUD304 refuted
 # limit: 60
 import os
-import time
 
 import torch
 import torch.multiprocessing as mp
