@@ -128,9 +128,11 @@ def verify_program(
     if trial.seen.end == "cancelled":
         return _nothing(err, "interrupted: what had been seen is shown")
     if trial.seen.end == "lost":
-        return _nothing(err, "the supervisor of the program was killed: nothing was verified")
+        return _nothing(err, "nothing is known of the program: its supervisor was killed, or its folder removed")
     if trial.seen.end == "time" and trial.showed_nothing:
         return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
+    if trial.went_on_unseen:
+        return _nothing(err, "the program went on in the background and was ended: what had been seen is shown")
     if trial.seen.spoiled:
         return _nothing(err, f"{trial.seen.spoiled[0]}: nothing was verified")
     if trial.showed_nothing and trial.suspects:

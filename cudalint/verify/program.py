@@ -106,6 +106,12 @@ class Trial:
         return self.seen.outcome.fails and not shown
 
     @property
+    def went_on_unseen(self) -> bool:
+        """Whether processes outlived it, as those of a daemon do, so that what was not reached may have come yet."""
+        statuses = {one.status for one in self.findings}
+        return bool(self.seen.left_behind) and Status.NOT_REACHED in statuses and Status.CONFIRMED not in statuses
+
+    @property
     def suspects(self) -> tuple[Judged, ...]:
         """The findings that were reached and predict that it ends badly; none where its exception is of its own."""
         if is_of_programs(self.seen.said):

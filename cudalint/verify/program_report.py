@@ -83,6 +83,8 @@ def _ending(trial: Trial) -> Iterator[str]:
     )
     for one in seen.footprints:
         yield f"process {one.pid}: GPU {one.gpu}" + (f", {one.mib} MiB" if one.mib is not None else "")
+    if seen.left_behind:
+        yield f"{_count(seen.left_behind, 'process')} went on after the program had ended, and had to be ended"
     for words in trial.not_entered:
         yield f"the probe could not enter: {words}"
     yield from seen.spoiled
@@ -174,6 +176,7 @@ def _document(trial: Trial, place: Place) -> dict[str, Any]:
         "processes": trial.processes,
         "gpus": [{"process": one.pid, "gpu": one.gpu, "mib": one.mib} for one in trial.seen.footprints],
         "not entered": list(trial.not_entered),
+        "left behind": trial.seen.left_behind,
         "interrupted": trial.seen.end == "cancelled",
         "findings": [_finding(judged) for judged in trial.findings],
         "unpredicted": [_violation(violation) for violation in trial.unpredicted],

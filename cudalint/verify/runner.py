@@ -134,7 +134,7 @@ class Runner:
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> Run:
-        """Run Python with this command as it would run from the current directory, or from ``cwd``, with the whole probe.
+        """Run Python with this command as it would run from the current directory (or ``cwd``), with the whole probe.
 
         It notes which ``places`` (files, first and last rows) are reached and passed, where Python can tell.
 

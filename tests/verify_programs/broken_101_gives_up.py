@@ -13,4 +13,4 @@ def work(n):
 if __name__ == "__main__":
     print(jnp.ones(3).sum())
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        print(pool.map_async(work, [1, 2]).get(timeout=6))
+        print(pool.map_async(work, [1, 2]).get(timeout=4))

@@ -7,7 +7,7 @@ import torch
 
 def work(tasks, out):
     try:
-        out.put(str(tasks.get(timeout=8)))
+        out.put(str(tasks.get(timeout=3)))
     except queue.Empty:
         out.put("nothing came")
 

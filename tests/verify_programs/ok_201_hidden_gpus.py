@@ -8,8 +8,7 @@ import torch
 
 
 def work(n):
-    number = multiprocessing.current_process()._identity[0] - 1
-    exec(os.environ.get("NO_SUCH", "torch.cuda.set_device(number % 2)"))
+    exec(os.environ.get("NO_SUCH", "torch.cuda.set_device(multiprocessing.current_process()._identity[0] % 2)"))
     value = torch.ones(n, device="cuda").sum().item()
     time.sleep(1)
     return value

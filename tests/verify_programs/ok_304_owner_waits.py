@@ -8,7 +8,7 @@ import torch.multiprocessing as mp
 
 def produce(out):
     out.put(torch.ones(3, device="cuda"))
-    exec(os.environ.get("NO_SUCH", "time.sleep(5)"))
+    exec(os.environ.get("NO_SUCH", "time.sleep(2)"))
 
 
 def main():
