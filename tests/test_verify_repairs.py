@@ -96,6 +96,7 @@ def test_several_repairs_run_each_by_itself_and_all_together(
     monkeypatch.chdir(tmp_path)
     (program,) = told(["train.py"], capsys, 0)["programs"]
     assert [one["output"] for one in program["repairs"]] == [["on 1", "on 1"], ["on 0", "on 0"], ["on 1", "on 0"]]
+    assert [one["status"] for one in program["repairs"]] == ["still broken", "still broken", "output differs"]
     assert program["repairs"][-1]["message"] == "all repairs together"
 
 

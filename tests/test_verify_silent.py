@@ -24,6 +24,7 @@ CHOSEN = {
     "broken_202_too_late",
     "broken_204_statement",
     "broken_205_thread",
+    "broken_305_other_words",
     "broken_305_stream_in_queue",
     "broken_504_early",
     "broken_506_global_rank",
@@ -160,8 +161,8 @@ def test_a_daemon_that_may_yet_have_done_what_is_predicted_shows_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "train.py").write_text(
-        "import os, time\nimport torch\n\nif os.fork():\n    os._exit(0)\ntime.sleep(60)\n"
-        "torch.cuda.init()\nif os.fork() == 0:\n    torch.ones(1).cuda()\n"
+        "import os, time\nimport torch\n\n\ndef main():\n    torch.cuda.init()\n    if os.fork() == 0:\n"
+        "        torch.ones(1).cuda()\n\n\nif os.fork():\n    os._exit(0)\ntime.sleep(60)\nmain()\n"
     )
     code, told, err = run(tmp_path / "train.py", monkeypatch, on_paper=True)
     assert [one["status"] for one in told["findings"]] == ["not reached"]

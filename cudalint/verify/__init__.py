@@ -174,7 +174,7 @@ def verify_repairs(
     out.write(repairs_report.render(compared, evidence.this_place(found, surroundings), output_format))
     out.flush()
     attempts = [attempt for one in compared for attempt in one.attempts]
-    if any(attempt.is_wrong for attempt in attempts):
+    if any(one.wrong for one in compared):
         return REFUTED
     if any(one.was_broken_off for one in compared):
         return _nothing(err, "interrupted: what had been seen is shown")

@@ -57,10 +57,9 @@ class Attempt:
     difference: tuple[str, ...] = ()
 
     @property
-    def is_wrong(self) -> bool:
-        """Whether the repair did not keep what it promises: only an unsafe one may change what is printed."""
-        differs = self.status is Status.OUTPUT_DIFFERS and self.repair.level is Applicability.SAFE
-        return differs or self.status is Status.STILL_BROKEN
+    def breaks_its_word(self) -> bool:
+        """Whether a safe repair changes what is printed."""
+        return self.status is Status.OUTPUT_DIFFERS and self.repair.level is Applicability.SAFE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +69,16 @@ class Comparison:
     program: Program
     before: Trial | None
     attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def wrong(self) -> tuple[Attempt, ...]:
+        """What fails the run: repairs that break their word, and the last one, which has them all, if it does not help.
+
+        One repair of several may need the others.
+        """
+        last = self.attempts[-1:]
+        broken = tuple(one for one in last if one.status is Status.STILL_BROKEN)
+        return (*broken, *(one for one in self.attempts if one.breaks_its_word))
 
     @property
     def was_broken_off(self) -> bool:

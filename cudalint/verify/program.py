@@ -208,12 +208,13 @@ def try_out(
     pairs = _pairs(findings, found)
     readings = Readings(run, journal, machine)
     raised = [one.text for one in found if one.kind is Kind.EXCEPTION]
+    reached = {finding: _reach(finding, found, journal) for finding in findings}
     judged = tuple(
         replace(
             _judge(
                 finding,
-                [one for one in found if finding in pairs[one]],
-                _reach(finding, found, journal),
+                [one for one in found if finding in pairs[one] and _is_near(one, reached[finding])],
+                reached[finding],
                 seen,
                 readings.of(finding),
                 readings.waits(finding, raised),
@@ -305,6 +306,11 @@ def _pairs(findings: Sequence[Finding], found: Sequence[Violation]) -> dict[Viol
         unclear = one.kind is Kind.EXCEPTION and (elsewhere or len(told_by_code) > 1)
         pairs[one] = near or ([] if unclear else told_by_code)
     return pairs
+
+
+def _is_near(violation: Violation, reach: _Reach) -> bool:
+    """What the thread that feeds a queue could not pickle may be of any place, but of none that was not reached."""
+    return violation.kind is not Kind.PICKLING or bool(own(violation.use)) or reach is not _Reach.NO
 
 
 def _ran(finding: Finding, violation: Violation) -> bool:

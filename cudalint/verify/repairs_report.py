@@ -129,7 +129,7 @@ def _case(one: Comparison, attempt: Attempt) -> junit.Case:
     return junit.Case(
         f"{one.program.name}: {attempt.repair.message}",
         seconds=attempt.trial.seen.seconds,
-        failure="\n".join([end, *attempt.difference]) if attempt.is_wrong else None,
+        failure="\n".join([end, *attempt.difference]) if attempt in one.wrong else None,
         skipped=end if attempt.status is Status.BROKEN_OFF else None,
     )
 

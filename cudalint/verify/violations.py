@@ -87,6 +87,7 @@ class Violation:
 
 # What pickles: multiprocessing, joblib and cloudpickle, of which many programs carry a copy.
 _PICKLERS = re.compile(r"(?:^|/)(?:(?:multiprocessing|loky/backend)/reduction|pickle|cloudpickle|dill/_dill)\.py$")
+_UNSENT = re.compile(r"(?:[\w.]+\.)?MaybeEncodingError\b")
 _PICKLES = re.compile(r"dumps?$|^save|^reduce")
 
 
@@ -190,7 +191,7 @@ def _kind(text: str, part: str, stack: Stack) -> tuple[Kind, str]:
     """What an exception shows, and the line that says so; ``part`` is all that was printed of it."""
     if speaks_of_initialisation(text):
         return Kind.FORKED_CHILD, text
-    if any(_PICKLERS.search(name) and _PICKLES.search(function) for name, _, function in stack):
+    if _UNSENT.match(text) or any(_PICKLERS.search(name) and _PICKLES.search(function) for name, _, function in stack):
         return Kind.PICKLING, text
     same = of_same_gpu(part)
     if same is not None:

@@ -1,6 +1,7 @@
 # expect: CUD304 refuted
 # limit: 60
 import os
+import time  # noqa: F401
 
 import torch
 import torch.multiprocessing as mp

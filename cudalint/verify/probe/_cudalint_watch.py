@@ -79,6 +79,11 @@ def _event(kind: str, *values: object) -> None:
         _note("event", repr((kind, os.getpid(), *values)))
 
 
+def _is_full(kind: str) -> bool:
+    """Whether no more notes of a kind are taken, so that nothing needs to be read for one."""
+    return _here.noted.get(kind, 0) >= _MOST
+
+
 def _stack() -> "list[tuple[str, int, str]]":
     frames: list[tuple[str, int, str]] = []
     frame = sys._getframe(1)
@@ -169,6 +174,8 @@ def _query(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
 
 def _select(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
     def select(*args: object, **kwargs: object) -> object:
+        if _is_full("select"):
+            return original(*args, **kwargs)
         ranks = (os.environ.get("RANK"), os.environ.get("LOCAL_RANK"))
         value = str(args[0] if args else next(iter(kwargs.values()), ""))
         _event("select", value, get_ident(), _usage(), ranks, _stack())
@@ -181,7 +188,7 @@ def _device(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
     """A device object is made: noted only where a finding is about that, as a ``with`` makes one as well."""
 
     def __init__(self: Any, *args: object, **kwargs: object) -> None:
-        stack = _stack()[:_NEAR]
+        stack = [] if _is_full("asked") else _stack()[:_NEAR]
         if any(_is_place(filename, row) for filename, row, _ in stack):
             value = str(args[0] if args else next(iter(kwargs.values()), ""))
             _event("asked", value, get_ident(), _usage(), stack)
@@ -199,7 +206,7 @@ def _pickle(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
         except Exception as error:
             _event("unpickled", f"{type(error).__name__}: {error}"[:300], _stack())
             raise
-        if _here.noted.get("usage", 0) < _MOST and "torch.cuda" in sys.modules:
+        if not _is_full("usage") and "torch.cuda" in sys.modules:
             usage = _usage()
             if usage is not None:
                 _event("usage", get_ident(), usage)
@@ -210,7 +217,7 @@ def _pickle(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
 
 def _begin(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
     def start(self: Any) -> None:
-        if _here.guilty:
+        if _here.guilty and not _is_full("thread"):
             _here.starts[id(self)] = _stack()
         original(self)
 
