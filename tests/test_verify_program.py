@@ -119,7 +119,8 @@ def test_a_finding_that_does_not_come_true_is_refuted(tmp_path: Path, monkeypatc
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "torch.py").write_text(
-        "class cuda:\n    init = staticmethod(lambda: None)\n"
+        "class _C:\n    _cuda_init = staticmethod(lambda: None)\n"
+        "class cuda:\n    init = staticmethod(lambda: _C._cuda_init())\n"
         "class ones:\n    def __init__(self, n): pass\n    cuda = lambda self: 0\n"
     )
     code, told, _ = try_out(program, monkeypatch, gpus_available=ONE_GPU)

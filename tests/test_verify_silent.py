@@ -79,7 +79,8 @@ def test_a_line_that_was_to_fail_is_refuted_only_where_it_was_passed_without_an_
 ) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "torch.py").write_text(
-        "class cuda:\n    init = staticmethod(lambda: None)\n"
+        "class _C:\n    _cuda_init = staticmethod(lambda: None)\n"
+        "class cuda:\n    init = staticmethod(lambda: _C._cuda_init())\n"
         f"class ones:\n    def __init__(self, n): pass\n    def cuda(self): {raises}\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))

@@ -158,6 +158,8 @@ class Readings:
         """The statement that was to fail was passed without an exception, and all processes ended well."""
         if finding.code not in _FAILS_THERE or self._anything_died:
             return None
+        if finding.code in OF_FORKS and not any(fork.guilty for fork in self.journal.forks.values()):
+            return None  # nobody had asked for CUDA: what was to go wrong was not tried
         spans = effects(finding)
         passed = noted(self.journal, "passed", spans)
         if any(step.kind is StepKind.LAUNCH for step in finding.trace) or _in_a_worker(finding):
@@ -230,8 +232,8 @@ class Readings:
         for _, event in self._at(finding, "select"):
             rank, local = event.values[3]
             chosen = _index(event.values[0])
-            if rank is None or local is None or rank == local:
-                yield Reading(None, "its global and its local rank are the same here")
+            if not (rank or "").isdecimal() or not (local or "").isdecimal() or rank == local:
+                yield Reading(None, "its global and its local rank are the same here, or not known")
             elif chosen == int(rank):
                 yield Reading(True, f"rank {rank}, which is {local} on its machine, chose GPU {chosen}")
             elif chosen == int(local):
