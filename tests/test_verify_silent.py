@@ -13,6 +13,8 @@ from verify_programs.run import Sample, samples, statuses
 
 from cudalint.verify import Format, script, verify_program
 from cudalint.verify.gpus import Gpu
+from cudalint.verify.paper import Paper
+from cudalint.verify.runner import Limits, Runner
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="programs are run on Linux")
 
@@ -105,6 +107,45 @@ def test_a_failure_that_a_finding_may_predict_is_not_called_the_program_s_own(
         code, told, err = run(tmp_path / "train.py", monkeypatch, on_paper=True)
         assert (code, [one["status"] for one in told["findings"]]) == (2, ["reached"])
         assert expected in err
+
+
+ASKS = """\
+import multiprocessing
+import os
+import threading
+
+import torch
+
+
+def work(n):
+    torch.cuda.set_device(n)
+    return torch.cuda.current_device(), torch.ones(1, device="cuda").get_device()
+
+
+if __name__ == "__main__":
+    print(torch.cuda.is_initialized())
+    multiprocessing.get_context("spawn").SimpleQueue().put(torch.ones(1))
+    print(torch.cuda.is_initialized(), torch.cuda.device_count())
+    torch.cuda.init()
+    os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+    thread = threading.Thread(target=work, args=(0,))
+    thread.start()
+    thread.join()
+    print(torch.cuda.device_count(), torch.cuda.current_device(), torch.cuda.memory_allocated())
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(work, [0, 0]))
+"""
+
+
+def test_looking_at_devices_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(ASKS)
+    runner = Runner(Paper(2))
+    watched = runner.watch(["train.py"], Limits(), [(str(tmp_path / "train.py"), 9, 10)])
+    plain = runner.run(tmp_path / "train.py", Limits())
+    assert any("'usage'" in line for line in watched.journal)
+    assert not any("'usage'" in line for line in plain.journal)
+    assert (watched.stdout, watched.code) == (plain.stdout, plain.code) != ("", 0)
 
 
 DAEMON = """\

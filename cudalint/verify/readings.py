@@ -142,6 +142,8 @@ class Readings:
             code = self.run.deaths.get(pid, 0)
             if code < 0:
                 return Reading(True, f"process {pid}, which it started, died of signal {-code}")
+            if code > 0:  # of what, its exception would have to say
+                return Reading(None, f"process {pid}, which it started, ended with exit code {code}")
         return None
 
     def _worked(self, finding: Finding) -> Reading | None:
