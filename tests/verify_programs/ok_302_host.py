@@ -1,5 +1,5 @@
 # expect: CUD302 refuted
-# The device is told by a name that the analysis reads as it stands, and that the program changes under way.
+# What is sent has been moved to the host in a way that the analysis does not follow.
 import multiprocessing
 
 import torch
@@ -11,7 +11,6 @@ def work(x):
 
 def main():
     x = torch.ones(3, device="cuda")
-    vars().update()
     x.data = x.data.to("".join(["c", "p", "u"]))
     child = multiprocessing.get_context("spawn").Process(target=work, args=(x,))
     child.start()
