@@ -63,6 +63,17 @@ def test_repaired_programs_run_beside_what_they_use_and_nothing_is_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "helper.py", "train.py"]
 
 
+def test_a_module_runs_as_its_repair_leaves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    (tmp_path / "package" / "train.py").write_text(STATEMENT)
+    monkeypatch.chdir(tmp_path)
+    (program,) = told(["-m", "package.train"], capsys, 0)["programs"]
+    assert [one["output"] for one in (program["as it is"], *program["repairs"])] == [["on 0"], ["on 1"]]
+
+
 def test_what_an_unsafe_repair_changes_is_shown_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

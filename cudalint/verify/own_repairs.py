@@ -169,7 +169,7 @@ def _mirror(
         if made.is_symlink():
             made.unlink()
         made.mkdir(parents=True, exist_ok=True)
-        for entry in sorted(inside.iterdir()):
+        for entry in _entries(inside, copies):
             target = made / entry.name
             if entry in copies:
                 data = copies[entry]
@@ -178,6 +178,14 @@ def _mirror(
             elif entry.name != _COMPILED and not os.path.lexists(target):
                 target.symlink_to(entry)
     yield mirror, root
+
+
+def _entries(folder: Path, copies: Iterable[Path]) -> list[Path]:
+    """What lies in a folder; of one that may not be listed the program sees no more than its copies."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return [file for file in copies if file.parent == folder]
 
 
 def _judged(repair: Repair, before: Trial, after: Trial) -> Attempt:
