@@ -158,6 +158,53 @@ def test_what_depends_on_the_question_selects_by_index() -> None:
     )
 
 
+ASKING = "import torch\n\nWIDTH = torch.cuda.get_device_properties(0).multi_processor_count\n"
+CHOOSING = """
+import os
+import torch
+from sizes import WIDTH  # of the GPU
+{other}
+
+def main(gpu):
+    \"\"\"Choose first.\"\"\"
+    {chosen}
+    print(torch.ones(WIDTH).cuda())
+
+
+if __name__ == "__main__":
+    main(os.getpid())
+"""
+CHOSEN = 'os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)'
+
+
+def repair_beside(text: str, asking: str) -> tuple[str, Applicability]:
+    """What becomes of a program whose import asks for CUDA."""
+    files = {PATH: text, "sizes.py": asking}
+    analysis = analyse([SourceFile(name, one, one.encode()) for name, one in files.items()], Options())
+    finding = next(f for f in analysis.findings if f.code == "CUD202")
+    fix = repaired(analysis, [finding])[finding]
+    assert {edit.span.filename for edit in fix.edits} <= {PATH}
+    return apply(text, as_changes(text, fix.edits)), fix.applicability
+
+
+@pytest.mark.parametrize("chosen", [CHOSEN, f"if gpu:\n        {CHOSEN}"], ids=["plain", "under a condition"])
+def test_an_import_that_asks_comes_after_the_choice(chosen: str) -> None:
+    before = CHOOSING.format(other="", chosen=chosen)
+    after, level = repair_beside(before, ASKING)
+    moved = "from sizes import WIDTH  # of the GPU\n"
+    assert after == before.replace(moved, "").replace(f"{CHOSEN}\n", f"{CHOSEN}\n    {moved}")
+    assert level is Applicability.UNSAFE
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["HALF = WIDTH // 2\n", "def half():\n    return WIDTH // 2\n", "WIDTH = WIDTH or 1\n", "import sizes as WIDTH\n"],
+)
+def test_an_import_that_others_use_stays(other: str) -> None:
+    before = CHOOSING.format(other=other, chosen=CHOSEN)
+    assert repair_beside(before, ASKING) == (before, Applicability.DISPLAY)
+
+
 def test_data_that_is_on_a_gpu_already_is_not_left_behind() -> None:
     """Another index would leave the model on GPU 0 and put the batch elsewhere."""
     before = text_of("""
@@ -264,6 +311,117 @@ def test_the_pool_of_an_object_selects_the_device_in_its_threads() -> None:
     assert changed(before, after) == ([], rows)
 
 
+OPTIONS = """
+import argparse
+import asyncio
+import threading
+
+import torch
+
+
+def work(n{parameter}):
+{selected}    return torch.ones(n, device="cuda").sum().item()
+
+
+def main(options):
+    torch.cuda.set_device(options.gpu)
+{start}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpu", type=int, default=1)
+    main(parser.parse_args())
+"""
+
+
+def test_a_thread_is_handed_the_device_that_the_options_say() -> None:
+    start = "    thread = threading.Thread(target={work}, args=(3,))\n    thread.start()"
+    before = OPTIONS.format(parameter="", selected="", start=start.format(work="work"))
+    after, level, reason = repair(before, "CUD205")
+    selected = "    torch.cuda.set_device(gpu)\n"
+    bound = start.format(work="functools.partial(work, gpu=options.gpu)")
+    expected = OPTIONS.format(parameter=", *, gpu", selected=selected, start=bound)
+    assert after == expected.replace("import asyncio\n", "import asyncio\nimport functools\n")
+    assert level is Applicability.UNSAFE
+    assert reason
+    assert not left(after, "CUD205")
+
+
+def test_all_threads_that_run_a_function_are_handed_the_device() -> None:
+    start = "    threading.Thread(target=work, args=(3,)).start()\n    print(asyncio.run(asyncio.to_thread(work, 4)))"
+    after, *_ = repair(OPTIONS.format(parameter="", selected="", start=start), "CUD205")
+    assert start.replace("work,", "functools.partial(work, gpu=options.gpu),") in after
+    assert not left(after, "CUD205")
+
+
+@pytest.mark.parametrize("also", ["work(5)", "print(work)", "threading.Thread(target=lambda: work(1))"])
+def test_a_function_that_is_used_otherwise_takes_no_device(also: str) -> None:
+    """What is left is the number that was seen, and it is said that it may be another."""
+    start = f"    threading.Thread(target=work, args=(3,)).start()\n    {also}"
+    after, _, reason = repair(OPTIONS.format(parameter="", selected="", start=start), "CUD205")
+    assert "    torch.cuda.set_device(1)\n" in after
+    assert "`options.gpu` may be another" in (reason or "")
+
+
+OWNERS = {
+    "the same attribute": ("self.gpu = gpu\n        torch.cuda.set_device(self.gpu)", "self.gpu"),
+    "an attribute that keeps it": ("torch.cuda.set_device(gpu)\n        self.index = gpu", "self.index"),
+}
+
+
+@pytest.mark.parametrize(("chosen", "known"), OWNERS.values(), ids=OWNERS)
+def test_a_thread_of_an_object_knows_its_device(chosen: str, known: str) -> None:
+    before = text_of("""
+        import threading
+        import torch
+
+
+        class Server:
+            def __init__(self, gpu):
+                CHOSEN
+                threading.Thread(target=self.loop).start()
+
+            def loop(self):
+                self.table = torch.ones(3, device="cuda")
+
+
+        if __name__ == "__main__":
+            Server(1)
+    """).replace("CHOSEN", chosen)
+    after, *_ = repair(before, "CUD205")
+    assert changed(before, after) == ([], [f"        torch.cuda.set_device({known})"])
+
+
+def test_a_thread_that_another_class_starts_takes_the_current_device() -> None:
+    before = text_of("""
+        import os
+        import threading
+        import torch
+
+
+        class Refresher(threading.Thread):
+            def __init__(self):
+                super().__init__()
+                self.table = None
+
+            def run(self):
+                self.table = torch.ones(3, device="cuda")
+
+
+        def main(gpu):
+            torch.cuda.set_device(gpu)
+            Refresher().start()
+
+
+        if __name__ == "__main__":
+            main(int(os.environ["LOCAL_RANK"]))
+    """)
+    after, *_ = repair(before, "CUD205")
+    assert "        self.cuda_device = torch.cuda.current_device()\n        super()" in after
+    assert "        torch.cuda.set_device(self.cuda_device)\n        self.table" in after
+
+
 # -- memory ------------------------------------------------------------------------------------------------------
 
 
@@ -328,10 +486,129 @@ def test_batches_are_moved_in_the_loop(sample: str, loop: str, come: list[str]) 
     assert not analysed(after).findings
 
 
+PARTS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset, default_collate
+
+DEVICE = torch.device("cuda")
+
+
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, gpu):
+        self.gpu = gpu
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        {sample}
+
+
+def collate(samples):
+    {collate}
+
+
+def main():
+    model = torch.nn.Linear(2, 1).to(DEVICE)
+    loader = DataLoader({data}, batch_size=4, num_workers=1, collate_fn={given})
+    for {target} in {iterated}:
+        print(model, {used})
+
+
+if __name__ == "__main__":
+    main()
+"""
+ROW = "torch.full((2,), float(i))"
+TENSORS = "TensorDataset(torch.ones(8, 2), torch.ones(8))"
+SHAPES = {
+    "a dictionary": (
+        {"sample": f'return {{"x": {ROW}.cuda(), "i": i}}', "target": "batch", "used": 'batch["x"]'},
+        'return {"x": torch.full((2,), float(i)), "i": i}',
+        'batch = {**batch, "x": batch["x"].cuda(non_blocking=True)}',
+    ),
+    "a device of the dataset": (
+        {
+            "sample": f"return {ROW}.to(self.gpu), i",
+            "iterated": "enumerate(loader)",
+            "target": "n, (x, i)",
+            "used": "x",
+        },
+        "return torch.full((2,), float(i)), i",
+        "x = x.to(loader.dataset.gpu, non_blocking=True)",
+    ),
+    "names that are set before": (
+        {
+            "collate": "x, y = default_collate(samples)\n    x = x.cuda()\n    return x, y",
+            "target": "x, y",
+            "used": "x",
+        },
+        "x, y = default_collate(samples)\n    return x, y",
+        "x = x.cuda(non_blocking=True)",
+    ),
+    "each part": (
+        {"collate": "return [p.to(DEVICE) for p in default_collate(samples)]", "target": "x, y"},
+        "return [p for p in default_collate(samples)]",
+        "x, y = x.to(DEVICE, non_blocking=True), y.to(DEVICE, non_blocking=True)",
+    ),
+    "each part of one": (
+        {"collate": "return tuple(p.cuda() for p in default_collate(samples))", "target": "batch", "used": "batch"},
+        "return tuple(p for p in default_collate(samples))",
+        "batch = [part.cuda(non_blocking=True) for part in batch]",
+    ),
+    "some of one": (
+        {"collate": "x, y = default_collate(samples)\n    return x.cuda(), y", "target": "batch", "used": "batch"},
+        "x, y = default_collate(samples)\n    return x, y",
+        "batch = (batch[0].cuda(non_blocking=True), batch[1])",
+    ),
+    "a lambda": (
+        {"given": "lambda s: default_collate(s)[0].cuda()", "target": "x"},
+        "collate_fn=lambda s: default_collate(s)[0]",
+        "x = x.cuda(non_blocking=True)",
+    ),
+}
+
+
+def of_parts(parts: dict[str, str]) -> str:
+    """A program whose loader's workers put something on the GPU."""
+    collated = "collate" in parts or "given" in parts
+    plain = {
+        "sample": "return i",
+        "collate": "return samples",
+        "data": TENSORS if collated else 'Rows("cuda")',
+        "given": "collate" if collated else "None",
+        "iterated": "loader",
+        "used": "x",
+    }
+    return PARTS.format(**(plain | parts))
+
+
+@pytest.mark.parametrize(("parts", "made", "moved"), SHAPES.values(), ids=SHAPES)
+def test_what_workers_moved_the_loop_moves(parts: dict[str, str], made: str, moved: str) -> None:
+    before = of_parts(parts)
+    after, level, reason = repair(before, "CUD401")
+    assert f"    {made}\n" in after or f"{made}, pin" in after
+    loop = f"    for {parts['target']} in {parts.get('iterated', 'loader')}:\n"
+    assert f"{loop}        {moved}\n" in after
+    assert (level, "on the CPU" in (reason or "")) == (Applicability.UNSAFE, True)
+    assert not left(after, "CUD401")
+
+
+APART = {
+    "two loaders": {"used": "x, len(DataLoader(Rows(0)))", "sample": f"return {ROW}.cuda()"},
+    "two uses of a function": {"collate": "return default_collate(samples)[0].cuda()", "used": "collate([])"},
+    "two ways out": {"sample": f"if i:\n            return {ROW}.cuda()\n        return {ROW}.cuda()"},
+    "something moved that stays": {"sample": f"w = {ROW}.cuda()\n        return (w * 2), i"},
+}
+
+
+@pytest.mark.parametrize("parts", APART.values(), ids=APART)
+def test_what_another_loop_would_miss_is_moved_by_the_workers(parts: dict[str, str]) -> None:
+    after, *_ = repair(of_parts({"target": "x", **parts}), "CUD401")
+    assert "non_blocking" not in after
+
+
 def test_a_loop_that_nobody_sees_keeps_its_batches() -> None:
-    before = LOOP.format(
-        sample="return torch.ones(8).cuda()", loader=SPREAD, loop="print(sum(model(x) for x in loader))"
-    )
+    before = LOOP.format(sample="return torch.ones(8).cuda()", loader=SPREAD, loop="print(sum(map(model, loader)))")
     after, *_ = repair(before, "CUD401")
     assert ".cuda()" in after
     assert 'multiprocessing_context="spawn"' in after

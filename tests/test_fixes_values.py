@@ -347,8 +347,72 @@ def test_a_pool_becomes_an_executor_with_all_its_uses() -> None:
     ids=["starmap", "handed on", "maxtasksperchild"],
 )
 def test_a_pool_with_another_use_stays(main: str) -> None:
+    """It is the inner process that gives way, where a thread has all that it is used for."""
     worker = dedent(NESTED) + "\n\ndef helper(pool):\n    return pool\n"
-    assert "ProcessPoolExecutor" in advice(program(worker, main), "CUD107")
+    after = fixed(program(worker, main), "CUD107")
+    assert main.splitlines()[0] in rows(after)
+    assert "child = threading.Thread(target=inner)" in rows(after)
+    watched = worker.replace("child.join()", "child.join()\n    print(child.exitcode)")
+    assert "ProcessPoolExecutor" in advice(program(watched, main), "CUD107")
+
+
+INNER = {
+    "a pool": ("with mp.Pool(processes=2) as pool:", "with multiprocessing.pool.ThreadPool(processes=2) as pool:"),
+    "an executor": (
+        'with ProcessPoolExecutor(2, mp_context=mp.get_context("spawn")) as pool:',
+        "with ThreadPoolExecutor(2) as pool:",
+    ),
+    "a pool that replaces its workers": ("with mp.Pool(2, maxtasksperchild=1) as pool:", None),
+}
+
+
+@pytest.mark.parametrize(("inner", "instead"), INNER.values(), ids=INNER)
+def test_a_worker_that_has_to_stay_works_in_threads(inner: str, instead: str | None) -> None:
+    worker = f"""
+        from torch.utils.data import DataLoader
+
+
+        class Rows(torch.utils.data.Dataset):
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, index):
+                {inner}
+                    return torch.tensor(list(pool.map(float, [index])))
+    """
+    main = "for batch in DataLoader(Rows(), num_workers=1):\n    print(batch.cuda())"
+    if instead is None:
+        assert "num_workers" in advice(program(worker, main), "CUD107")
+    else:
+        assert instead in rows(fixed(program(worker, main), "CUD107"))
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ("num_workers=2", ""),
+        ("num_workers=2, persistent_workers=True", ""),
+        ("num_workers=2, persistent_workers=True,", ","),
+        ("num_workers=2, shuffle=True, prefetch_factor=4", ", shuffle=True"),
+    ],
+)
+def test_a_loader_in_a_worker_that_has_to_stay_has_none_of_its_own(given: str, left: str) -> None:
+    worker = f"""
+        from torch.utils.data import DataLoader, TensorDataset
+
+
+        def work(n, m):
+            loader = DataLoader(TensorDataset(torch.ones(n, m)), batch_size=2, {given})
+            return sum(x.sum().item() for (x,) in loader)
+    """
+    main = "with mp.Pool(2) as pool:\n    print(pool.starmap(work, [(1, 2)]), torch.ones(1).cuda())"
+    after = rows(fixed(program(worker, main), "CUD107"))
+    assert f"loader = DataLoader(TensorDataset(torch.ones(n, m)), batch_size=2{left})" in after
+
+
+def test_ranks_that_have_children_are_no_daemons() -> None:
+    main = "torch.multiprocessing.spawn(work, nprocs=1, daemon=True)"
+    assert "torch.multiprocessing.spawn(work, nprocs=1)" in rows(fixed(program(NESTED, main), "CUD107"))
 
 
 def test_a_daemon_is_none_any_more_and_its_comment_stays() -> None:
@@ -390,19 +454,6 @@ def test_a_local_function_that_captures_nothing_moves_up() -> None:
     """
     after = fixed(program("", main), "CUD108")
     assert "\ndef square(n):\n    # on the GPU\n    total" in after
-
-
-def test_a_local_function_that_captures_stays() -> None:
-    main = """
-        scale = 2
-
-        def square(n):
-            return torch.ones(n, device="cuda").sum().item() * scale
-
-        with mp.get_context("spawn").Pool(1) as pool:
-            print(pool.map(square, [1]))
-    """
-    assert "`square`" in advice(program("", main), "CUD108")
 
 
 @pytest.mark.parametrize("empty", ["None", "{}", "[]"])

@@ -102,7 +102,6 @@ DOUBTED = {
         {"imports": "import sys\n", "call": "map(work, [int(a) for a in sys.argv])"},
         "may not pickle",
     ),
-    "a file in an argument": ({"before": "    log = open('log')\n", "call": "map(work, [log])"}, "may not pickle"),
     "an object that pickles itself": (
         {
             "top": "class Job:\n    def __reduce__(self):\n        return (Job, ())\n\n",
@@ -152,6 +151,66 @@ def test_what_spawn_would_break_or_hide_is_never_safe(tmp_path: Path, parts: dic
     path.write_text(PROGRAM.format(**(PARTS | parts)))
     fixes = [f.fix for f in Session(Config()).check([str(path)]).findings if f.fix is not None]
     assert not [fix for fix in fixes if fix.applicability is Applicability.SAFE]
+
+
+CLASS = """
+import multiprocessing as mp
+import threading
+
+import torch
+
+
+class Runner:
+    def __init__(self, size):
+        self.size = size
+        self.workers = []
+        {kept}
+
+    def work(self, number):
+        print(torch.ones(self.size, device="cuda").sum().item(), number)
+
+    def start(self):
+        {start}
+
+
+if __name__ == "__main__":
+    print(torch.zeros(1).cuda())
+    Runner(3).start()
+"""
+ONE = "self.process = mp.Process(target=self.work, args=(1,))\n        self.process.start()"
+# What the object keeps, how it starts its workers, and whether these arrive in fresh processes.
+CARRIED = {
+    "the process that is being started": ("pass", ONE, True),
+    "a process that was started before": (
+        "pass",
+        "for number in range(2):\n            process = mp.Process(target=self.work, args=(number,))\n"
+        "            process.start()\n            self.workers.append(process)",
+        False,
+    ),
+    "processes that are started later": (
+        "pass",
+        "made = [mp.Process(target=self.work, args=(n,)) for n in range(2)]\n"
+        "        for process in made:\n            process.start()",
+        True,
+    ),
+    "a pool": ("self.pool = mp.Pool(1)", ONE, False),
+    "a thread": ("self.thread = threading.Thread(target=print)", ONE, False),
+    "a lock of threads": ("self.lock = threading.Lock()", ONE, False),
+    "a file": ("self.log = open('log')", ONE, False),
+    "a module": ("self.library = mp", ONE.replace("mp.", "self.library."), False),
+    "a lambda": ("self.change = lambda x: x", ONE, False),
+}
+
+
+@pytest.mark.parametrize(("kept", "start", "arrives"), CARRIED.values(), ids=CARRIED)
+def test_a_worker_starts_afresh_only_where_its_object_can_be_sent(
+    tmp_path: Path, kept: str, start: str, arrives: bool
+) -> None:
+    (tmp_path / "program.py").write_text(CLASS.format(kept=kept, start=start))
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    offered = finding.fix.applicability is not Applicability.DISPLAY
+    assert offered == arrives, finding.fix.message
 
 
 # -- what a fork inherits, by whatever starts the workers ------------------------------------------------------------
@@ -864,7 +923,31 @@ def test_loky_is_not_proposed_where_cloudpickle_cannot_carry_what_is_read(tmp_pa
     )
     (tmp_path / "program.py").write_text(text)
     (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
-    assert finding.fix is None or not finding.fix.edits or "loky" not in finding.fix.message
+    assert finding.fix is not None
+    assert "loky" not in finding.fix.message
+    assert finding.fix.applicability is Applicability.UNSAFE, "threads carry nothing"
+    assert "threads" in finding.fix.message
+    assert "only one runs at a time" in (finding.fix.reason or "")
+
+
+NOT_IN_THREADS = {
+    "a context variable": ("import contextvars\nSIZE = contextvars.ContextVar('size', default=1)\n", "SIZE.set(2)"),
+    "gradients": ("", "torch.set_grad_enabled(False)"),
+    "random numbers": ("", "torch.manual_seed(1)"),
+}
+
+
+@pytest.mark.parametrize(("top", "before"), NOT_IN_THREADS.values(), ids=NOT_IN_THREADS)
+def test_what_a_thread_may_lack_is_named(tmp_path: Path, top: str, before: str) -> None:
+    imported, launch = LAUNCHERS["joblib"]
+    cached = "import functools\n\n\n@functools.lru_cache\ndef size():\n    return 1\n\n"
+    text = INHERITING.format(
+        launcher=imported, imports="", top=cached + top, base="object", reads="size()", before=before, launch=launch
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert f"`{before.partition('(')[0]}()`" in (finding.fix.reason or "")
 
 
 def test_a_decorated_function_lasts_while_its_workers_start(tmp_path: Path) -> None:

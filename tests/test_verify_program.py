@@ -112,21 +112,23 @@ def test_what_nobody_predicted_is_told_with_both_stacks(tmp_path: Path, monkeypa
 
 
 def test_a_finding_that_does_not_come_true_is_refuted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a fork the prediction is refuted: on this machine it only seems to be one."""
+    """Without a fork the prediction is refuted, where Python can tell that the line which was to fail was passed."""
+    status, refuted = ("refuted", 1) if sys.version_info >= (3, 12) else ("reached", 0)
     program = tmp_path / "train.py"
     program.write_text("import os\nimport torch\n\ntorch.cuda.init()\nif os.fork() == 0:\n    torch.ones(1).cuda()\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "torch.py").write_text(
-        "class cuda:\n    init = staticmethod(lambda: None)\n"
+        "class _C:\n    _cuda_init = staticmethod(lambda: None)\n"
+        "class cuda:\n    init = staticmethod(lambda: _C._cuda_init())\n"
         "class ones:\n    def __init__(self, n): pass\n    cuda = lambda self: 0\n"
     )
     code, told, _ = try_out(program, monkeypatch, gpus_available=ONE_GPU)
-    assert [(one["code"], one["status"]) for one in told["findings"]] == [("CUD101", "refuted")]
-    assert code == 1
+    assert [(one["code"], one["status"]) for one in told["findings"]] == [("CUD101", status)]
+    assert code == refuted
     program.write_text(program.read_text().replace("fork() == 0:", "fork() == 0:  # noqa"))
     code, told, _ = try_out(program, monkeypatch, gpus_available=ONE_GPU)
-    assert [(one["status"], one["silenced"]) for one in told["findings"]] == [("refuted", True)]
+    assert [(one["status"], one["silenced"]) for one in told["findings"]] == [(status, True)]
     assert code == 0
 
 

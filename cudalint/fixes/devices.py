@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import libcst as cst
 
-from cudalint.fixes import imports, moves, names
+from cudalint.fixes import imports, layout, moves, names
 from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.queries import count_instead
+from cudalint.fixes.statements import is_import
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.outcome import Kind
 
@@ -47,16 +48,67 @@ def visible_in_time(case: Case) -> Iterator[Proposal]:
     """
     found = case.at(case.outcome.anchor)
     named = frozenset[int]() if found is None else _named_gpus(found[0])
-    ways = {"first": _visible_first, "index": by_index, "unasked": count_instead}
-    order = ("first", "unasked", "index") if named == {0} else ("first", "index", "unasked")
+    ways = {"first": _visible_first, "later": _import_later, "index": by_index, "unasked": count_instead}
+    order = ("first", "unasked", "index", "later") if named == {0} else ("first", "index", "unasked", "later")
     if any(index > 0 for index in named):
-        order = ("index", "first", "unasked")
+        order = ("index", "first", "unasked", "later")
     for way in order:
         yield from ways[way](case)
 
 
 def _visible_first(case: Case) -> Iterator[Proposal]:
     yield from earlier(case, "choose the visible devices before anything touches CUDA", _OTHER_GPU)
+
+
+def _import_later(case: Case) -> Iterator[Proposal]:
+    """Import what asks for CUDA below the choice, in the function that chooses, where that alone uses it."""
+    for effect in reversed(case.outcome.effect):
+        for cause in case.outcome.cause:
+            late, early = case.at(effect.site), case.at(cause.site)
+            if late is None or early is None or late[0] is not early[0]:
+                continue
+            changes = _moved_import(late[0], early[1], late[1])
+            if changes:
+                yield Proposal(
+                    "choose the visible devices, then import what asks for CUDA",
+                    in_file(late[0], changes),
+                    doubt=f"the module is then imported when the function runs; {_OTHER_GPU}",
+                )
+
+
+def _moved_import(view: View, early: cst.CSTNode, late: cst.CSTNode) -> list[Change]:
+    """An import at the top of the module, right below a statement of the only function that uses what it binds."""
+    function, statement = view.function(late), view.statement(early)
+    if function is None or not isinstance(statement, cst.SimpleStatementLine) or not is_import(statement):
+        return []
+    if not isinstance(view.parent(statement), cst.Module) or not layout.has_own_rows(view, statement):
+        return []
+    target = next((s for s in function.body.body if s is late or late in view.inside(s)), None)
+    names_bound = _bound_by(statement)
+    if not isinstance(target, cst.BaseStatement) or names_bound is None:
+        return []
+    for name in names_bound:
+        uses = [n for n in view.inside(view.tree) if isinstance(n, cst.Name) and n.value == name]
+        outside = [n for n in uses if names.is_variable(view, n) and not _follows(view, n, function, target)]
+        bound = sum(n == name for scope in (view.tree, function) for n, _ in names.bindings(view, scope))
+        if outside or bound != 1:
+            return []
+    return layout.moved_below(view, statement, target)
+
+
+def _bound_by(statement: cst.SimpleStatementLine) -> list[str] | None:
+    """The names that an import binds; None where it imports all, or more than one module."""
+    match statement.body[0]:
+        case cst.ImportFrom(names=[*aliases]) | cst.Import(names=[*aliases]):
+            if isinstance(statement.body[0], cst.Import) and len(aliases) > 1:
+                return None
+            given = [a.asname.name if a.asname is not None else a.name for a in aliases]
+            return [dotted(n).partition(".")[0] for n in given if isinstance(n, cst.Name | cst.Attribute)]
+    return None
+
+
+def _follows(view: View, node: cst.CSTNode, function: cst.FunctionDef, target: cst.CSTNode) -> bool:
+    return function in view.around(node) and view.start(node) > view.end(target)
 
 
 def earlier(case: Case, message: str, doubt: str) -> Iterator[Proposal]:
@@ -205,111 +257,3 @@ def set_in_the_environment(case: Case) -> Iterator[Proposal]:
         doubt="the code does not show a place that is early enough and knows the value",
         shown=True,
     )
-
-
-# -- threads -------------------------------------------------------------------------------------------------
-
-
-def select_in_threads(case: Case) -> Iterator[Proposal]:
-    """Select the device in the pool's threads as well, or at the beginning of what the thread runs."""
-    chosen = case.cause_call()
-    if chosen is None or not chosen[1].args:
-        return
-    home, selection = chosen
-    yield from _by_initializer(case, home, selection)
-    yield from _in_target(case, home, selection)
-    yield Proposal(
-        "hand the device to the thread and select it there, or name it in full (`cuda:1`)",
-        {},
-        doubt="the thread's function does not know the device",
-        shown=True,
-    )
-
-
-def _by_initializer(case: Case, home: View, selection: cst.Call) -> Iterator[Proposal]:
-    found = case.call_at(case.outcome.anchor)
-    if found is None or not isinstance(found[1].func, cst.Attribute) or found[0] is not home:
-        return
-    view, call = found
-    assert isinstance(call.func, cst.Attribute)
-    for pool in _made(view, view.source(call.func.value)):
-        if view.keyword(pool, "initializer") is not None:
-            continue
-        value = selection.args[0].value
-        if not names.known_at(view, names.read(view, value), pool) or not _same_reach(view, selection, pool):
-            continue
-        given = {"initializer": view.source(selection.func), "initargs": f"({view.source(value)},)"}
-        yield Proposal(
-            "select the device in each of the pool's threads",
-            in_file(view, _with_keywords(view, pool, given)),
-            doubt="the work then runs on that GPU, where it ran on GPU 0",
-        )
-
-
-def _same_reach(view: View, selection: cst.Call, place: cst.Call) -> bool:
-    """Whether the argument means the same at both calls: one scope, or names of the module only."""
-    used = names.read(view, selection.args[0].value)
-    scope = names.scope_of(view, selection)
-    return names.scope_of(view, place) is scope or names.global_names(view, used, scope)
-
-
-def _with_keywords(view: View, call: cst.Call, given: Mapping[str, str]) -> list[Change]:
-    if call.args:
-        return [change for name, value in given.items() for change in view.with_keyword(call, name, value)]
-    at = view.end(call) - 1
-    return [Change(at, at, ", ".join(f"{name}={value}" for name, value in given.items()))]
-
-
-def _made(view: View, name: str) -> Iterator[cst.Call]:
-    """Calls that make what a name stands for: in an assignment, or in a ``with``."""
-    for node in view.inside(view.tree):
-        match node:
-            case cst.WithItem(item=cst.Call() as made, asname=cst.AsName(name=target)) if view.source(target) == name:
-                yield made
-            case cst.Assign(targets=[cst.AssignTarget(target=target)], value=cst.Call() as made):
-                if view.source(target) == name:
-                    yield made
-
-
-def _in_target(case: Case, home: View, selection: cst.Call) -> Iterator[Proposal]:
-    """At the beginning of the function that the thread runs."""
-    function = _thread_function(case)
-    if function is None:
-        return
-    view, target = function
-    for text, needed in _selection_there(case, home, selection, view):
-        yield Proposal(
-            "select the device at the beginning of what the thread runs",
-            in_file(view, [*moves.at_top(view, target, [text]), *needed]),
-            doubt="the thread then works on that GPU, where it worked on GPU 0, and so does any other that runs this",
-        )
-
-
-def _selection_there(
-    case: Case, home: View, selection: cst.Call, view: View
-) -> Iterator[tuple[str, tuple[Change, ...]]]:
-    scope = names.scope_of(home, selection)
-    if view is home and names.global_names(home, names.read(home, selection), scope):
-        yield home.source(selection), ()
-        return
-    index = case.outcome.detail
-    if not index:
-        return
-    if view is home and names.global_names(home, names.read(home, selection.func), scope):
-        yield f"{home.source(selection.func)}({index})", ()
-        return
-    name = imports.torch_cuda(view, "set_device")
-    yield f"{name.text}({index})", name.changes
-
-
-def _thread_function(case: Case) -> tuple[View, cst.FunctionDef] | None:
-    """The function that the thread runs: where the step after its start stands."""
-    effect, launch = case.outcome.effect, case.outcome.launch
-    if not launch:
-        return None
-    started = [i for i, hop in enumerate(effect) if hop.site == launch[-1].site]
-    if not started or started[-1] + 1 >= len(effect):
-        return None
-    found = case.at(effect[started[-1] + 1].site)
-    function = None if found is None else found[0].function(found[1])
-    return None if found is None or function is None else (found[0], function)

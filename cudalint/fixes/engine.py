@@ -17,7 +17,7 @@ from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severi
 from cudalint.fixes.catalogue import may_be_safe, repairs
 from cudalint.fixes.edits import Change, apply, as_edits, between, images
 from cudalint.fixes.proposal import Case, Proof, Proposal
-from cudalint.fixes.spawn_safety import joined, spawn_doubts
+from cudalint.fixes.spawn_safety import joined, spawn_doubts, thread_doubts
 from cudalint.fixes.view import Views
 from cudalint.fixes.waiting import may_be_lost
 from cudalint.project.analysis import Analysis, Basis, analyse_again
@@ -29,6 +29,11 @@ MOST_TRIALS = 24
 MOST_TRIALS_OF_RUN = 500
 MOST_TEXTS = 16
 MOST_STEPS = 8
+# What a warning that a repair brings is about, in words that follow its code.
+_REMAINS = {
+    "CUD201": "a GPU context per worker",
+    "CUD302": "GPU memory that processes share",
+}
 _TWINS = {"CUD101": "CUD102", "CUD102": "CUD101"}
 
 
@@ -126,16 +131,19 @@ class _Search:
         advice: Proposal | None = None
         second: _Attempt | None = None
         larger: _Attempt | None = None
+        last: _Attempt | None = None
         for attempt in self._attempts():
             if isinstance(attempt, Proposal):
                 advice = advice or attempt
+            elif any(proposal.last_resort for proposal in attempt.proposals):
+                last = last or attempt
             elif self._does_more_than_needed(attempt):
                 larger = larger or attempt
             elif self._warnings(attempt):
                 second = second or attempt
             else:
                 return self._built(attempt)
-        kept = second or larger
+        kept = second or larger or last
         if kept is not None:
             return self._built(kept)
         return None if advice is None else self._advised(advice)
@@ -224,7 +232,7 @@ class _Search:
 
     def _loses_launch(self, attempt: _Attempt) -> bool:
         """Whether workers are sure not to get what they need, or not seen to start: then nothing is known of them."""
-        if all(p.proof is not Proof.SPAWN for p in attempt.proposals):
+        if not any(p.proof.starts_afresh for p in attempt.proposals):
             return False
         place = Case(self._finding, self._basis.outcomes[self._finding], self._basis).place_of_launch
         launches = attempt.basis.launches
@@ -249,10 +257,10 @@ class _Search:
         was, now = (self._run.offset(t, s.start) for t, s in zip(texts, (old, new), strict=True))
         return now in images(was, between(texts[0], texts[1]))
 
-    def _warnings(self, attempt: _Attempt) -> bool:
-        """Whether the changed program has findings that were not there before."""
+    def _warnings(self, attempt: _Attempt) -> list[str]:
+        """The codes of findings of the changed program that were not there before."""
         known = self._images(self._basis.outcomes, attempt)
-        return any(self._place(f, attempt.texts) not in known for f in attempt.findings)
+        return sorted({f.code for f in attempt.findings if self._place(f, attempt.texts) not in known})
 
     def _images(self, findings: Iterable[Finding], attempt: _Attempt) -> set[_Place]:
         """Where findings of the program as it was would stand now; the two grades of one rule are one."""
@@ -277,7 +285,8 @@ class _Search:
             edits.extend(as_edits(path, self._old[path], changes))
         doubt = self._doubt(attempt)
         level = Applicability.SAFE if doubt is None else Applicability.UNSAFE
-        message = "; ".join(dict.fromkeys(p.message for p in attempt.proposals))
+        messages = dict.fromkeys(p.message for p in attempt.proposals)
+        message = "; ".join([*messages, *(_remaining(code) for code in self._warnings(attempt))])
         return Fix(level, message, tuple(edits), doubt)
 
     def _advised(self, advice: Proposal) -> Fix:
@@ -292,13 +301,22 @@ class _Search:
         Of a change of the start method all is named that may differ, also where it is not safe for another reason.
         """
         doubts = [] if (first := self._plain_doubt(attempt)) is None else [first]
-        if any(p.proof is Proof.SPAWN for p in attempt.proposals):
+        if any(p.proof.starts_afresh for p in attempt.proposals):
             doubts += spawn_doubts(self._basis, attempt.basis, attempt.texts, self._finding)
+        for beside in (p.beside for p in attempt.proposals if p.beside):
+            doubts += self._doubts_in_threads(beside)
         return joined(list(dict.fromkeys(doubts)))
+
+    def _doubts_in_threads(self, beside: Mapping[str, tuple[Change, ...]]) -> list[str]:
+        """What threads may lack, told from what the fresh processes would that start by other changes."""
+        texts = {path: apply(self._old[path], changes) for path, changes in beside.items()}
+        analysis = analyse_again(self._basis, texts, self._finding)
+        assert analysis.basis is not None
+        return thread_doubts(self._basis, analysis.basis, texts, self._finding)
 
     def _plain_doubt(self, attempt: _Attempt) -> str | None:
         for proposal in attempt.proposals:
-            if proposal.proof is Proof.NEVER:
+            if proposal.proof in (Proof.NEVER, Proof.NEVER_BY_SPAWN):
                 return proposal.doubt
         outcome = self._basis.outcomes[self._finding]
         if not may_be_safe(self._finding.code):
@@ -311,6 +329,11 @@ class _Search:
         if may_be_lost(Case(self._finding, outcome, self._basis, self._run.views)):
             return "the program may go on without what its workers give"
         return None
+
+
+def _remaining(code: str) -> str:
+    """That a repair brings a warning, as its message says it."""
+    return f"{code} remains: {_REMAINS[code]}" if code in _REMAINS else f"{code} remains"
 
 
 def _refusing(basis: Basis) -> set[str]:

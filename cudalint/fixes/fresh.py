@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterator
 
 import libcst as cst
 
-from cudalint.fixes import layout
+from cudalint.fixes import layout, names
 from cudalint.fixes.edits import Change
+from cudalint.fixes.lifting import read_early
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
-from cudalint.fixes.view import View
 from cudalint.machine.outcome import Kind
 
 _PLAIN = (
@@ -58,72 +57,6 @@ def _is_plain(value: cst.CSTNode) -> bool:
     return isinstance(value, _PLAIN) and all(_is_plain(c) for c in value.children)
 
 
-def function_at_top(case: Case) -> Iterator[Proposal]:
-    """A local function that captures nothing, at the top of the module."""
-    if case.outcome.kind is not Kind.UNPICKLABLE_TARGET:
-        return
-    name = case.outcome.subject.rpartition(" ")[2]
-    view = case.view(case.outcome.anchor.module)
-    if view is None:
-        return
-    for node in view.inside(view.tree):
-        if not isinstance(node, cst.FunctionDef) or node.name.value != name or view.function(node) is None:
-            continue
-        outer = view.outermost(node)
-        if outer is None or node.decorators or not layout.has_own_rows(view, node) or _captures(view, node):
-            continue
-        moved = layout.moved_above(view, node, outer)
-        gap = Change(moved[0].start, moved[0].end, moved[0].content + view.newline * 2)
-        yield Proposal(
-            f"define `{name}` at the top of the module, where a fresh process finds it",
-            in_file(view, [gap, *moved[1:]]),
-            Proof.SPAWN,
-            "the function is then visible in the whole module",
-        )
-
-
-def _captures(view: View, function: cst.FunctionDef) -> bool:
-    """Whether a function reads what only its surroundings have: any name that is neither its own nor of the module."""
-    own = {n.value for n in view.inside(function.params) if isinstance(n, cst.Name)}
-    for node in view.inside(function.body):
-        if isinstance(node, cst.Nonlocal | cst.Global):
-            return True
-        if isinstance(node, cst.AssignTarget | cst.For | cst.CompFor | cst.NamedExpr | cst.AsName | cst.WithItem):
-            target = getattr(node, "target", None) or getattr(node, "name", None)
-            own |= {n.value for n in view.inside(target) if isinstance(n, cst.Name)} if target is not None else set()
-    around = [f for f in view.around(function) if isinstance(f, cst.FunctionDef)]
-    bound_around = {n.value for f in around for n in view.inside(f) if isinstance(n, cst.Name)} - own
-    top = _top_names(view)
-    read = {
-        n.value for n in view.inside(function.body) if isinstance(n, cst.Name) and not _is_attribute_or_keyword(view, n)
-    }
-    return bool({n for n in read - own if n in bound_around and n not in top and not hasattr(builtins, n)})
-
-
-def _is_attribute_or_keyword(view: View, name: cst.Name) -> bool:
-    around = view.parent(name)
-    if isinstance(around, cst.Attribute):
-        return around.attr is name
-    return isinstance(around, cst.Arg) and around.keyword is name
-
-
-def _top_names(view: View) -> set[str]:
-    """Names that the top of the module binds."""
-    result: set[str] = set()
-    for statement in view.tree.body:
-        if isinstance(statement, cst.FunctionDef | cst.ClassDef):
-            result.add(statement.name.value)
-            continue
-        for node in view.inside(statement) if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(node, cst.AssignTarget):
-                result |= {n.value for n in view.inside(node.target) if isinstance(n, cst.Name)}
-    imported = (n for n in view.inside(view.tree) if isinstance(n, cst.Import | cst.ImportFrom))
-    for node in imported:
-        if view.function(node) is None and not isinstance(node.names, cst.ImportStar):
-            result |= {n.value for a in node.names for n in view.inside(a) if isinstance(n, cst.Name)}
-    return result
-
-
 def call_itself(case: Case) -> Iterator[Proposal]:
     """``target=lambda: f(x)`` as ``target=f, args=(x,)``."""
     found = case.call_at(case.outcome.anchor)
@@ -145,7 +78,7 @@ def call_itself(case: Case) -> Iterator[Proposal]:
     yield Proposal(
         f"start `{view.source(inner.func)}` itself",
         in_file(view, [view.replace(target.value, f"{view.source(inner.func)}, args=({arguments}{comma})")]),
-        Proof.SPAWN,
+        read_early(view, target.value),
         "the arguments are computed when the process is made, not in it",
     )
 
@@ -158,11 +91,11 @@ def named_function(case: Case) -> Iterator[Proposal]:
     for view, call in [found for p in dict.fromkeys(places) if (found := case.call_at(p)) is not None]:
         for node in view.inside(call):
             name = _handed_on(node)
-            if name is not None and name in _top_names(view):
+            if isinstance(node, cst.Lambda) and name is not None and name in names.top(view):
                 yield Proposal(
                     f"send `{name}` itself",
                     in_file(view, [view.replace(node, name)]),
-                    Proof.SPAWN,
+                    read_early(view, node),
                     "a lambda reads the name when it is called, here it is read when it is sent",
                 )
 
@@ -172,10 +105,10 @@ def _handed_on(node: cst.CSTNode) -> str | None:
     match node:
         case cst.Lambda(params=parameters, body=cst.Call(func=cst.Name(value=name), args=arguments)):
             given = [*parameters.posonly_params, *parameters.params]
-            names = [p.name.value for p in given if p.default is None]
+            own = [p.name.value for p in given if p.default is None]
             starred = isinstance(parameters.star_arg, cst.Param) or parameters.star_kwarg or parameters.kwonly_params
             sent = [a.value.value for a in arguments if isinstance(a.value, cst.Name) and not a.star and not a.keyword]
-            if not starred and names == sent and len(names) == len(given) == len(arguments) and names:
+            if not starred and own == sent and len(own) == len(given) == len(arguments) and own:
                 return name
     return None
 

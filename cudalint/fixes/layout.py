@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
 
-from cudalint.fixes.edits import Change
+from cudalint.fixes.edits import Change, apply
 from cudalint.fixes.statements import is_import
 from cudalint.fixes.view import View
 
@@ -27,7 +27,7 @@ def under_main_guard(view: View, statement: cst.BaseStatement) -> Iterator[list[
         yield _into_guard(view, _acting(between), known)
         return
     if not any(isinstance(s, cst.FunctionDef | cst.ClassDef) for s in rest):
-        first, last = _first_row(view, rest[0]), view.last_row(rest[-1])
+        first, last = first_row(view, rest[0]), view.last_row(rest[-1])
         at = view.row_start(first)
         indent = view.tree.default_indent
         yield [Change(at, at, f"{_GUARD}{view.newline}"), *indented(view, first, last, indent)]
@@ -47,7 +47,7 @@ def _into_guard(view: View, moved: list[cst.CSTNode], guard: cst.CSTNode) -> lis
     if not isinstance(guard.body, cst.IndentedBlock):
         return []
     first = guard.body.body[0]
-    at = view.row_start(_first_row(view, first))
+    at = view.row_start(first_row(view, first))
     text = "".join(_moved_text(view, s, view.indentation(first)) for s in moved)
     return [*(_removed(view, s) for s in moved), Change(at, at, text)]
 
@@ -63,7 +63,7 @@ def _at_end(view: View, moved: list[cst.CSTNode], last: cst.CSTNode) -> list[Cha
 
 def _moved_text(view: View, statement: cst.CSTNode, indent: str) -> str:
     """The rows of a statement, indented, but for those that begin inside a string."""
-    first, last = _first_row(view, statement), view.last_row(statement)
+    first, last = first_row(view, statement), view.last_row(statement)
     inside = _rows_inside_strings(view)
     rows = [(row, view.text[view.row_start(row) : view.row_start(row + 1)]) for row in range(first, last + 1)]
     text = "".join(indent + line if line.strip() and row not in inside else line for row, line in rows)
@@ -71,10 +71,10 @@ def _moved_text(view: View, statement: cst.CSTNode, indent: str) -> str:
 
 
 def _removed(view: View, statement: cst.CSTNode) -> Change:
-    return Change(view.row_start(_first_row(view, statement)), view.row_start(view.last_row(statement) + 1), "")
+    return Change(view.row_start(first_row(view, statement)), view.row_start(view.last_row(statement) + 1), "")
 
 
-def _first_row(view: View, statement: cst.CSTNode) -> int:
+def first_row(view: View, statement: cst.CSTNode) -> int:
     """The row that a statement begins in, with the comments right above it."""
     row = view.row(statement)
     while row > 1 and view.text[view.row_start(row - 1) : view.row_start(row)].lstrip().startswith("#"):
@@ -116,14 +116,44 @@ def _rows_inside_strings(view: View) -> set[int]:
 
 def moved_above(view: View, statement: cst.BaseStatement, target: cst.CSTNode) -> list[Change]:
     """Move a statement above another; its own indentation becomes that of its new place."""
-    first, after = view.row_start(view.row(statement)), view.row_start(view.last_row(statement) + 1)
-    own, wanted = view.indentation(statement), view.indentation(target)
-    rows = view.text[first:after].splitlines(keepends=True)
-    text = "".join(_reindented(row, own, wanted) for row in rows)
-    if text and text[-1] not in "\r\n":
-        text += view.newline
     at = view.row_start(view.row(target))
+    text = _reindented(view, statement, view.row(statement), view.indentation(target))
     return [Change(at, at, text), *taken_out(view, statement)]
+
+
+def moved_below(view: View, statement: cst.BaseStatement, target: cst.CSTNode) -> list[Change]:
+    """Move a statement right below another; its own indentation becomes that of its new place."""
+    text = _reindented(view, statement, view.row(statement), view.indentation(target))
+    below = view.lines_after(target, ())
+    return [Change(below.start, below.end, below.content + text), *taken_out(view, statement)]
+
+
+def lifted(view: View, function: cst.FunctionDef, target: cst.CSTNode, inside: Sequence[Change]) -> list[Change]:
+    """Move a function, with comments right above it and with changes inside of it, above a statement at the top."""
+    first = first_row(view, function)
+    start, end = view.row_start(first), view.row_start(view.last_row(function) + 1)
+    own = [change for change in inside if start <= change.start and change.end <= end]
+    text = _reindented(view, function, first, view.indentation(target), own).strip("\r\n")
+    at = view.row_start(first_row(view, target))
+    gone = Change(start, end, "")
+    if len(view.siblings(function)) == 1:
+        gone = Change(start, end, f"{view.indentation(function)}pass{view.newline}")
+    rest = [change for change in inside if change not in own]
+    return [Change(at, at, text + view.newline * 3), *rest, _closed_up(view, gone)]
+
+
+def _closed_up(view: View, gone: Change) -> Change:
+    """A removal that does not leave the blank rows of both sides behind."""
+    if gone.content or gone.end >= len(view.text):
+        return gone
+    before = view.text[: gone.start].splitlines(keepends=True)
+    end = gone.end
+    opens = not before or not before[-1].strip() or before[-1].rstrip().endswith(":")
+    for row in view.text[gone.end :].splitlines(keepends=True) if opens else ():
+        if row.strip():
+            break
+        end += len(row)
+    return Change(gone.start, end, "")
 
 
 def taken_out(view: View, statement: cst.BaseStatement) -> list[Change]:
@@ -144,8 +174,19 @@ def dropped(view: View, statement: cst.BaseStatement) -> list[Change]:
     return [Change(change.start, change.end, f"{view.indentation(statement)}{comment}{view.newline}{change.content}")]
 
 
-def _reindented(row: str, own: str, wanted: str) -> str:
-    return wanted + row.removeprefix(own) if row.strip() else row
+def _reindented(
+    view: View, statement: cst.BaseStatement, first: int, wanted: str, inside: Sequence[Change] = ()
+) -> str:
+    """The rows of a statement from ``first`` on at another depth, with changes inside of rows; strings stay."""
+    own = view.indentation(statement)
+    kept = _rows_inside_strings(view)
+    text = ""
+    for row in range(first, view.last_row(statement) + 1):
+        start, end = view.row_start(row), view.row_start(row + 1)
+        here = [Change(c.start - start, c.end - start, c.content) for c in inside if start <= c.start < end]
+        line = apply(view.text[start:end], here)
+        text += line if row in kept or not line.strip() else wanted + line.removeprefix(own)
+    return text if not text or text[-1] in "\r\n" else text + view.newline
 
 
 def has_own_rows(view: View, statement: cst.CSTNode) -> bool:
@@ -156,3 +197,26 @@ def has_own_rows(view: View, statement: cst.CSTNode) -> bool:
     return not view.text[start : view.start(statement)].strip() and isinstance(
         view.parent(statement), cst.Module | cst.IndentedBlock
     )
+
+
+def with_keyword_only(view: View, function: cst.FunctionDef, added: Sequence[str]) -> Change:
+    """A function with parameters more, that are given by name."""
+    text = keyword_only(function.params, added)
+    given = [n for p in all_parameters(function.params) for n in (p.name, p.annotation, p.default) if n is not None]
+    last = max((view.after(n, "").start for n in given), default=None)
+    if last is not None:
+        return Change(last, last, f", {text}")
+    at = view.text.index("(", view.end(function.name)) + 1
+    return Change(at, at, text)
+
+
+def keyword_only(params: cst.Parameters, added: Sequence[str]) -> str:
+    """Names as they stand at the end of parameters, to be given by name."""
+    named = ", ".join(added)
+    return named if params.kwonly_params or isinstance(params.star_arg, cst.Param) else f"*, {named}"
+
+
+def all_parameters(params: cst.Parameters) -> list[cst.Param]:
+    """The parameters in the order in which they stand, but for ``**kwargs``."""
+    star = [params.star_arg] if isinstance(params.star_arg, cst.Param) else []
+    return [*params.posonly_params, *params.params, *star, *params.kwonly_params]

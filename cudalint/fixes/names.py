@@ -26,11 +26,11 @@ def scope_of(view: View, node: cst.CSTNode) -> _Scope:
 
 def read(view: View, node: cst.CSTNode) -> frozenset[str]:
     """The names that code needs from outside itself."""
-    names = {n.value for n in view.inside(node) if isinstance(n, cst.Name) and _is_variable(view, n)}
+    names = {n.value for n in view.inside(node) if isinstance(n, cst.Name) and is_variable(view, n)}
     return frozenset(names - _own(view, node))
 
 
-def _is_variable(view: View, name: cst.Name) -> bool:
+def is_variable(view: View, name: cst.Name) -> bool:
     """Whether a name is read as a variable: not an attribute, a keyword, or something that is bound."""
     match view.parent(name):
         case cst.Attribute(attr=attr):
@@ -113,6 +113,23 @@ def _root(target: cst.CSTNode) -> str | None:
     return part.value if isinstance(part, cst.Name) and part is not target else None
 
 
+def top(view: View) -> set[str]:
+    """Names that the top of the module binds."""
+    result: set[str] = set()
+    for statement in view.tree.body:
+        if isinstance(statement, cst.FunctionDef | cst.ClassDef):
+            result.add(statement.name.value)
+            continue
+        for node in view.inside(statement) if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(node, cst.AssignTarget):
+                result |= {n.value for n in view.inside(node.target) if isinstance(n, cst.Name)}
+    imported = (n for n in view.inside(view.tree) if isinstance(n, cst.Import | cst.ImportFrom))
+    for node in imported:
+        if view.function(node) is None and not isinstance(node.names, cst.ImportStar):
+            result |= {n.value for a in node.names for n in view.inside(a) if isinstance(n, cst.Name)}
+    return result
+
+
 def parameters(function: cst.FunctionDef) -> list[str]:
     """The names of a function's parameters, in the order of positional arguments; keyword-only ones last."""
     given = function.params
@@ -167,3 +184,14 @@ def definition(view: View, name: str, place: cst.CSTNode) -> cst.Assign | None:
     if isinstance(parent, cst.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0].target, cst.Name):
         return parent
     return None
+
+
+def made_for(view: View, name: str) -> Iterator[cst.Call]:
+    """Calls that make what a name stands for: in an assignment, or in a ``with``."""
+    for node in view.inside(view.tree):
+        match node:
+            case cst.WithItem(item=cst.Call() as made, asname=cst.AsName(name=target)) if view.source(target) == name:
+                yield made
+            case cst.Assign(targets=[cst.AssignTarget(target=target)], value=cst.Call() as made):
+                if view.source(target) == name:
+                    yield made

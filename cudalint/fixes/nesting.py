@@ -1,4 +1,4 @@
-"""Workers that may have children of their own: those of an executor, and processes that are no daemons."""
+"""Workers that may have children of their own (of an executor, or no daemons), or that do without."""
 
 from __future__ import annotations
 
@@ -6,13 +6,32 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from cudalint.fixes import imports, layout
+from cudalint.fixes import imports, layout, names
 from cudalint.fixes.edits import Change
+from cudalint.fixes.loaders import without_workers
 from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.view import View, dotted
 
 _LAZY = frozenset({"imap", "imap_unordered"})
 _ENDS = frozenset({"close", "join", "terminate"})
+# What an object has as a process and as a thread alike.
+_OF_BOTH = frozenset({"start", "join", "is_alive", "daemon", "name"})
+_FOR_BOTH = frozenset({"target", "args", "kwargs", "name", "daemon"})
+_WAITS = frozenset({"get", "recv", "wait", "acquire"})
+# Pools of processes, what takes as much as a pool of threads, and what only they take, for which threads need nothing.
+_THREADS = {
+    "Pool": ("multiprocessing.pool", "ThreadPool", ("processes", "initializer", "initargs"), ()),
+    "ProcessPoolExecutor": (
+        "concurrent.futures",
+        "ThreadPoolExecutor",
+        ("max_workers", "initializer", "initargs"),
+        ("mp_context",),
+    ),
+}
+_SHARED = (
+    "threads share the variables of the worker, and of Python code in them only one runs at a time; "
+    "what it does to its process then happens in the worker"
+)
 _ADVICE = {
     "loader": "do the work in the loader's worker itself: `num_workers` is its way of working in parallel",
     "pool": "use a `ProcessPoolExecutor` for the outer workers, or do the work in the worker itself",
@@ -46,7 +65,7 @@ def executor_instead(case: Case) -> Iterator[Proposal]:
 def no_daemon(case: Case) -> Iterator[Proposal]:
     """The outer process without ``daemon=True``."""
     launch = case.launch
-    made = None if launch is None or launch.family != "process" else case.call_at(launch.made)
+    made = None if launch is None or launch.family not in ("process", "spawn") else case.call_at(launch.made)
     if made is None:
         return
     view, call = made
@@ -61,6 +80,31 @@ def no_daemon(case: Case) -> Iterator[Proposal]:
             in_file(view, changes),
             doubt="the process no longer ends with its parent, which waits for it",
         )
+
+
+def load_in_the_worker(case: Case) -> Iterator[Proposal]:
+    """A loader without workers inside of a worker."""
+    found = case.call_at(case.outcome.anchor)
+    changes = None if found is None else without_workers(*found)
+    if found is not None and changes:
+        yield Proposal(
+            "load in the worker itself, without workers of the loader",
+            in_file(found[0], changes),
+            doubt="the samples are then made one after the other in this worker",
+        )
+
+
+def threads_inside(case: Case) -> Iterator[Proposal]:
+    """Threads of the worker in place of its processes."""
+    found = case.call_at(case.outcome.anchor)
+    if found is None:
+        return
+    view, call = found
+    what, changes = "a pool of threads", _thread_pools(view, call)
+    if not changes:
+        what, changes = "a thread", _thread(view, call)
+    if changes:
+        yield Proposal(f"use {what} in the worker, which may have no processes", in_file(view, changes), doubt=_SHARED)
 
 
 def one_level(case: Case) -> Iterator[Proposal]:
@@ -166,6 +210,75 @@ def _submitted(view: View, attribute: cst.Attribute, call: cst.Call) -> list[Cha
         else:
             changes.append(view.before(row, "*"))
     return changes
+
+
+# -- threads ---------------------------------------------------------------------------------------------
+
+
+def _thread_pools(view: View, call: cst.Call) -> list[Change]:
+    """The pool that a call makes, or hands work to, as one of threads."""
+    changes = _thread_pool(view, call)
+    if changes or not isinstance(call.func, cst.Attribute):
+        return changes
+    pools = [_thread_pool(view, made) for made in names.made_for(view, view.source(call.func.value))]
+    return list(dict.fromkeys(c for pool in pools for c in pool)) if all(pools) else []
+
+
+def _thread_pool(view: View, call: cst.Call) -> list[Change]:
+    """A pool of processes as one of threads; empty where it is given what that does not take."""
+    instead = _THREADS.get(_last_name(call))
+    if instead is None:
+        return []
+    module, name, same, dropped = instead
+    if any(a.star or (a.keyword is not None and a.keyword.value not in (*same, *dropped)) for a in call.args):
+        return []
+    if len([a for a in call.args if a.keyword is None]) > (1 if dropped else len(same)):
+        return []  # The second of an executor of processes is its context.
+    threads = imports.member(view, module, name)
+    gone = [a for a in call.args if a.keyword is not None and a.keyword.value in dropped]
+    taken = view.without_arguments(call, gone)
+    return [view.replace(call.func, threads.text), *taken, *threads.changes]
+
+
+def _thread(view: View, start: cst.Call) -> list[Change]:
+    """The process that a call starts as a thread; empty where it is used as nothing but a process can be."""
+    if not isinstance(start.func, cst.Attribute) or start.func.attr.value != "start":
+        return []
+    made: cst.BaseExpression = start.func.value
+    if isinstance(made, cst.Name):
+        assigned = names.definition(view, made.value, start)
+        if assigned is None or not all(_is_of_both(view, use) for use in _uses(view, made.value)):
+            return []
+        made = assigned.value
+    if not isinstance(made, cst.Call) or _last_name(made) != "Process" or _class_of(view, made) is not None:
+        return []
+    if any(a.star or a.keyword is None or a.keyword.value not in _FOR_BOTH for a in made.args):
+        return []
+    if not _is_seen_to_end(view, made):
+        return []
+    thread = imports.member(view, "threading", "Thread")
+    return [view.replace(made.func, thread.text), *thread.changes]
+
+
+def _is_of_both(view: View, use: cst.Name) -> bool:
+    around = view.parent(use)
+    return isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _OF_BOTH
+
+
+def _last_name(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
+
+
+def _is_seen_to_end(view: View, made: cst.Call) -> bool:
+    """Whether the function that a process runs stands in this file and waits for nothing that it is sent."""
+    target = view.keyword(made, "target")
+    name = "" if target is None else dotted(target.value)
+    found = [n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name]
+    if len(found) != 1:
+        return False
+    given = names.parameters(found[0])
+    waits = (n for n in view.inside(found[0]) if isinstance(n, cst.Attribute) and n.attr.value in _WAITS)
+    return not any(dotted(n.value) in given for n in waits)
 
 
 # -- processes ---------------------------------------------------------------------------------------------

@@ -24,6 +24,12 @@ class Proof(Enum):
     NOTHING = "nothing"
     SPAWN = "that the worker lives under spawn"
     NEVER = "it cannot be"
+    NEVER_BY_SPAWN = "it cannot be, and all is named that a worker under spawn may lack"
+
+    @property
+    def starts_afresh(self) -> bool:
+        """Whether workers become fresh processes, or are sent other things as such."""
+        return self in (Proof.SPAWN, Proof.NEVER_BY_SPAWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,8 @@ class Proposal:
 
     ``message`` is an imperative sentence without a full stop. ``doubt`` completes "not safe, because ...", for what
     is never safe. ``shown`` only: the edits are an illustration, or there are none. ``final``: it holds by itself or
-    not at all; nothing else is changed on top of it.
+    not at all; nothing else is changed on top of it. ``last_resort``: it counts only where no other holds.
+    ``beside``: the changes that would start fresh processes, of which what they lack is what threads may lack.
     """
 
     message: str
@@ -41,6 +48,8 @@ class Proposal:
     doubt: str = "it changes how the program runs"
     shown: bool = False
     final: bool = False
+    last_resort: bool = False
+    beside: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -50,6 +50,33 @@ def spawn_doubts(before: Basis, after: Basis, changes: Mapping[str, str], findin
     return list(doubts)
 
 
+def thread_doubts(before: Basis, fresh: Basis, changes: Mapping[str, str], finding: Finding) -> list[str]:
+    """What may be otherwise in threads, each in words that complete "because": of what fresh processes would lack."""
+    case = Case(finding, before.outcomes[finding], fresh)
+    doubts = (doubt for proof in inherited(before, fresh, changes, finding) for doubt in proof.doubts)
+    words = (_in_words_of_threads(doubt, case) for doubt in doubts)
+    return list(dict.fromkeys(word for word in words if word is not None))
+
+
+def _in_words_of_threads(doubt: Doubt, case: Case) -> str | None:
+    name = doubt.name or _source(doubt, case)
+    match doubt.why:
+        case Why.SETS:
+            return f"a thread may not have what `{name}()` sets up"
+        case Why.SEEDS:
+            return f"threads share the random numbers that `{name}()` starts"
+        case Why.CALLS:
+            return f"what `{name}()` changes in the process is not known, and a thread may lack it"
+        case Why.STORES | Why.DIFFERS | Why.HIDDEN | Why.SHARES:
+            return f"threads share `{name}`, or do not see what another thread set there"
+        case Why.CUT:
+            return f"`{name}()` is not followed to its end" if name else "the program is not followed to its end"
+        case Why.UNSHOWN | Why.STOPPED:
+            return "the code does not show all that the worker reads"
+    # The others are about what a process does when it starts.
+    return None
+
+
 def joined(doubts: list[str]) -> str | None:
     """Doubts as one sentence, with a semicolon between two; None where there are none."""
     if len(doubts) > MOST_DOUBTS:

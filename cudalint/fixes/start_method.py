@@ -16,10 +16,12 @@ from cudalint.machine.trace import Site
 
 # Libraries whose launchers have a context to take them from; pathos, built on one of them, offers none.
 _WITH_CONTEXTS = ("torch.multiprocessing", "multiprocessing", "multiprocess", "billiard")
+_OF_CONTEXTS = frozenset({"Pool", "Process", "Queue", "SimpleQueue", "JoinableQueue", "Lock", "RLock", "Event"})
 _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "ddp_notebook": "ddp_spawn"}
 
 
 _FRESH = "a fresh process imports main again, starts slower, and knows only what is sent to it"
+_IN_THREADS = "tasks in threads share what they change, and of their Python code only one runs at a time"
 _GUARDED = "code under the main guard does not run where the module is imported"
 
 
@@ -36,6 +38,22 @@ def spawn(case: Case) -> Iterator[Proposal]:
     view, call = made
     for changes, what in _launches(view, call, launch):
         yield Proposal(what, in_file(view, changes), Proof.SPAWN, _FRESH)
+    if launch.family == "process":
+        yield from _other_class(case, launch)
+
+
+def _other_class(case: Case, launch: Launched) -> Iterator[Proposal]:
+    """Another base for the class whose ``run`` the process runs, in whatever file it stands."""
+    for site in launch.targets:
+        found = case.at(site)
+        if found is None or not isinstance(found[1], cst.FunctionDef) or found[1].name.value != "run":
+            continue
+        view, run = found
+        around = next((n for n in view.around(run) if isinstance(n, cst.ClassDef | cst.FunctionDef)), None)
+        if isinstance(around, cst.ClassDef):
+            changes = _based_on_spawn(view, around)
+            if changes:
+                yield Proposal("start this process by spawn", in_file(view, changes), Proof.SPAWN, _FRESH)
 
 
 def _lost_global(case: Case, launch: Launched) -> bool:
@@ -126,9 +144,10 @@ def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[li
         case "joblib":
             yield from _joblib(view, call)
         case "pool" | "process":
-            changes = _from_context(view, call)
+            what = f"start this {launch.family} by spawn"
+            changes = _from_context(view, call) if launch.library in _WITH_CONTEXTS else []
             if changes:
-                yield changes, f"start this {launch.family} by spawn"
+                yield changes, what
         case "spawn" | "fork-launcher":
             words = [(s, w) for s, w in _literals(view, call) if w in _FORKING]
             if words:
@@ -158,13 +177,29 @@ def _loader(view: View, call: cst.Call) -> list[Change]:
     return view.with_keyword(call, "multiprocessing_context", '"spawn"')
 
 
-def _joblib(view: View, call: cst.Call) -> Iterator[tuple[list[Change], str]]:
-    """The forking backend's name, in the call or in the ``with`` around it."""
+def _joblib(view: View, call: cst.Call, backend: str = "loky") -> Iterator[tuple[list[Change], str]]:
+    """Another backend's name, in the call or in the ``with`` around it."""
     what = "use joblib's default backend, loky, whose workers are fresh interpreters"
     for place in (call, *(c for c in view.calls() if dotted(c.func).rpartition(".")[2].startswith("parallel_"))):
-        changes = [_with_word(view, s, "loky") for s, w in _words(place) if w == "multiprocessing"]
+        changes = [_with_word(view, s, backend) for s, w in _words(place) if w == "multiprocessing"]
         if changes:
             yield changes, what
+
+
+def joblib_threads(case: Case) -> Iterator[Proposal]:
+    """Threads in place of forked workers of joblib, where no pickler carries to fresh ones what they read."""
+    launch = case.launch
+    made = None if launch is None or launch.family != "joblib" else case.call_at(launch.made)
+    if made is None:
+        return
+    for (changes, _), (beside, _) in zip(_joblib(*made, "threading"), _joblib(*made), strict=True):
+        yield Proposal(
+            "use joblib's threads, which share the GPU and all that the program has",
+            in_file(made[0], changes),
+            doubt=_IN_THREADS,
+            last_resort=True,
+            beside=in_file(made[0], beside),
+        )
 
 
 def _from_context(view: View, call: cst.Call) -> list[Change]:
@@ -173,6 +208,9 @@ def _from_context(view: View, call: cst.Call) -> list[Change]:
     library = None if binding is None else _library(binding)
     if binding is not None and library is None:
         return []
+    if binding is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in _OF_CONTEXTS:
+        # A module or a context that the program keeps under a name of its own: each can give another context.
+        return [view.after(call.func.value, '.get_context("spawn")')]
     if isinstance(call.func, cst.Attribute) and library is not None:
         if dotted(call.func.value).rpartition(".")[2] == "pool":
             context = imports.member(view, library, "get_context")
@@ -199,17 +237,24 @@ def moved_to_spawn(view: View, call: cst.Call, message: str, doubt: str) -> Iter
 
 
 def _other_base(view: View, call: cst.Call) -> list[Change]:
-    name = dotted(call.func).rpartition(".")[2]
-    for node in view.inside(view.tree):
-        if not isinstance(node, cst.ClassDef) or node.name.value != name:
-            continue
-        for base in node.bases:
-            binding = view.bindings().get(dotted(base.value).partition(".")[0])
-            if isinstance(base.value, cst.Attribute) and base.value.attr.value == "Process":
-                return [view.after(base.value.value, '.get_context("spawn")')]
-            if binding is not None and binding.name == "Process":
-                context = imports.member(view, binding.module, "get_context")
-                return [view.replace(base.value, f'{context.text}("spawn").Process'), *context.changes]
+    name = dotted(call.func)
+    found = [n for n in view.inside(view.tree) if isinstance(n, cst.ClassDef) and n.name.value == name]
+    return _based_on_spawn(view, found[0]) if len(found) == 1 else []
+
+
+def _based_on_spawn(view: View, cls: cst.ClassDef) -> list[Change]:
+    """A class with the ``Process`` of the spawn context as its base."""
+    return next((changes for base in cls.bases if (changes := _spawning_base(view, base.value))), [])
+
+
+def _spawning_base(view: View, base: cst.BaseExpression) -> list[Change]:
+    """``mp.Process`` as a base, from the spawn context."""
+    binding = view.bindings().get(dotted(base).partition(".")[0])
+    if isinstance(base, cst.Attribute) and base.attr.value == "Process":
+        return [view.after(base.value, '.get_context("spawn")')]
+    if binding is not None and binding.name == "Process":
+        context = imports.member(view, binding.module, "get_context")
+        return [view.replace(base, f'{context.text}("spawn").Process'), *context.changes]
     return []
 
 

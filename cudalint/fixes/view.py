@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
@@ -232,9 +233,21 @@ class View:
             separator = self._argument_end(call.args[position - 1])
             if not self.text[separator:start].replace(",", "", 1).strip(" \t"):
                 return Change(separator, end, "")
-        if tail.lstrip(" \t").startswith("#"):
+        if tail.lstrip(" \t").startswith("#") and before.strip():
             return Change(start, end, "")
         return Change(start, end + len(tail) - len(tail.lstrip(" \t")), "")
+
+    def without_arguments(self, call: cst.Call, arguments: Sequence[cst.Arg]) -> list[Change]:
+        """Take several arguments out; the last ones of a call go together, with the comma before them."""
+        gone = {id(argument) for argument in arguments}
+        last = next((i for i in range(len(call.args), 0, -1) if id(call.args[i - 1]) not in gone), 0)
+        changes = [self.without_argument(call, a) for a in arguments]
+        ordered = sorted(changes)
+        if last == 0 or all(a.end <= b.start for a, b in pairwise(ordered)):
+            return changes
+        start, end = self._argument_end(call.args[last - 1]), self._argument_end(call.args[-1])
+        others = [self.without_argument(call, a) for a in call.args[:last] if id(a) in gone]
+        return [*others, Change(start, end, "")]
 
     # -- names ---------------------------------------------------------------------------------------------
 

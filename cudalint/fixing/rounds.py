@@ -55,6 +55,14 @@ def fix_text(session: Session, filename: str, data: bytes, *, unsafe: bool = Fal
     return Fixed(done.changes, done.count, done.report, done.notes, after)
 
 
+def alone(repair: Fix) -> tuple[Changed, ...]:
+    """The files as one repair by itself leaves them; none where it cannot be applied."""
+    before: dict[str, bytes] = {}
+    texts = {path: _edited(path, edits, {}, before) for path, edits in _by_file(repair.edits).items()}
+    made = tuple(Changed(path, before[path], data) for path, data in sorted(texts.items()) if data is not None)
+    return made if len(made) == len(texts) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Admission:
     """Which repairs a run makes: of which levels, and in which files. What was not named is never written."""

@@ -266,6 +266,7 @@ class _VerifyOptions:
     select: tuple[str, ...]
     paper: bool
     fixed: bool
+    fixes: bool
 
     def refuse(self, names: Iterable[str], why: str) -> None:
         """Options that would change nothing are no options."""
@@ -276,6 +277,7 @@ class _VerifyOptions:
             "--limit": self.limit is not None,
             "--limit-scale": self.limit_scale != 1.0,
             "--no-fixed": not self.fixed,
+            "--fixes": self.fixes,
         }
         for name in names:
             if given[name]:
@@ -288,6 +290,7 @@ class _VerifyOptions:
 @click.option("--models", is_flag=True, help="Measure again what the models rest on: all, or where PATHS match.")
 @click.option("--paper", is_flag=True, help="Run on stub frameworks that end as measured, without a GPU: no evidence.")
 @click.option("--fixed/--no-fixed", default=True, help="Also run what the repairs make of broken fixtures.")
+@click.option("--fixes", is_flag=True, help="Run programs of your own as they are and as each repair leaves them.")
 @click.option("--output-format", metavar="FORMAT", default="table", help="table, json, junit or markdown.")
 @click.option("--evidence", metavar="DIR", help="Keep the results there, in one file per machine and versions.")
 @click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="Use at most so many GPUs.")
@@ -302,6 +305,7 @@ def verify(
     models: bool,
     paper: bool,
     fixed: bool,
+    fixes: bool,
     output_format: str,
     evidence: str | None,
     gpus: int | None,
@@ -312,7 +316,7 @@ def verify(
     """Run programs on the GPUs of this machine and compare with what is predicted.
 
     PATHS are fixtures, programs with a header that says how they end, and folders of them (default: those that come
-    with cudalint). Or a program of your own: train.py -- ARGS, or -m package.module -- ARGS.
+    with cudalint). Or a program of your own: train.py -- ARGS, or -m package.module -- ARGS; with --fixes several.
 
     Exits with 0 if everything that could run was confirmed, 1 after a refutation, 2 if nothing could run.
     """
@@ -327,13 +331,15 @@ def verify(
     if output_format not in known:
         hint = config.nearest(output_format, known)
         raise ConfigError(f"unknown output format {output_format!r}: expected one of {', '.join(known)}{hint}")
-    options = _VerifyOptions(output_format, gpus, limit, limit_scale, evidence, _split(select), paper, fixed)
+    options = _VerifyOptions(output_format, gpus, limit, limit_scale, evidence, _split(select), paper, fixed, fixes)
     arguments: tuple[str, ...] | None = context.obj
     if models:
         return _verify_models(paths, module, arguments, options)
     if module is None:
         require(paths)
     try:
+        if fixes:
+            return _verify_repairs(_own_programs(paths, module, arguments), options)
         program = _own_program(paths, module, arguments)
         return _verify_fixtures(paths, options) if program is None else _verify_program(program, options)
     except (verification.EvidenceError, verification.HeaderError, verification.Target) as error:
@@ -352,6 +358,40 @@ def _own_program(paths: tuple[str, ...], module: str | None, arguments: tuple[st
     if not is_own and arguments is not None:
         raise click.UsageError("arguments after -- are for one program of your own")
     return verification.script(paths[0], arguments or ()) if is_own else None
+
+
+def _own_programs(paths: tuple[str, ...], module: str | None, arguments: tuple[str, ...] | None) -> tuple[Program, ...]:
+    """The user's own programs that ``--fixes`` runs: files that are no fixtures, or one module."""
+    from cudalint import verify as verification
+
+    if not paths and module is None:
+        raise click.UsageError("--fixes runs programs of your own: name one or more")
+    for path in paths:
+        if os.path.isdir(path):
+            raise click.UsageError(f"--fixes runs programs of your own: {path} is a folder")
+        if verification.has_header(path):
+            raise click.UsageError(
+                f"--fixes is for programs of your own: {path} is a fixture, which runs repaired anyway"
+            )
+    program = _own_program(paths, module, arguments) if len(paths) < 2 or module is not None else None
+    if program is None and arguments is not None:
+        raise click.UsageError("arguments after -- are for one program of your own")
+    return tuple(verification.script(path, ()) for path in paths) if program is None else (program,)
+
+
+def _verify_repairs(programs: tuple[Program, ...], options: _VerifyOptions) -> int:
+    from cudalint import verify as verification
+
+    options.refuse(("--evidence", "--select", "--limit-scale", "--no-fixed"), "is for fixtures, not for --fixes")
+    if not options.paper:
+        options.refuse(("--gpus",), "is for fixtures; CUDA_VISIBLE_DEVICES tells your own program which GPUs it has")
+    return verification.verify_repairs(
+        programs,
+        output_format=verification.Format(options.output_format),
+        seconds=options.limit,
+        gpu_count=options.gpus,
+        on_paper=options.paper,
+    )
 
 
 def _verify_program(program: Program, options: _VerifyOptions) -> int:
@@ -377,7 +417,7 @@ def _verify_models(
 
     if module is not None or arguments is not None:
         raise click.UsageError("--models measures expressions: -m and -- are for programs")
-    names = ("--evidence", "--select", "--limit", "--limit-scale", "--no-fixed")
+    names = ("--evidence", "--select", "--limit", "--limit-scale", "--no-fixed", "--fixes")
     options.refuse(names, "is for programs; --models measures expressions")
     unknown = verification.unknown_expression(words)
     if unknown is not None:

@@ -39,10 +39,18 @@ from cudalint.machine.values import (
 )
 
 
-def begin(state: State) -> Journal:
-    """What a path allocates and writes from here on is noted by itself; the result notes it."""
+def begin(state: State, frame: Ref | None = None) -> Journal:
+    """What a path allocates and writes from here on is noted by itself; the result notes it.
+
+    The variables of the call, in ``frame``, are the call's own although its arguments were bound before it began.
+    """
     state.freeze()
-    state.journal = Journal(state.journal, FrozenHeap(state.frozen, state.frozen_counts, state.layer))
+    outer = state.journal
+    state.journal = Journal(outer, FrozenHeap(state.frozen, state.frozen_counts, state.layer))
+    if frame is not None and frame.address in outer.fresh and isinstance(frame.address, tuple):
+        outer.fresh.discard(frame.address)
+        state.journal.fresh.add(frame.address)
+        state.journal.floors[frame.address[0]] = frame.address[1]
     return state.journal
 
 
@@ -93,12 +101,28 @@ def end_import(states: Iterable[State], inner: Journal, reserved: Iterable[Hasha
 
 def _collect(state: State, values: list[Value], journal: Journal, reserved: Iterable[Hashable]) -> set[Hashable]:
     """Drop what cannot be reached any more; the result is what can."""
+    if len(journal.fresh) == 1 and _is_left_frame(state, journal):
+        state.drop(journal.fresh, journal.frozen)
+        _free(state, journal.fresh, journal, set(reserved))
+        return set()
     mark = _Mark(state, journal, set(reserved))
     mark.run(values)
     dead = [address for address in journal.fresh if address not in mark.live]
     state.drop(dead, journal.frozen)
     _free(state, dead, journal, mark.reserved)
     return mark.live
+
+
+def _is_left_frame(state: State, journal: Journal) -> bool:
+    """Whether all that a call made is its own variables, and nothing that it changed could see these."""
+    (address,) = journal.fresh
+    if not isinstance(address, tuple) or not isinstance(address[0], tuple) or address[0][0] != "frame":
+        return False
+    return not any(isinstance(state.at(changed), _SEEING) for changed in journal.written if changed != address)
+
+
+# What sees the variables of a call that it was made in. Bodies of modules and classes that changed do not.
+_SEEING = Closure | Class | Generator
 
 
 def _free(state: State, dead: Iterable[Hashable], journal: Journal, reserved: set[Hashable]) -> None:

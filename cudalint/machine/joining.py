@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.state import Layer, Method, Process, Selected, State
+from cudalint.machine.state import BLOT, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
     Atom,
@@ -26,6 +28,14 @@ from cudalint.machine.values import (
 
 MOST_STATES = 8
 MOST_FACTS = 3
+# How deep containers in containers are looked into.
+MOST_NESTING = 2
+_TELLING_VARIABLE = re.compile(
+    "CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_|PYTORCH|MASTER_|SLURM|OMPI|PMI|MV2|.*RANK|.*WORLD_SIZE|JOBLIB|LOKY"
+)
+# Any other key of a dict.
+_ANY = object()
+_Name = TypeVar("_Name", bound=Hashable)
 _TELLING = frozenset({"cuda", "gpu", "cpu", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", ""})
 
 
@@ -176,7 +186,7 @@ def equivalent(a: State, b: State) -> bool:
 
     Paths that differed in an object mostly go on to differ in it, so that one is looked at first.
     """
-    if (a.process is not b.process and a.process != b.process) or a.placed.keys() != b.placed.keys():
+    if not _equivalent_processes(a.process, b.process) or a.placed.keys() != b.placed.keys():
         return False
     if _differ(a.distinguishing_address, a, b) or (
         b.distinguishing_address is not a.distinguishing_address and _differ(b.distinguishing_address, a, b)
@@ -192,50 +202,82 @@ def equivalent(a: State, b: State) -> bool:
     return True
 
 
+def _equivalent_processes(a: Process, b: Process) -> bool:
+    """Whether two processes differ at most in variables of the environment that no rule and no library looks at."""
+    if a is b or a == b:
+        return True
+    if a.environment == b.environment or replace(a, environment=b.environment) != b:
+        return False
+    mine, theirs = dict(a.environment), dict(b.environment)
+    changed = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
+    # Nothing but constants is asked of: what a variable holds is text.
+    return not any(_TELLING_VARIABLE.match(name) for name in changed) and not any(
+        _matters(atom, None) for name in changed for atom in (*mine.get(name, ()), *theirs.get(name, ()))
+    )
+
+
 def _differ(address: Hashable, a: State, b: State) -> bool:
     """Whether an object distinguishes two paths; one that only one path has does not."""
     if address is None:
         return False
     mine, theirs = a.at(address), b.at(address)
-    if mine is theirs or mine is None or theirs is None:
+    if mine is theirs or mine is None or theirs is None or mine is BLOT or theirs is BLOT:
         return False
-    return mine != theirs and _distinguishes(mine, theirs)
+    return mine != theirs and _distinguishes(mine, theirs, a, b)
 
 
-def _distinguishes(a: Object, b: Object) -> bool:
-    match a, b:
+def _distinguishes(mine: Object, theirs: Object, a: State, b: State) -> bool:
+    match mine, theirs:
         case Scope(), Scope():
-            return _names_tell_apart(a.variables, b.variables)
+            return _names_distinguish(mine.variables, theirs.variables, a, b)
         case Instance(), Instance():
-            return _names_tell_apart(a.attributes, b.attributes)
+            return _names_distinguish(mine.attributes, theirs.attributes, a, b)
+        case Dict(), Dict():
+            return _names_distinguish({**mine.items, _ANY: mine.element}, {**theirs.items, _ANY: theirs.element}, a, b)
+        case Sequence(), Sequence():
+            return _names_distinguish(_by_place(mine), _by_place(theirs), a, b)
         case (Closure(), Closure()) | (Class(), Class()) | (Cache(), Cache()):
             # What a function remembers it gave before: that was looked at where it was given.
             return False
     return True
 
 
-def _names_tell_apart(a: dict[str, Value], b: dict[str, Value]) -> bool:
-    for name in a.keys() | b.keys():
-        mine, theirs = a.get(name), b.get(name)
-        if mine is theirs or mine == theirs:
+def _by_place(found: Sequence) -> dict[Hashable, Value]:
+    return {_ANY: found.element, **dict(enumerate(found.items or ()))}
+
+
+def _names_distinguish(mine: Mapping[_Name, Value], theirs: Mapping[_Name, Value], a: State, b: State) -> bool:
+    for name in mine.keys() | theirs.keys():
+        left, right = mine.get(name, ()), theirs.get(name, ())
+        if left is right or left == right:
             continue
-        if mine is None or theirs is None:
-            # A name that only one path binds is read only where that path is taken again.
-            if any(_matters(atom) for atom in (mine or theirs or ())):
-                return True
-            continue
-        if any(_matters(atom) for atom in (*mine, *theirs)):
+        # A name that only one path binds is read only where that path is taken again.
+        if any(_matters(atom, a) for atom in left) or any(_matters(atom, b) for atom in right):
             return True
     return False
 
 
-def _matters(atom: object) -> bool:
+def _matters(atom: object, state: State | None, depth: int = 0) -> bool:
+    """Whether a rule could look at a value; at a container, for what it holds."""
     match atom:
-        case Dev() | Tensor() | Lib() | Bound() | Partial() | Ref() | Task() | Rank():
+        case Ref():
+            return state is None or depth > MOST_NESTING or _object_matters(state.get(atom), state, depth + 1)
+        case Dev() | Tensor() | Lib() | Bound() | Partial() | Task() | Rank():
             return True
         case Const(value=value):
             return isinstance(value, bool | int) or value is None or (isinstance(value, str) and value in _TELLING)
     return False
+
+
+def _object_matters(found: Object | None, state: State, depth: int) -> bool:
+    match found:
+        case Sequence(items=items, element=element):
+            values = (*(items or ()), element)
+        case Dict(items=items, element=element):
+            values = (*items.values(), element)
+        case _:
+            return True
+    return any(_matters(atom, state, depth) for value in values for atom in value)
 
 
 def merge(states: Iterable[State]) -> list[State]:
@@ -269,7 +311,7 @@ def merge_imported(states: Iterable[State]) -> list[State]:
     result: list[State] = []
     for state in states:
         for i, other in enumerate(result):
-            if other.process == state.process and _import_alike(other, state):
+            if other.process == state.process and _equivalent_at_import(other, state):
                 result[i] = join(other, state)
                 break
         else:
@@ -277,7 +319,7 @@ def merge_imported(states: Iterable[State]) -> list[State]:
     return result
 
 
-def _import_alike(a: State, b: State) -> bool:
+def _equivalent_at_import(a: State, b: State) -> bool:
     if a.placed.keys() != b.placed.keys():
         return False
     shared = _shared_layer(a, b)

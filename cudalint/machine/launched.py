@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cudalint.machine.trace import Site
 
@@ -30,3 +30,9 @@ class Launched:
     keyword: str = ""
     prepared: tuple[Site, ...] = ()
     refused: str | None = None
+
+    def with_doubts_of(self, earlier: Launched | None) -> Launched:
+        """The same launch, seen again: what spoke against it on another path still does."""
+        if earlier is None:
+            return self
+        return replace(self, unproven=self.unproven or earlier.unproven, refused=self.refused or earlier.refused)

@@ -89,7 +89,10 @@ if __name__ == "__main__":
 The launch gets a spawn context: `multiprocessing.get_context("spawn").Pool(...)`, `mp_context=` for an executor.
 The fix is **safe** only where the program fails on every path and spawn is proven to work: the worker can be
 imported, reads no global that only the main program sets, the launch stands under a guard, its arguments pickle, and
-its queues and locks come from the same context. Otherwise it is **unsafe**, with the reason shown. In a notebook
+its queues and locks come from the same context. Otherwise it is **unsafe**, with the reason shown. A method of an object
+travels with the object: where that holds what no pickler takes (a process that was started, a pool, a thread, a lock, a
+file, a module), spawn is not offered. Forked workers of joblib become threads, **unsafe**, where loky cannot carry what
+they read: a function with a cache, a context variable, a lock. In a notebook
 spawn is never offered: the worker's code lives in cells that a fresh interpreter cannot import.
 
 ## When it stays silent

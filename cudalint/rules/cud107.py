@@ -88,11 +88,15 @@ if __name__ == "__main__":
 - A `ProcessPoolExecutor` takes the place of the outer `Pool` where each use of the pool has an equivalent: `map`,
   `imap`, `imap_unordered`, `apply`, `close`, `join`, `terminate`. The two differ when a worker dies, and an executor
   waits for its tasks at the end.
-- An outer `Process` loses its `daemon=True`; its parent then waits for it.
+- An outer `Process` loses its `daemon=True`, and so do ranks of `torch.multiprocessing.spawn`; the parent then waits for
+  them.
+- Where the outer workers have to stay (a `DataLoader`, a pool used by `starmap`, `apply_async` or with
+  `maxtasksperchild`), the inner level gives way: a loader in a worker loads without workers of its own, a pool becomes
+  one of threads, and so does a `Process` of which the program wants nothing that a thread does not have. Threads share
+  the variables of their worker, and of their Python code one runs at a time.
 
-**Display** for the workers of a `DataLoader` and for pools used in another way (`starmap`, `apply_async`,
-`maxtasksperchild`). Often the inner process should not exist: a worker is already a process, and one level of them is
-enough.
+**Display** elsewhere: for a child whose exit code is asked for, or that is sent its work through a queue. Often it
+should not exist: a worker is already a process, and one level of them is enough.
 
 ## When it stays silent
 - The worker belongs to a `ProcessPoolExecutor`, to `torch.multiprocessing.spawn`, or is a `Process` that is not

@@ -87,11 +87,14 @@ if __name__ == "__main__":
 - A queue or lock moves to the worker's context (`multiprocessing.Queue()` becomes
   `multiprocessing.get_context("spawn").Queue()`): other processes that share it may belong to the old one.
 - A constant that only the main guard sets moves above it.
-- A local function that captures nothing moves to the top of the module.
-- `target=lambda: f(x)` becomes `target=f, args=(x,)`.
+- `target=lambda: f(x)` becomes `target=f, args=(x,)`, and `lambda x: f(x, y)` becomes `functools.partial(f, y=y)`.
+- `f = lambda x: ...` at the top of the module becomes a `def`.
+- A local function or lambda moves to the top of the module. What it closes over becomes a parameter that is given by
+  name, and is sent along: `functools.partial(work, scale=scale)`. The variable of a loop is then read when it is sent,
+  not when the worker runs.
 
-**Display** for all other lambdas, local functions and globals: what the function captured has to become an argument,
-which changes its signature.
+**Display** for functions that cannot stand elsewhere: with a decorator, under a condition, with `nonlocal`, calling
+themselves, closing over what is bound again later; and for other globals that only the main program sets.
 
 ## When it stays silent
 - The worker is forked, and so inherits what it needs.

@@ -76,6 +76,8 @@ Naming the device (`device="cuda:1"`, or `torch.cuda.set_device(1)`) does not de
 - Where CUDA was only asked: the GPU is selected by its index instead, `torch.cuda.set_device(args.gpu)`, or the
   question becomes `torch.cuda.device_count() > 0`, which leaves the driver alone. A selected GPU keeps its number, and
   the others stay visible: a program that names `cuda:0` is repaired the second way.
+- Where the import of another module asked, and only the function that chooses uses that module, the import moves into
+  the function, below the choice.
 
 **Display** elsewhere, with the line that touched CUDA first: the variable then belongs into the command line or the
 parent's environment. By index is not offered once data is on a GPU, since that data would stay there.

@@ -78,8 +78,11 @@ if __name__ == "__main__":
 
 ## Fix
 **Unsafe**: a pool of threads gets `initializer=torch.cuda.set_device, initargs=(gpu,)` where the device is known where
-the pool is made; else the function that the thread runs selects the device first, where it is a constant or a global.
-It changes where the work runs, which is its purpose. **Display** elsewhere: hand the device to the thread.
+the pool is made. Else the function that the thread runs selects the device first: by the name that the program has for
+it (a global, a variable around a local function, `self.gpu`), or by a parameter that it is handed where the thread is
+made, `functools.partial(work, gpu=args.gpu)`. A subclass of `Thread` keeps `torch.cuda.current_device()` when it is
+made. The number that the device was seen to be comes last, and the reason says where it may be another. It changes where
+the work runs, which is its purpose. **Display** elsewhere, for a lambda say: hand the device to the thread.
 
 ## When it stays silent
 - The thread selects its device itself, or names it in full (`cuda:1`).

@@ -88,8 +88,9 @@ if __name__ == "__main__":
 ## Fix
 **Unsafe**, and preferred: where `__getitem__`, `__iter__` or the collate function moves what it returns to the GPU, and
 the loop over the loader is seen, the workers stay on the CPU; the loop moves each batch with `non_blocking=True`, and
-the loader pins. The workers then cost no context (CUD201). Other code that takes samples from the same dataset gets
-them on the CPU, too, and that is why it is not safe.
+the loader pins. The workers then cost no context (CUD201). A batch may be a tensor, a tuple, a dictionary or a list of
+which each part was moved. Other code that takes samples from the same dataset gets them on the CPU, too, and that is why
+it is not safe; where another loader or call in sight does, it is not offered.
 
 Elsewhere `multiprocessing_context="spawn"` is added to the loader. **Safe** only where the program fails on every path
 and spawn is proven to work: a dataset that pickles, a launch under a main guard, workers that surely exist (with

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cudalint.policy.selection import matches
-from cudalint.verify import evidence, facts, gpus, headers, paper, program_report, report
+from cudalint.verify import evidence, facts, gpus, headers, own_repairs, paper, program_report, repairs_report, report
 from cudalint.verify import program as programs
 from cudalint.verify.campaign import Campaign
 from cudalint.verify.evidence import EvidenceError
@@ -39,6 +39,7 @@ __all__ = [
     "verify",
     "verify_models",
     "verify_program",
+    "verify_repairs",
 ]
 
 CONFIRMED, REFUTED, NOTHING_RAN = 0, 1, 2
@@ -119,7 +120,7 @@ def verify_program(
     if reason is not None:
         return _nothing(err, f"{reason}: nothing was verified")
     with _surroundings(len(found.devices), on_paper) as surroundings:
-        trial = programs.try_out(program, Runner(surroundings), seconds)
+        trial = programs.try_out(program, Runner(surroundings), seconds, found.devices)
     out.write(program_report.render(trial, evidence.this_place(found, surroundings), output_format))
     out.flush()
     if trial.unpredicted or trial.is_refuted:
@@ -127,12 +128,57 @@ def verify_program(
     if trial.seen.end == "cancelled":
         return _nothing(err, "interrupted: what had been seen is shown")
     if trial.seen.end == "lost":
-        return _nothing(err, "the supervisor of the program was killed: nothing was verified")
-    if trial.seen.end == "time" and trial.failed_by_itself:
+        return _nothing(err, "nothing is known of the program: its supervisor was killed, or its folder removed")
+    if trial.seen.end == "time" and trial.showed_nothing:
         return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
-    if trial.failed_by_itself or trial.seen.spoiled:
+    if trial.went_on_unseen:
+        return _nothing(err, "the program went on in the background and was ended: what had been seen is shown")
+    if trial.seen.spoiled:
+        return _nothing(err, f"{trial.seen.spoiled[0]}: nothing was verified")
+    if trial.showed_nothing and trial.suspects:
+        named = ", ".join(dict.fromkeys(program_report.named(one) for one in trial.suspects))
+        why = f"the program failed, and whether that is what {named} predicts was not seen"
+        return _nothing(err, f"{why}: nothing was verified")
+    if trial.showed_nothing:
         return _nothing(err, "the program failed for reasons of its own: nothing was verified")
     return CONFIRMED
+
+
+def verify_repairs(
+    programs_: Sequence[Program],
+    *,
+    output_format: Format = Format.TABLE,
+    seconds: float | None = None,
+    gpu_count: int | None = None,
+    gpus_available: Sequence[gpus.Gpu] | None = None,
+    on_paper: bool = False,
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+) -> int:
+    """Run programs of a user as they are and as each of their repairs leaves them, and show both side by side.
+
+    Gives 0 when every repair holds, 1 when one leaves its program broken or a safe one changes what is printed, 2
+    without a GPU or a repair, or after an interruption.
+    """
+    out, err = out or sys.stdout, err or sys.stderr
+    found = paper.machine(gpu_count or 1) if on_paper else _hardware(None, gpus_available)
+    reason = _obstacle(found, on_paper)
+    if reason is not None:
+        return _nothing(err, f"{reason}: nothing was verified")
+    compared: list[own_repairs.Comparison] = []
+    with _surroundings(len(found.devices), on_paper) as surroundings:
+        for program in programs_:
+            compared.append(own_repairs.compare(program, Runner(surroundings), seconds, found.devices))
+            if compared[-1].was_broken_off:
+                break
+    out.write(repairs_report.render(compared, evidence.this_place(found, surroundings), output_format))
+    out.flush()
+    attempts = [attempt for one in compared for attempt in one.attempts]
+    if any(one.wrong for one in compared):
+        return REFUTED
+    if any(one.was_broken_off for one in compared):
+        return _nothing(err, "interrupted: what had been seen is shown")
+    return CONFIRMED if attempts else _nothing(err, "there are no repairs: nothing was run")
 
 
 def has_header(path: str) -> bool:

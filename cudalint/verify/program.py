@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import os
 import pkgutil
@@ -11,25 +10,30 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from cudalint import config
-from cudalint.finding import Finding, Severity, Span, StepKind
+from cudalint.finding import Finding
 from cudalint.policy.suppression import UNUSED
 from cudalint.session import Session
 from cudalint.verify import journal as notes
-from cudalint.verify.extent import extent, is_library
+from cudalint.verify.extent import extent
+from cudalint.verify.gpus import Gpu
 from cudalint.verify.headers import Outcome
-from cudalint.verify.journal import Journal, Stack
+from cudalint.verify.journal import Journal
 from cudalint.verify.observe import Observation, observe
+from cudalint.verify.places import effects, lines, own, places, rows, stands, surrounds
 from cudalint.verify.predict import UNREADABLE
+from cudalint.verify.readings import Reading, Readings
 from cudalint.verify.runner import Limits, Run, Runner
+from cudalint.verify.sayings import is_of_programs
 from cudalint.verify.violations import Kind, Violation, violations
 
 # About files and comments.
 _OF_NO_RUN = UNREADABLE | {UNUSED}
+# What is seen of a launch may be meant otherwise: a reading of the devices themselves counts more.
+_SUPPOSED = frozenset({Kind.VISIBLE_DEVICES, Kind.GROUP, Kind.VALUE, Kind.CONTEXTS})
 _SPEAKS_OF_GPUS = re.compile(r"cuda|gpu|nccl|pinned?\b", re.IGNORECASE)
 
 
@@ -80,7 +84,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """All that came of one run."""
+    """All that came of one run; ``printed`` are the lines of its standard output."""
 
     program: Program
     seen: Observation
@@ -88,6 +92,7 @@ class Trial:
     unpredicted: tuple[Violation, ...]
     processes: int
     not_entered: tuple[str, ...]
+    printed: tuple[str, ...] = ()
 
     @property
     def is_refuted(self) -> bool:
@@ -95,10 +100,25 @@ class Trial:
         return any(one.status is Status.REFUTED and not one.silenced for one in self.findings)
 
     @property
-    def failed_by_itself(self) -> bool:
-        """Whether it ended badly in a way that is none of cudalint's business, so that nothing was shown."""
+    def showed_nothing(self) -> bool:
+        """Whether it ended badly, and not in a way that was seen to be what a finding predicts."""
         shown = self.unpredicted or any(one.status is Status.CONFIRMED for one in self.findings)
         return self.seen.outcome.fails and not shown
+
+    @property
+    def went_on_unseen(self) -> bool:
+        """Whether processes outlived it, as those of a daemon do, so that what was not reached may have come yet."""
+        statuses = {one.status for one in self.findings}
+        return bool(self.seen.left_behind) and Status.NOT_REACHED in statuses and Status.CONFIRMED not in statuses
+
+    @property
+    def suspects(self) -> tuple[Judged, ...]:
+        """The findings that were reached and predict that it ends badly; none where its exception is of its own."""
+        if is_of_programs(self.seen.said):
+            return ()
+        failing = {outcome.value for outcome in Outcome if outcome.fails}
+        reached = (one for one in self.findings if one.status is Status.REACHED)
+        return tuple(one for one in reached if one.finding.outcome in failing)
 
 
 def script(path: str, arguments: Sequence[str]) -> Program:
@@ -150,18 +170,55 @@ def _inside(name: str, folders: Iterable[str]) -> ModuleSpec | None:
     return namespace
 
 
-def try_out(program: Program, runner: Runner, seconds: float | None = None) -> Trial:
-    """Predict, run, compare."""
-    findings, silenced = _findings(program)
-    places = sorted({place for finding in findings for span in _places(finding) for place in _lines(span)})
-    run = runner.watch(program.words, Limits(seconds=seconds, echo=True, input=True, census=True), places)
+@dataclass(frozen=True, slots=True)
+class Footing:
+    """Where a program runs: its current directory, and the folders in which it looks for modules."""
+
+    cwd: Path
+    search: tuple[Path, ...]
+
+    @staticmethod
+    def here() -> Footing:
+        """As from the command line of this process."""
+        entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        return Footing(Path.cwd(), tuple(Path(entry) for entry in entries if entry))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variable that says so."""
+        return {"PYTHONPATH": os.pathsep.join(map(str, self.search))} if self.search else {}
+
+
+def try_out(
+    program: Program,
+    runner: Runner,
+    seconds: float | None = None,
+    machine: Sequence[Gpu] = (),
+    footing: Footing | None = None,
+) -> Trial:
+    """Predict, run, compare; ``machine`` are the GPUs that the program may see."""
+    where = footing or Footing.here()
+    findings, silenced = _findings(program, where)
+    wanted = {rows(span) for finding in findings for span in (*places(finding), *effects(finding))}
+    limits = Limits(seconds=seconds, echo=True, input=True, census=True)
+    run = runner.watch(program.words, limits, sorted(wanted), where.environment, where.cwd)
     journal = notes.read(run.journal)
     seen = observe(run)
     found = violations(run, journal)
     pairs = _pairs(findings, found)
+    readings = Readings(run, journal, machine)
+    raised = [one.text for one in found if one.kind is Kind.EXCEPTION]
+    reached = {finding: _reach(finding, found, journal) for finding in findings}
     judged = tuple(
         replace(
-            _judge(finding, [one for one in found if finding in pairs[one]], _reach(finding, found, journal), seen),
+            _judge(
+                finding,
+                [one for one in found if finding in pairs[one] and _is_near(one, reached[finding])],
+                reached[finding],
+                seen,
+                readings.of(finding),
+                readings.waits(finding, raised),
+            ),
             silenced=finding in silenced,
         )
         for finding in findings
@@ -173,37 +230,57 @@ def try_out(program: Program, runner: Runner, seconds: float | None = None) -> T
         unpredicted=tuple(one for one in found if one.is_wrong and not pairs[one]),
         processes=len(journal.entered),
         not_entered=tuple(_not_entered(run, journal)),
+        printed=tuple(run.stdout.splitlines()),
     )
 
 
-def _findings(program: Program) -> tuple[tuple[Finding, ...], frozenset[Finding]]:
-    """What cudalint says of the files of the program, as if the project had no other; and what of it is silenced."""
-    is_module = program.words[0] == "-m"
+def files(program: Program, footing: Footing) -> tuple[Path, ...]:
+    """Which files it consists of, the one in which it begins first."""
     scripts = [Path(word) for word in program.words[1:] if word.endswith(".py") and os.path.isfile(word)]
-    search = [Path(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    files = extent([program.path, *scripts], [Path.cwd(), *search] if is_module else search)
-    if not files:
+    roots = [footing.cwd, *footing.search] if program.words[0] == "-m" else footing.search
+    return extent([program.path, *scripts], roots)
+
+
+def _findings(program: Program, footing: Footing) -> tuple[tuple[Finding, ...], frozenset[Finding]]:
+    """What cudalint says of the files of the program, as if the project had no other; and what of it is silenced."""
+    named = files(program, footing)
+    if not named:
         return (), frozenset()
-    found = config.load((str(files[0]),))
-    report = Session(found).check([str(file) for file in files], repair=False, whole=True)
+    found = config.load((str(named[0]),))
+    report = Session(found).check([str(file) for file in named], repair=False, whole=True)
     every = sorted((*report.findings, *report.silenced), key=lambda finding: finding.sort_key)
     return tuple(finding for finding in every if finding.code not in _OF_NO_RUN), frozenset(report.silenced)
 
 
-def _judge(finding: Finding, matches: Sequence[Violation], reach: _Reach, seen: Observation) -> Judged:
-    if matches:
-        return Judged(finding, Status.CONFIRMED, matches[0].text, matches[0])
+def _judge(
+    finding: Finding,
+    matches: Sequence[Violation],
+    reach: _Reach,
+    seen: Observation,
+    read: Reading | None,
+    waits: str | None,
+) -> Judged:
+    by = matches[0] if matches else None
+    if read is not None and read.agrees:
+        return Judged(finding, Status.CONFIRMED, read.text, by)
+    contradicted = read is not None and read.agrees is False
+    if by is not None and not (contradicted and all(one.kind in _SUPPOSED for one in matches)):
+        return Judged(finding, Status.CONFIRMED, by.text, by)
+    if read is not None and contradicted:
+        return Judged(finding, Status.REFUTED, read.text)
+    if waits is not None:
+        return Judged(finding, Status.CONFIRMED, waits)
     if reach is _Reach.NO:
         return Judged(finding, Status.NOT_REACHED, "it was not seen to be reached")
     if finding.outcome == Outcome.HANG.value and seen.outcome is Outcome.HANG:
         return Judged(finding, Status.CONFIRMED, seen.summary)
     if reach is _Reach.NEAR:
         return Judged(finding, Status.REACHED, "its function was reached; before Python 3.12 its line cannot be seen")
+    if read is not None:
+        return Judged(finding, Status.REACHED, f"it was reached; {read.text}")
     if seen.outcome.fails:
         return Judged(finding, Status.REACHED, f"it was reached; whether the {seen.summary} comes of it was not seen")
-    if finding.severity is Severity.WARNING or seen.end != "ended":
-        return Judged(finding, Status.REACHED, "it was reached; nothing was seen to go wrong until the end")
-    return Judged(finding, Status.REFUTED, "it was reached, and nothing went wrong")
+    return Judged(finding, Status.REACHED, "it was reached; nothing was seen that shows it or contradicts it")
 
 
 def _pairs(findings: Sequence[Finding], found: Sequence[Violation]) -> dict[Violation, list[Finding]]:
@@ -215,80 +292,44 @@ def _pairs(findings: Sequence[Finding], found: Sequence[Violation]) -> dict[Viol
             pairs[one] = [finding for finding in findings if one.shows(finding)]
             continue
         stack = (*one.use, *one.launch)
-        exact = [finding for finding in able if _stands(_places(finding), stack)]
-        near = exact or [finding for finding in able if _surrounds(_places(finding), own(one.launch)[:1])]
+        exact = [finding for finding in able if stands(places(finding), stack)]
+        near = exact or [finding for finding in able if surrounds(places(finding), own(one.launch)[:1])]
         nowhere = not own(one.use) and not one.launch  # in a thread of a library
-        told_by_code = able if nowhere else [finding for finding in able if _effects(finding)]
+        if one.kind is Kind.PICKLING:  # elsewhere, or in the thread that feeds a queue
+            pairs[one] = near or (able if nowhere else [])
+            continue
+        if one.kind is Kind.GPU_ERROR:  # what it says is not known: only its place tells
+            pairs[one] = [finding for finding in able if stands(effects(finding), one.use)]
+            continue
+        told_by_code = able if nowhere else [finding for finding in able if effects(finding)]
         elsewhere = nowhere and _SPEAKS_OF_GPUS.search(one.text) is None  # a launcher says that its child failed
         unclear = one.kind is Kind.EXCEPTION and (elsewhere or len(told_by_code) > 1)
         pairs[one] = near or ([] if unclear else told_by_code)
     return pairs
 
 
+def _is_near(violation: Violation, reach: _Reach) -> bool:
+    """What the thread that feeds a queue could not pickle may be of any place, but of none that was not reached."""
+    return violation.kind is not Kind.PICKLING or bool(own(violation.use)) or reach is not _Reach.NO
+
+
 def _ran(finding: Finding, violation: Violation) -> bool:
     """Whether what was seen happened in the code that the finding says its worker runs."""
-    effects = _effects(finding)
-    if not effects or not own(violation.use):
+    if not effects(finding) or not own(violation.use):
         return True
-    return _stands([*effects, *_places(finding)], violation.use)
-
-
-def _effects(finding: Finding) -> list[Span]:
-    return [step.span for step in finding.trace if step.kind is StepKind.EFFECT]
-
-
-def _places(finding: Finding) -> list[Span]:
-    return [finding.span, *(step.span for step in finding.trace if step.kind is StepKind.LAUNCH)]
+    return stands([*effects(finding), *places(finding)], violation.use)
 
 
 def _reach(finding: Finding, found: Sequence[Violation], journal: Journal) -> _Reach:
-    spans = _places(finding)
+    spans = places(finding)
     stacks = [event.stack for event in journal.events] + [violation.use for violation in found]
     reached = {(event.values[0], int(event.kind.split()[1])) for event in journal.events if " " in event.kind}
-    passed = any(place in reached for span in spans for place in _lines(span))
-    if passed or any(_stands(spans, stack) for stack in stacks):
+    passed = any(place in reached for span in spans for place in lines(span))
+    if passed or any(stands(spans, stack) for stack in stacks):
         return _Reach.YES
     if any(event.kind == "looks" for event in journal.events):
         return _Reach.NO
-    return _Reach.NEAR if any(_surrounds(spans, stack) for stack in stacks) else _Reach.NO
-
-
-def _stands(spans: Sequence[Span], stack: Stack) -> bool:
-    """Whether a frame of the stack is in one of the spans."""
-    places = {place for span in spans for place in _lines(span)}
-    return any((os.path.realpath(name), row) in places for name, row, _ in stack)
-
-
-def _surrounds(spans: Sequence[Span], stack: Stack) -> bool:
-    """Whether a frame of the stack is in the function of one of the spans."""
-    functions = {(os.path.realpath(span.filename), _function(span)) for span in spans}
-    return any((os.path.realpath(name), function) in functions for name, _, function in stack)
-
-
-def _function(span: Span) -> str:
-    """The name of the innermost function around a span, as frames spell it."""
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    functions = [node for node in ast.walk(_tree(os.path.realpath(span.filename))) if isinstance(node, kinds)]
-    around = [node.name for node in functions if node.lineno <= span.start.row <= (node.end_lineno or 0)]
-    return around[-1] if around else "<module>"  # outer functions come before inner ones
-
-
-@cache
-def _tree(name: str) -> ast.Module:
-    try:
-        return ast.parse(Path(name).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return ast.Module([], [])
-
-
-def _lines(span: Span) -> Iterator[tuple[str, int]]:
-    name = os.path.realpath(span.filename)
-    return ((name, row) for row in range(span.start.row, span.end.row + 1))
-
-
-def own(stack: Stack) -> Stack:
-    """The frames of the program itself, without those of Python and of what is installed."""
-    return tuple(frame for frame in stack if not is_library(frame[0]))
+    return _Reach.NEAR if any(surrounds(spans, stack) for stack in stacks) else _Reach.NO
 
 
 def _not_entered(run: Run, journal: Journal) -> Iterator[str]:

@@ -12,7 +12,8 @@ from typing import Any
 from cudalint.verify import junit
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.journal import Stack
-from cudalint.verify.program import Judged, Status, Trial, own
+from cudalint.verify.places import own
+from cudalint.verify.program import Judged, Status, Trial
 from cudalint.verify.report import Format, quoted, where
 from cudalint.verify.violations import Violation
 
@@ -82,6 +83,8 @@ def _ending(trial: Trial) -> Iterator[str]:
     )
     for one in seen.footprints:
         yield f"process {one.pid}: GPU {one.gpu}" + (f", {one.mib} MiB" if one.mib is not None else "")
+    if seen.left_behind:
+        yield f"{_count(seen.left_behind, 'process')} went on after the program had ended, and had to be ended"
     for words in trial.not_entered:
         yield f"the probe could not enter: {words}"
     yield from seen.spoiled
@@ -125,6 +128,11 @@ def _frames(stack: Stack) -> Iterator[str]:
         yield f"    {_short(name)}:{row} in {function}" + (f": {source}" if source else "")
 
 
+def named(judged: Judged) -> str:
+    """A finding by its code and place."""
+    return f"{judged.finding.code} at {_where(judged)}"
+
+
 def _status(judged: Judged) -> str:
     return judged.status.value + (" (silenced)" if judged.silenced else "")
 
@@ -146,8 +154,8 @@ def _cases(trial: Trial) -> Iterator[junit.Case]:
     yield junit.Case(
         trial.program.name,
         seconds=trial.seen.seconds,
-        failure=f"{trial.seen.summary}: {trial.seen.said}".rstrip(": ") if trial.failed_by_itself else None,
-        output=trial.seen.text if trial.failed_by_itself else "",
+        failure=f"{trial.seen.summary}: {trial.seen.said}".rstrip(": ") if trial.showed_nothing else None,
+        output=trial.seen.text if trial.showed_nothing else "",
     )
     for judged in trial.findings:
         name = f"{_where(judged)} {judged.finding.code}"
@@ -168,6 +176,7 @@ def _document(trial: Trial, place: Place) -> dict[str, Any]:
         "processes": trial.processes,
         "gpus": [{"process": one.pid, "gpu": one.gpu, "mib": one.mib} for one in trial.seen.footprints],
         "not entered": list(trial.not_entered),
+        "left behind": trial.seen.left_behind,
         "interrupted": trial.seen.end == "cancelled",
         "findings": [_finding(judged) for judged in trial.findings],
         "unpredicted": [_violation(violation) for violation in trial.unpredicted],

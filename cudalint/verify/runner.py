@@ -76,8 +76,9 @@ class Run:
 
     ``end`` is ended, time, memory, cancelled or lost (the supervisor itself was killed). ``deaths`` are the
     processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it shows nothing.
-    ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line; ``footprints``
-    say who used which GPU.
+    ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line; ``rested``
+    says of each for how many seconds it had used no processor when it was last seen; ``footprints`` say who used
+    which GPU.
     """
 
     end: str
@@ -91,6 +92,7 @@ class Run:
     spoiled: tuple[str, ...] = ()
     journal: tuple[str, ...] = ()
     seen: Mapping[int, str] = field(default_factory=dict)
+    rested: Mapping[int, float] = field(default_factory=dict)
     footprints: tuple[Footprint, ...] = ()
 
 
@@ -124,20 +126,28 @@ class Runner:
             self._supervise(folder, command, limits, environment, folder / "cwd", subprocess.DEVNULL)
             return self._result(folder)
 
-    def watch(self, command: Sequence[str], limits: Limits, places: Iterable[tuple[str, int]] = ()) -> Run:
-        """Run Python with this command as it would run from the current directory, with the whole probe.
+    def watch(
+        self,
+        command: Sequence[str],
+        limits: Limits,
+        places: Iterable[tuple[str, int, int]] = (),
+        environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Run:
+        """Run Python with this command as it would run from the current directory (or ``cwd``), with the whole probe.
 
-        It notes which ``places`` (files and rows) are reached, where Python can tell.
+        It notes which ``places`` (files, first and last rows) are reached and passed, where Python can tell.
 
         Ctrl-C ends it; what was seen until then is given.
         """
         with self.folder() as folder:
-            environment = _with_probe(folder, {**os.environ, **self._surroundings.enter(folder)})
-            wanted = "\n".join(f"{row}:{name}" for name, row in places)
+            prepared = _beside(self._surroundings.enter(folder), environment or {})
+            environment = _with_probe(folder, {**os.environ, **prepared})
+            wanted = "\n".join(f"{first}-{last}:{name}" for name, first, last in places)
             environment.update(CUDALINT_WATCH="1", CUDALINT_PLACES=wanted, PYTHONUNBUFFERED="1")
             given = None if limits.input and not _is_terminal(0) else subprocess.DEVNULL
             with contextlib.suppress(KeyboardInterrupt):
-                self._supervise(folder, command, limits, environment, Path.cwd(), given)
+                self._supervise(folder, command, limits, environment, cwd or Path.cwd(), given)
             return self._result(folder)
 
     @contextlib.contextmanager
@@ -272,6 +282,15 @@ def _environment(folder: Path, extra: Mapping[str, str]) -> dict[str, str]:
     return _with_probe(folder, made)
 
 
+def _beside(prepared: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Both, where the surroundings have put folders before those in which a program looks for modules."""
+    both = {**prepared, **wanted}
+    ours, theirs = prepared.get("PYTHONPATH"), wanted.get("PYTHONPATH")
+    if ours is not None and theirs is not None:
+        both["PYTHONPATH"] = os.pathsep.join([ours.partition(os.pathsep)[0], *filter(None, [theirs])])
+    return both
+
+
 def _with_probe(folder: Path, made: dict[str, str]) -> dict[str, str]:
     others = made.get("PYTHONPATH")
     made["PYTHONPATH"] = str(PROBE) + (os.pathsep + others if others else "")
@@ -300,6 +319,7 @@ def _read(folder: Path) -> Run:
         survivors=tuple(report["survivors"]),
         journal=journal,
         seen={int(pid): words for pid, words in report["seen"].items()},
+        rested={int(pid): float(seconds) for pid, seconds in report["rested"].items()},
     )
 
 

@@ -18,6 +18,15 @@ _INITIALISATION = re.compile(
 _SAME_GPU = re.compile(
     r"^.*(?:Duplicate GPU detected|tensor not on device passed to init_process_group).*$", re.MULTILINE
 )
+# Exceptions of GPU libraries, by the name of their class.
+_OF_GPUS = re.compile(
+    r"^(?:(?:torch|cupy|cupy_backends|numba|jax|jaxlib|tensorflow|cuda)\.[\w.]+|\w*(?:Cuda|CUDA)\w*): "
+)
+# Exceptions that programs raise themselves: no library says by them that CUDA or a process has failed.
+_OF_PROGRAMS = re.compile(
+    r"^(?:ZeroDivisionError|KeyError|IndexError|FileNotFoundError|ModuleNotFoundError|ImportError|SyntaxError|"
+    r"IndentationError|RecursionError|Unicode\w+Error|PermissionError|FileExistsError|StopIteration|\w*JSONDecodeError)\b"
+)
 # What launchers say of a child that died: how it did is not known.
 _DIED = re.compile(
     r"terminated abruptly|unexpectedly (?:terminated|exited)|(?:exited|died) (?:unexpectedly|prematurely)|"
@@ -45,19 +54,29 @@ _SAYINGS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"MASTER_ADDR|MASTER_PORT", frozenset({"CUD505"})),
 )
 # Rules of which a finding can be that a process dies for a reason that only the system knows.
-_OF_DEATHS = OF_FORKS | {"CUD106", "CUD107", "CUD108", "CUD206"}
+OF_DEATHS = OF_FORKS | {"CUD106", "CUD107", "CUD108", "CUD206"}
 
 
 def shown_by(text: str) -> frozenset[str]:
     """The rules whose findings can come true as an exception that says this; none where it speaks of other things."""
     if _DIED.search(text) is not None:
-        return _OF_DEATHS
+        return OF_DEATHS
     return frozenset(code for pattern, codes in _SAYINGS if re.search(pattern, text) is not None for code in codes)
 
 
 def speaks_of_initialisation(text: str) -> bool:
     """Whether CUDA could not be initialised, as in a forked child of a parent that had asked for it."""
     return _INITIALISATION.search(text) is not None
+
+
+def is_of_gpus(text: str) -> bool:
+    """Whether an exception is of a class that a GPU library raises."""
+    return _OF_GPUS.match(text) is not None
+
+
+def is_of_programs(text: str) -> bool:
+    """Whether an exception is of a class that has nothing to do with GPUs or processes."""
+    return _OF_PROGRAMS.match(text) is not None
 
 
 def of_same_gpu(text: str) -> str | None:

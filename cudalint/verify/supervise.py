@@ -23,6 +23,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 CHUNK = 1 << 20
 F_SETPIPE_SZ = 1031
 PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Capture:
@@ -53,6 +54,22 @@ class Capture:
         return bytes(self.head) + gap + bytes(tail)
 
 
+class Rest:
+    """How long a process has used no processor to speak of, up to when it was last seen."""
+
+    MOST = 0.02  # of the time: who waits may look at a clock now and then
+
+    def __init__(self, now: float) -> None:
+        self.since = self.until = now
+        self.used = 0.0
+
+    def look(self, now: float, used: float) -> None:
+        """It has used so many seconds by now."""
+        if used - self.used > self.MOST * (now - self.since) + 0.011:
+            self.since, self.used = now, used
+        self.until = now
+
+
 class Program:
     """One program and all that it starts."""
 
@@ -64,6 +81,7 @@ class Program:
         self.echo = False
         self.until = float("inf")  # when its time is over
         self.seen: dict[int, str] = {}
+        self.rest: dict[int, Rest] = {}
         self.poll = select.poll()
         ends = [os.pipe(), os.pipe()]
         self.began = time.monotonic()
@@ -119,11 +137,14 @@ class Program:
             self.deaths[pid] = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
     def take_census(self) -> None:
-        """Remember who is there, by command line; who lives shorter than a moment is missed."""
+        """Remember who is there, by command line, and for how long it has done nothing; who is there for less than a
+        moment is missed."""
+        now = time.monotonic()
         for pid in descendants():
             words = command_line(pid)
             if words:
                 self.seen[pid] = words
+                self.rest.setdefault(pid, Rest(now)).look(now, used_seconds(pid))
 
     def run(self, seconds: "float | None", memory: "int | None", census: bool = False) -> str:
         """Let it run to its end or a limit, and say which: ended, time, memory or cancelled."""
@@ -224,6 +245,16 @@ def resident(pid: int) -> int:
         return 0
 
 
+def used_seconds(pid: int) -> float:
+    """The processor time of a process and its threads."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+    except (OSError, IndexError):
+        return 0.0
+
+
 def is_tracker(pid: int) -> bool:
     """A resource tracker ends by itself once its users are dead, and removes what they left in /dev/shm."""
     text = command_line(pid)
@@ -285,6 +316,7 @@ def main() -> None:
         "left_behind": len(left_behind),
         "survivors": survivors,
         "seen": program.seen,
+        "rested": {pid: rest.until - rest.since for pid, rest in program.rest.items()},
         "bytes": [capture.size for capture in program.streams],
     }
     with open(f"{folder}/report.part", "w") as stream:

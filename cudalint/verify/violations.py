@@ -12,7 +12,15 @@ from itertools import dropwhile, takewhile
 from cudalint.finding import Finding
 from cudalint.verify.journal import Event, Journal, Stack
 from cudalint.verify.runner import PROBE, Run
-from cudalint.verify.sayings import OF_FORKS, OF_OWNERS, OF_RANKS, of_same_gpu, shown_by, speaks_of_initialisation
+from cudalint.verify.sayings import (
+    OF_FORKS,
+    OF_OWNERS,
+    OF_RANKS,
+    is_of_gpus,
+    of_same_gpu,
+    shown_by,
+    speaks_of_initialisation,
+)
 
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n")
 _FRAME = re.compile(r"^[\s|']*File \"(?P<file>[^\"\n]+)\", line (?P<line>\d+)(?:, in (?P<name>.+))?$")
@@ -32,6 +40,8 @@ class Kind(Enum):
     LOST = "a CUDA value that could not be received"
     CONTEXTS = "CUDA initialised in several processes"
     SAME_GPU = "a rank on the GPU of another"
+    PICKLING = "a value that could not be pickled"
+    GPU_ERROR = "an exception of a GPU library"
     EXCEPTION = "an exception that nobody caught"
 
 
@@ -44,6 +54,8 @@ _CODES: dict[Kind, frozenset[str]] = {
     Kind.VALUE: frozenset({"CUD302"}),
     Kind.LOST: OF_OWNERS,
     Kind.CONTEXTS: frozenset({"CUD201", "CUD206"}),
+    Kind.PICKLING: frozenset({"CUD108", "CUD305"}),
+    Kind.GPU_ERROR: OF_FORKS | {"CUD403", "CUD404"},
 }
 # What is wrong wherever it is seen; the others cost, can fail, or are meant for children to come.
 _WRONG = frozenset({Kind.FORKED_CHILD, Kind.LOST, Kind.SAME_GPU})
@@ -73,11 +85,19 @@ class Violation:
         return finding.code in (shown_by(self.text) if self.kind is Kind.EXCEPTION else _CODES[self.kind])
 
 
+# What pickles: multiprocessing, joblib and cloudpickle, of which many programs carry a copy.
+_PICKLERS = re.compile(r"(?:^|/)(?:(?:multiprocessing|loky/backend)/reduction|pickle|cloudpickle|dill/_dill)\.py$")
+_UNSENT = re.compile(r"(?:[\w.]+\.)?MaybeEncodingError\b")
+_PICKLES = re.compile(r"dumps?$|^save|^reduce")
+
+
 def violations(run: Run, journal: Journal) -> tuple[Violation, ...]:
     """Everything that was seen, each once."""
     forked = list(_forked(journal))
     # A process that reports the failure of its child says the same once more.
     read = [_told_again(one) if forked else one for one in _tracebacks(run)]
+    if any(journal.of("worked")):  # children have CUDA: it fails for another reason
+        read = [replace(one, kind=Kind.EXCEPTION) if one.kind is Kind.GPU_ERROR else one for one in read]
     found = [*forked, *_late(journal), *_costs(journal), *read]
     unique: dict[tuple[object, ...], Violation] = {}
     for one in found:
@@ -120,6 +140,8 @@ def _in_child(journal: Journal, event: Event, number: str, text: str) -> Violati
 
 def _late(journal: Journal) -> Iterator[Violation]:
     for event in journal.of("visible"):
+        if not event.values[2]:
+            continue
         guilt = next((e for e in journal.of("init", "query", "worked") if e.pid == event.pid), None)
         guilt = guilt or journal.guilt(journal.made_by.get(event.pid, ""))
         yield Violation(Kind.VISIBLE_DEVICES, event.pid, f"set to {event.values[0]!r}", event.stack, guilt)
@@ -132,6 +154,8 @@ def _costs(journal: Journal) -> Iterator[Violation]:
             yield Violation(Kind.GROUP, event.pid, f"backend {backend}", event.stack)
     for event in journal.of("send"):
         yield Violation(Kind.VALUE, event.pid, event.values[0], event.stack)
+    for event in journal.of("unpickled"):
+        yield Violation(Kind.PICKLING, event.pid, event.values[0], event.stack)
     for event in journal.of("lost"):
         yield Violation(Kind.LOST, event.pid, event.values[1], event.stack)
     initialised = {event.pid: event for event in journal.of("init", "worked")}
@@ -159,16 +183,20 @@ def _tracebacks(run: Run) -> Iterator[Violation]:
         if _CAUSED in part:  # a worker's traceback, and that of who asked for its result
             launch = launch or _read(next(parts, ""))[0]
         if stack:
-            kind, told = _kind(text, part)
+            kind, told = _kind(text, part, stack)
             yield Violation(kind, 0, told, stack, launch=launch)
 
 
-def _kind(text: str, part: str) -> tuple[Kind, str]:
+def _kind(text: str, part: str, stack: Stack) -> tuple[Kind, str]:
     """What an exception shows, and the line that says so; ``part`` is all that was printed of it."""
     if speaks_of_initialisation(text):
         return Kind.FORKED_CHILD, text
+    if _UNSENT.match(text) or any(_PICKLERS.search(name) and _PICKLES.search(function) for name, _, function in stack):
+        return Kind.PICKLING, text
     same = of_same_gpu(part)
-    return (Kind.EXCEPTION, text) if same is None else (Kind.SAME_GPU, same)
+    if same is not None:
+        return Kind.SAME_GPU, same
+    return (Kind.GPU_ERROR if is_of_gpus(text) and not shown_by(text) else Kind.EXCEPTION), text
 
 
 def _read(part: str) -> tuple[Stack, str]:

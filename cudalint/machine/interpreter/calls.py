@@ -297,7 +297,7 @@ class Calls(Core):
         inner.around = around
         inner.outside = before
         raised = len(frame.raises)
-        journal = collecting.begin(state)
+        journal = collecting.begin(state, scope)
         self._active.append((closure.module, function.ordinal))
         states = self.block(function.body, [state], inner)
         self._active.pop()

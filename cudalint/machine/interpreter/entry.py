@@ -12,6 +12,8 @@ from cudalint.machine.trace import Site, TraceStep
 
 MOST_STEPS = 12_000
 MOST_ASSUMED_STEPS = 3_000
+# What many entries begin with is imported once.
+MOST_PREPARED_STEPS = 6_000
 # Tests are many, and each one does little by itself.
 MOST_TEST_STEPS = 700
 # Outcomes that another path takes back, by what it does first.
@@ -44,7 +46,7 @@ class EntryOptions:
     def most_steps(self) -> int:
         """How many statements the entry may run."""
         if self.prepares:
-            return MOST_STEPS
+            return MOST_PREPARED_STEPS
         if self.in_test and not self.collects:
             return MOST_TEST_STEPS
         return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS

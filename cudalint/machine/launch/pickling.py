@@ -16,6 +16,9 @@ _HOOKS = frozenset({"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__
 # Objects of these libraries pickle, unless their model says otherwise; primitives of multiprocessing do while a
 # process starts, and what is wrong with their context is an outcome of its own.
 _PICKLING = ("torch.", "numpy.", "multiprocessing.")
+# What stands for threads and workers of its process: no pickler takes it.
+_TIED = ("multiprocessing.Pool", "multiprocessing.pool.ThreadPool", "concurrent.futures.", "threading.Thread")
+STARTED = "<process started>"
 
 
 def unproven(value: Value, state: State) -> str | None:
@@ -61,6 +64,8 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
             return f"{found.function.name}, which is not at the top of a module" if "<" in qualname else []
         case Class(qualname=qualname, name=name):
             return f"{name}, which is not at the top of a module" if "<" in qualname else []
+        case Instance(attributes=attributes) if STARTED in attributes:
+            return "a process that was started"
         case Instance(cls=cls, attributes=attributes):
             hook = _hook(cls, state)
             return hook if hook is not None else [(cls,), *(v for k, v in attributes.items() if not k.startswith("<"))]
@@ -71,13 +76,21 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
         case Dict(items=entries, element=element):
             return [*entries.values(), element]
         case LibraryObject(type=kind, fields=fields):
-            if not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
-                return f"an object of type {kind}"
+            if _is_tied(found) or not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
+                return _tied(found)
             if "<lock>" in fields or "<channel>" in fields:
                 # What was received through it stays where it is.
                 return []
             return [v for k, v in fields.items() if not k.startswith("<")]
     return "a value that the code does not show"
+
+
+def _is_tied(found: LibraryObject) -> bool:
+    return STARTED in found.fields or found.type.startswith(_TIED)
+
+
+def _tied(found: LibraryObject) -> str:
+    return "a process that was started" if STARTED in found.fields else f"an object of type {found.type}"
 
 
 def _hook(cls: Ref, state: State) -> str | None:
@@ -86,11 +99,11 @@ def _hook(cls: Ref, state: State) -> str | None:
     return None if found is None else f"{found.name}, which pickles itself"
 
 
-def refused(sent: Iterable[Value], state: State, machine: Machine) -> str | None:
-    """What is sure not to arrive where the functions and classes of main travel with the globals that they name.
+def refused(sent: Iterable[Value], state: State, machine: Machine, *, by_value: bool) -> str | None:
+    """What is sure not to arrive; ``by_value``: the functions of main travel with the globals that they name.
 
-    cloudpickle takes neither what holds a resource of its process nor functions that ``functools`` made: these go by
-    their name in main, which is another module in the worker.
+    No pickler takes what holds a resource of its process. What travels by value does not take along functions that
+    ``functools`` made either: these go by their name in main, which is another module in the worker.
     """
     seen: set[Hashable] = set()
     stack: list[Atom] = [atom for value in sent for atom in value]
@@ -100,20 +113,27 @@ def refused(sent: Iterable[Value], state: State, machine: Machine) -> str | None
             if atom.address in seen:
                 continue
             seen.add(atom.address)
-        found = _refused(atom, state, machine)
+        found = _refused(atom, state, machine, by_value)
         if found is not None:
             return found
-        stack.extend(a for v in _by_value(atom, state, machine.main) for a in v)
+        inside = _by_value(atom, state, machine.main) if by_value else _shown(atom, state)
+        stack.extend(a for v in inside for a in v)
     return None
 
 
-def _refused(atom: Atom, state: State, machine: Machine) -> str | None:
+def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str | None:
     found = state.get(atom) if isinstance(atom, Ref) else None
     match atom, found:
         case Unknown(sym=("call", _, _, _, str(path))), _:
             effect = machine.library.process_effect(path)
             return None if effect is None or effect.pickles else f"an object of {path}"
-        case _, Closure(cache=Ref(), module=module, function=function) if module == machine.main:
+        case Lib(path=path), _ if not by_value and "." not in path:
+            return f"the module {path}"
+        case _, LibraryObject() if _is_tied(found):
+            return _tied(found)
+        case _, Instance(attributes=attributes) if STARTED in attributes:
+            return "a process that was started"
+        case _, Closure(cache=Ref(), module=module, function=function) if by_value and module == machine.main:
             return f"{function.name}, which keeps a cache"
         case _, Generator() | Sequence(kind="iterator"):
             return "a generator"
@@ -131,6 +151,11 @@ def _by_value(atom: Atom, state: State, main: str) -> list[Value]:
             return [*bases, *(inner.variables.values() if isinstance(inner, Scope) else ())]
         case _, Instance(cls=cls, attributes=attributes):
             return [(cls,), *attributes.values()]
+    return _shown(atom, state)
+
+
+def _shown(atom: Atom, state: State) -> list[Value]:
+    """The values that are seen to be pickled along with an atom."""
     inside = _inside(atom, state)
     return [] if isinstance(inside, str) else inside
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.frame import Frame, Raised
-from cudalint.machine.gpu_memory import tensors_in
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Fresh, Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.children import boot, child_identity, fork
-from cudalint.machine.launch.crossing import Pickler, Transfer
+from cudalint.machine.launch.crossing import Pickler, Transfer, carried
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.pickling import function_sites, refused, unproven
 from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, nameless_error
@@ -36,18 +35,19 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     fresh = Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited, later)
     machine.begins_fresh(fresh, state)
     ended = _started(machine, state, frame, start, way, parent)
-    machine.ends_fresh(ended.began, start.family == "loader" and _lends(machine, ended))
+    machine.ends_fresh(ended.began, start.family == "loader" and _lends(ended))
     return ended
 
 
-def _lends(machine: Machine, ended: Ended) -> bool:
+def _lends(ended: Ended) -> bool:
     """Whether what the workers give back lies in GPU memory of theirs."""
-    found = (a for child, value in ended.children for a in tensors_in(machine, [value], child))
-    return any(isinstance(a, Tensor) and a.device.is_gpu for a in found)
+    found = (c.atom for child, value in ended.children for c in carried(value, child, Pickler.NAMES))
+    return any(isinstance(atom, Tensor) and atom.device.is_gpu for atom in found)
 
 
 def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None) -> Ended:
-    machine.record.launches[start.anchor, way.method] = _launched(machine, state, start, way)
+    known = machine.record.launches.get((start.anchor, way.method))
+    machine.record.launches[start.anchor, way.method] = _launched(machine, state, start, way).with_doubts_of(known)
     launch = launch_of(start, way, "unpickle", start.anchor)
     fresh = way.method in FRESH
     if fresh:
@@ -97,6 +97,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
     if not chosen and start.context == NONE and where is not None:
         chosen = [where.step.site]
     sent = (*start.pickled, *start.inherited)
+    fresh = way.method in FRESH and start.pickler is not Pickler.LOCALS
     targets = [s for t in start.tasks for s in function_sites(t.function, state)]
     # What a loader's worker runs it has from the dataset and the functions that the loader is given.
     given = start.inherited if start.family == "loader" else ()
@@ -112,7 +113,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
-        refused=refused(sent, state, machine) if way.method in FRESH and start.pickler is Pickler.GLOBALS else None,
+        refused=refused(sent, state, machine, by_value=start.pickler is Pickler.GLOBALS) if fresh else None,
     )
 
 

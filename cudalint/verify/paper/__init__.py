@@ -15,12 +15,13 @@ from cudalint.verify.surroundings import HARDWARE, Footprint, Surroundings
 STUBS = Path(__file__).resolve().parent / "stubs"
 NAME = "paper CUDA, no hardware"
 _MEMORY_MIB = 143_771
+_UUID = "GPU-9a9e2000-0000-4000-8000-{:012x}"  # as the paper driver says it
 _HANGING_SECONDS, _OTHER_SECONDS = 4.0, 60.0
 
 
 def machine(count: int) -> Gpus:
     """The GPUs of a paper machine."""
-    return Gpus(tuple(Gpu(index, NAME, _MEMORY_MIB) for index in range(max(1, count))), "none")
+    return Gpus(tuple(Gpu(index, NAME, _MEMORY_MIB, _UUID.format(index)) for index in range(max(1, count))), "none")
 
 
 def obstacle() -> str | None:

@@ -1,13 +1,16 @@
 """What a program does to CUDA and processes, noted as it happens, for ``cudalint --verify train.py``.
 
 Loaded by ``sitecustomize`` beside it in every Python process of the program. Functions of the frameworks are wrapped
-when their module has been imported: each wrapper calls what it wraps and notes who called. It makes no CUDA call, and
-raises nothing of its own. A note is a line ``event TUPLE`` of the journal; its stack is (file, line, function), the
-innermost frame first.
+when their module has been imported: each wrapper calls what it wraps and notes who called. It initialises nothing: what
+it asks torch (allocations so far per device, the device of this thread, which GPUs these are) it asks where the
+program has initialised CUDA, and torch answers from what it keeps. It raises nothing of its own. A note is a line
+``event TUPLE`` of the journal; its stack is (file, line, function), the innermost frame first.
 """
 
+import atexit
 import os
 import sys
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
@@ -16,24 +19,35 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _DEEPEST = 60
 # Notes of one kind by one process: who fails in a loop fails the same way.
 _MOST = 20
+# Frames between a statement and what is wrapped.
+_NEAR = 4
 # Debuggers, coverage and profilers have their own.
 _TOOL = 4
 
 # What is wrapped in which module, and what a call of it means.
 _TARGETS: "dict[str, list[tuple[str, str]]]" = {
     "torch": [("_C._cuda_init", "use"), ("_C._cuda_getDeviceCount", "query")],
-    "torch.cuda": [("_lazy_init", "use"), ("set_device", "select")],
-    "torch.storage": [("UntypedStorage._share_cuda_", "send")],
+    "torch.cuda": [("_lazy_init", "use"), ("set_device", "select"), ("device.__init__", "device")],
+    "torch.storage": [
+        ("UntypedStorage._share_cuda_", "send"),
+        ("UntypedStorage._share_fd_cpu_", "send host"),
+        ("UntypedStorage._share_filename_cpu_", "send host"),
+    ],
     "torch.multiprocessing.reductions": [
         ("rebuild_cuda_tensor", "receive"),
         ("rebuild_cuda", "receive"),  # on paper, as the next
         ("_note", "send"),
+        ("_note_host", "send host"),
     ],
     "torch.distributed.distributed_c10d": [("init_process_group", "group")],
+    "torch.distributed": [("init_process_group", "group")],  # on paper; else it is the one above
     "numba.cuda.cudadrv.driver": [("Driver.ensure_initialized", "use")],
     "jax._src.xla_bridge": [("_init_backend", "backend")],
     "tensorflow.python.eager.context": [("Context.ensure_initialized", "use")],
     "multiprocessing.process": [("BaseProcess.start", "start")],
+    "multiprocessing.reduction": [("ForkingPickler.dumps", "pickle"), ("dump", "pickle")],
+    "joblib.externals.loky.backend.reduction": [("dumps", "pickle")],
+    "threading": [("Thread.start", "thread"), ("Thread._bootstrap_inner", "body")],
     # Paper CUDA.
     "torch._gpu": [("lazy_init", "use"), ("query_count", "query"), ("raw_use", "use")],
     "paper_driver": [("cu_init", "driver")],
@@ -48,7 +62,10 @@ class _Process:
         self.ready = False  # the first use of this process was noted
         self.forked = ""  # the number of the fork that made it, if its parent was guilty then
         self.forks = 0
+        self.left = False  # that this process ends was noted
         self.noted: dict[str, int] = {}
+        self.gpus: list[str] = []  # the UUIDs of the devices that this process sees, once it has initialised CUDA
+        self.starts: dict[int, list[tuple[str, int, str]]] = {}  # where threads that have not begun were started
 
 
 _here = _Process()
@@ -62,6 +79,11 @@ def _event(kind: str, *values: object) -> None:
         _note("event", repr((kind, os.getpid(), *values)))
 
 
+def _is_full(kind: str) -> bool:
+    """Whether no more notes of a kind are taken, so that nothing needs to be read for one."""
+    return _here.noted.get(kind, 0) >= _MOST
+
+
 def _stack() -> "list[tuple[str, int, str]]":
     frames: list[tuple[str, int, str]] = []
     frame = sys._getframe(1)
@@ -71,6 +93,42 @@ def _stack() -> "list[tuple[str, int, str]]":
             frames.append((code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back  # type: ignore[assignment]
     return frames
+
+
+# ---------------------------------------------------------------- what torch knows already
+
+
+def _original(function: Any) -> Any:
+    return getattr(function, "__wrapped__", function)
+
+
+def _usage() -> "tuple[int, dict[int, int], list[str]] | None":
+    """The current device of this thread, how many allocations each device has had, and the UUID of each.
+
+    ``None`` where this process has not initialised CUDA by torch. Neither opens a context, and no answer is one that
+    torch would keep for the program's own questions (as that of ``torch.cuda.device_count()``).
+    """
+    torch, cuda = sys.modules.get("torch"), sys.modules.get("torch.cuda")
+    try:
+        if torch is None or cuda is None or not cuda.is_initialized():
+            return None
+        core: Any = torch._C
+        if core._cuda_getAllocatorBackend() != "native":  # others ask the driver
+            return None
+        count = _original(core._cuda_getDeviceCount)()
+        made = {i: int(core._cuda_memoryStats(i)["allocation"]["all"]["allocated"]) for i in range(count)}
+        if not _here.gpus:
+            _here.gpus = [str(getattr(cuda._get_device_properties(i), "uuid", "")) for i in range(count)]
+        return int(core._cuda_getDevice()), made, _here.gpus
+    except Exception:  # another torch, one that is half imported, or a GPU that has failed
+        return None
+
+
+def leave() -> None:
+    """This process ends: what it used."""
+    if not _here.left:
+        _here.left = True
+        _event("left", get_ident(), _usage())
 
 
 # ---------------------------------------------------------------- what a call means
@@ -116,18 +174,80 @@ def _query(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
 
 def _select(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
     def select(*args: object, **kwargs: object) -> object:
-        _event("select", name, str(args[0]) if args else repr(kwargs), _stack())
+        if _is_full("select"):
+            return original(*args, **kwargs)
+        ranks = (os.environ.get("RANK"), os.environ.get("LOCAL_RANK"))
+        value = str(args[0] if args else next(iter(kwargs.values()), ""))
+        _event("select", value, get_ident(), _usage(), ranks, _stack())
         return original(*args, **kwargs)
 
     return select
 
 
-def _send(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
+def _device(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
+    """A device object is made: noted only where a finding is about that, as a ``with`` makes one as well."""
+
+    def __init__(self: Any, *args: object, **kwargs: object) -> None:
+        stack = [] if _is_full("asked") else _stack()[:_NEAR]
+        if any(_is_place(filename, row) for filename, row, _ in stack):
+            value = str(args[0] if args else next(iter(kwargs.values()), ""))
+            _event("asked", value, get_ident(), _usage(), stack)
+        original(self, *args, **kwargs)
+
+    return __init__
+
+
+def _pickle(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
+    """What is pickled goes to another process; that is also when a worker has done a task."""
+
+    def pickle(*args: object, **kwargs: object) -> object:
+        try:
+            result = original(*args, **kwargs)
+        except Exception as error:
+            _event("unpickled", f"{type(error).__name__}: {error}"[:300], _stack())
+            raise
+        if not _is_full("usage") and "torch.cuda" in sys.modules:
+            usage = _usage()
+            if usage is not None:
+                _event("usage", get_ident(), usage)
+        return result
+
+    return pickle
+
+
+def _begin(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
+    def start(self: Any) -> None:
+        if _here.guilty and not _is_full("thread"):
+            _here.starts[id(self)] = _stack()
+        original(self)
+
+    return start
+
+
+def _body(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
+    def _bootstrap_inner(self: Any) -> None:
+        stack = _here.starts.pop(id(self), None)
+        if stack is None:
+            return original(self)  # type: ignore[no-any-return]
+        before = _usage()
+        try:
+            original(self)
+        finally:
+            _event("thread", get_ident(), before, _usage(), stack)
+
+    return _bootstrap_inner
+
+
+def _send(original: "Callable[..., Any]", name: str, kind: str = "send") -> "Callable[..., Any]":
     def send(*args: object, **kwargs: object) -> object:
-        _event("send", name, _stack())
+        _event(kind, name, _stack())
         return original(*args, **kwargs)
 
     return send
+
+
+def _send_host(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
+    return _send(original, name, "host")
 
 
 def _receive(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
@@ -136,10 +256,12 @@ def _receive(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
         if _here.forked:
             return _attempt("receive", name, original, args, kwargs)
         try:
-            return original(*args, **kwargs)
+            result = original(*args, **kwargs)
         except BaseException as error:
             _event("lost", name, f"{type(error).__name__}: {error}"[:300], _stack())
             raise
+        _event("received", name, _stack())
+        return result
 
     return receive
 
@@ -190,7 +312,12 @@ _WRAP: "dict[str, Callable[[Callable[..., Any], str], Callable[..., Any]]]" = {
     "use": _use,
     "query": _query,
     "select": _select,
+    "device": _device,
+    "pickle": _pickle,
+    "thread": _begin,
+    "body": _body,
     "send": _send,
+    "send host": _send_host,
     "receive": _receive,
     "group": _group,
     "backend": _backend,
@@ -204,6 +331,11 @@ def _of(owner: Any, name: str) -> Any:
     return getattr(owner, name, None) if isinstance(owner, type) else vars(owner).get(name) if owner else None
 
 
+def _is_ours(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and str(code.co_filename).startswith(_HERE)
+
+
 def _wrap(module: Any) -> None:
     """Put the wrappers into a module that has just been imported. What is not there is left alone."""
     for path, kind in _TARGETS[module.__name__]:
@@ -212,8 +344,10 @@ def _wrap(module: Any) -> None:
         for part in outer:
             owner = _of(owner, part)
         original = _of(owner, name)
-        if not callable(original):
+        if not callable(original) or _is_ours(original):
             continue
+        shared = isinstance(owner, type) and isinstance(vars(owner).get(name), classmethod)
+        original = original.__func__ if shared else original  # subclasses call it as their own
         wrapper = _WRAP[kind](original, f"{module.__name__}.{path}")
         for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
             try:
@@ -221,7 +355,7 @@ def _wrap(module: Any) -> None:
             except (AttributeError, TypeError):
                 continue
         wrapper.__wrapped__ = original  # type: ignore[attr-defined]
-        setattr(owner, name, wrapper)
+        setattr(owner, name, classmethod(wrapper) if shared else wrapper)
 
 
 # ---------------------------------------------------------------- imports, forks, environment
@@ -285,10 +419,12 @@ def _before_fork() -> None:
 def _after_fork(parent: "list[int]") -> None:
     number = f"{parent[0]}.{_here.forks}"
     parent[0] = os.getpid()
-    _here.ready = False
-    _here.noted = {}
+    _here.ready = _here.left = False
+    _here.noted, _here.gpus, _here.starts = {}, [], {}
     _here.forked = number if _here.guilty else ""
     _event("born", number)
+    if _places and monitoring is not None:
+        monitoring.restart_events()  # what the parent has passed, the child passes as well
 
 
 def _watch_environment() -> None:
@@ -296,46 +432,118 @@ def _watch_environment() -> None:
     store = kind.__setitem__
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
-        if key == "CUDA_VISIBLE_DEVICES" and _here.guilty:
-            _event("visible", str(value), _stack())
+        if key == "CUDA_VISIBLE_DEVICES":
+            _event("visible", str(value), self.get(key), _here.guilty, _stack())
         store(self, key, value)
 
     kind.__setitem__ = __setitem__  # type: ignore[method-assign]
 
 
-def _watch_places(text: str) -> None:
-    """Note which of the places (lines ``ROW:FILE``) are reached, on a Python that can tell at no cost."""
-    monitoring: Any = getattr(sys, "monitoring", None)
-    places: dict[str, set[int]] = {}
-    for line in filter(None, text.split("\n")):
-        row, _, name = line.partition(":")
-        places.setdefault(name, set()).add(int(row))
-    if monitoring is None or not places or monitoring.get_tool(_TOOL) is not None:
+monitoring: Any = getattr(sys, "monitoring", None)
+# The rows of interest by file, and of each row the first and last one of the statement's part that is meant.
+_places: "dict[str, dict[int, tuple[int, int]]]" = {}
+_bases: "set[str]" = set()
+_home = ""  # where the program was started
+
+
+def _read_places(text: str) -> None:
+    """From lines ``FIRST-LAST:FILE``."""
+    global _home
+    try:
+        _home = os.getcwd()
+    except OSError:  # the folder is gone
         return
-    bases = {os.path.basename(name) for name in places}
-    start = os.getcwd()
+    for line in filter(None, text.split("\n")):
+        rows, _, name = line.partition(":")
+        first, _, last = rows.partition("-")
+        for row in range(int(first), int(last) + 1):
+            _places.setdefault(name, {})[row] = (int(first), int(last))
+    _bases.update(os.path.basename(name) for name in _places)
 
-    def rows(code: Any) -> "tuple[str, set[int]]":
-        if os.path.basename(code.co_filename) not in bases:
-            return "", set()
-        name = os.path.realpath(os.path.join(start, code.co_filename))
-        return name, places.get(name, set())
 
-    def started(code: Any, _offset: int) -> Any:
-        if rows(code)[1]:
-            monitoring.set_local_events(_TOOL, code, monitoring.events.LINE)
+def _rows(filename: str) -> "tuple[str, dict[int, tuple[int, int]]]":
+    if os.path.basename(filename) not in _bases:
+        return "", {}
+    name = os.path.realpath(os.path.join(_home, filename))
+    return name, _places.get(name, {})
+
+
+def _is_place(filename: str, row: int) -> bool:
+    return row in _rows(filename)[1]
+
+
+class _Passing:
+    """Which rows of interest are reached, and which of them are left without an exception."""
+
+    def __init__(self) -> None:
+        self.within: dict[int, tuple[Any, tuple[int, int], int]] = {}  # by thread: the code, the rows, the one reached
+        self.times: dict[tuple[str, int], int] = {}
+
+    def started(self, code: Any, _offset: int) -> Any:
+        """A function begins."""
+        if _rows(code.co_filename)[1]:
+            monitoring.set_local_events(_TOOL, code, monitoring.events.LINE | monitoring.events.PY_RETURN)
         return monitoring.DISABLE
 
-    def reached(code: Any, row: int) -> Any:
-        name, wanted = rows(code)
-        if row in wanted:
+    def line(self, code: Any, row: int) -> Any:
+        """A row begins; what is of no interest any more is not asked for again."""
+        name, wanted = _rows(code.co_filename)
+        thread = get_ident()
+        inside = self.within.get(thread)
+        if inside is not None and inside[0] is code:
+            first, last = inside[1]
+            if first <= row <= last and (first < last or row != inside[2]):
+                return None
+            self.passed(name, inside[2])
+            del self.within[thread]
+        if row not in wanted:
+            return monitoring.DISABLE
+        times = self.times[name, row] = self.times.get((name, row), 0) + 1
+        if times == 1 or not _here.noted.get(f"reached {row}"):
             _event(f"reached {row}", name)
-        return monitoring.DISABLE
+        if times > _MOST or _here.noted.get(f"passed {row}"):
+            return monitoring.DISABLE
+        self.within[thread] = (code, wanted[row], row)
+        monitoring.restart_events()  # the row that comes next may be one that was of no interest before
+        return None
 
+    def returned(self, code: Any, _offset: int, _value: object) -> Any:
+        """A function ends as it should."""
+        inside = self.within.get(get_ident())
+        if inside is None or inside[0] is not code:
+            return monitoring.DISABLE
+        self.passed(_rows(code.co_filename)[0], inside[2])
+        del self.within[get_ident()]
+        return None
+
+    def failed(self, code: Any, _offset: int, _error: object) -> Any:
+        """An exception leaves a function, or is handled in it."""
+        inside = self.within.get(get_ident())
+        if inside is not None and inside[0] is code:
+            del self.within[get_ident()]
+
+    @staticmethod
+    def passed(name: str, row: int) -> None:
+        """Note it once."""
+        if not _here.noted.get(f"passed {row}"):
+            _event(f"passed {row}", name)
+
+
+def _watch_places() -> None:
+    """Note which of the places are reached and passed, on a Python that can tell at no cost."""
+    if monitoring is None or not _places or monitoring.get_tool(_TOOL) is not None:
+        return
+    passing, events = _Passing(), monitoring.events
     monitoring.use_tool_id(_TOOL, "cudalint")
-    monitoring.register_callback(_TOOL, monitoring.events.PY_START, started)
-    monitoring.register_callback(_TOOL, monitoring.events.LINE, reached)
-    monitoring.set_events(_TOOL, monitoring.events.PY_START)
+    for event, told in (
+        (events.PY_START, passing.started),
+        (events.LINE, passing.line),
+        (events.PY_RETURN, passing.returned),
+        (events.PY_UNWIND, passing.failed),
+        (events.EXCEPTION_HANDLED, passing.failed),
+    ):
+        monitoring.register_callback(_TOOL, event, told)
+    monitoring.set_events(_TOOL, events.PY_START | events.PY_UNWIND | events.EXCEPTION_HANDLED)
     _event("looks")
 
 
@@ -343,6 +551,8 @@ def watch(note: "Callable[..., None]") -> None:
     """Begin."""
     global _note
     _note = note
+    _read_places(os.environ.get("CUDALINT_PLACES", ""))
+    atexit.register(leave)
     sys.meta_path.insert(0, _Finder)
     for name in _TARGETS:
         if name in sys.modules:
@@ -350,4 +560,4 @@ def watch(note: "Callable[..., None]") -> None:
     parent = [os.getpid()]
     os.register_at_fork(before=_before_fork, after_in_child=lambda: _after_fork(parent))
     _watch_environment()
-    _watch_places(os.environ.get("CUDALINT_PLACES", ""))
+    _watch_places()

@@ -11,6 +11,8 @@ import sys
 
 # Kept, as programs may empty their environment.
 _JOURNAL = os.environ.get("CUDALINT_JOURNAL", "")
+# What is done before a process leaves without running what it has registered for its end.
+_last_looks = []
 
 
 def _note(*words: object) -> None:
@@ -30,6 +32,8 @@ def _watch_exit() -> None:
     leave = os._exit
 
     def _exit(status: int) -> None:
+        for look in _last_looks:
+            look()
         code = status & 0xFF if isinstance(status, int) else 0
         if code:
             _note("ended", os.getpid(), code)
@@ -94,5 +98,7 @@ if _JOURNAL:
     _watch_waits()
     _watch_signals()
     if "CUDALINT_WATCH" in os.environ:
-        __import__("_cudalint_watch").watch(_note)
+        _watch = __import__("_cudalint_watch")
+        _watch.watch(_note)
+        _last_looks.append(_watch.leave)
 _chain()

@@ -16,14 +16,15 @@ from cudalint.machine.effects.receivers import (
     starter,
 )
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import children, launching, workers
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
+from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Bound, Ref, Task, Value, const, constant, only, strings, unknown
+from cudalint.machine.values import NONE, TRUE, Bound, Ref, Task, Value, const, constant, only, strings, unknown
 
 
 def process(machine: Machine, call: Call) -> Results:
@@ -84,9 +85,19 @@ def process_start(machine: Machine, call: Call) -> Results:
         for way in launching.ways(machine, state, library, context)
     ]
     queue_users(machine, state, start, inherited, ended)
+    _keep_started(found, state)
     if any(e.failed is not None and e.failed.how == "crash" and e.failed.certain for e in ended):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "PicklingError")))
     return [(state, NONE)]
+
+
+def _keep_started(found: Starter, state: State) -> None:
+    """A process that was started is tied to the one that started it: no pickler takes it any more."""
+    match state.get(found.ref):
+        case LibraryObject(fields=fields) as obj:
+            state.store(found.ref, replace(obj, fields={**fields, STARTED: TRUE}))
+        case Instance(attributes=attributes) as instance:
+            state.store(found.ref, replace(instance, attributes={**attributes, STARTED: TRUE}))
 
 
 def _class_context(cls: Ref, state: State) -> Value:

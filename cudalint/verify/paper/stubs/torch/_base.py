@@ -326,7 +326,14 @@ def _get_device_count() -> int:
     return _gpu.query_count()
 
 
-_C = _Values("torch._C", _cuda_getDeviceCount=_get_device_count, Generator=Generator, device=device, dtype=dtype)
+def _memory_stats(index: int) -> dict[str, Any]:
+    """Of the allocator's counters the one that only grows."""
+    return {"allocation": {"all": {"allocated": _gpu.Memory.made.get(index, 0)}}}
+
+
+_C = _Values("torch._C", _cuda_getDeviceCount=_get_device_count, _cuda_memoryStats=_memory_stats,
+             _cuda_getDevice=driver.current_device, _cuda_getAllocatorBackend=_quiet("native"),
+             Generator=Generator, device=device, dtype=dtype)  # fmt: skip
 
 
 class _Cudnn(_Values):

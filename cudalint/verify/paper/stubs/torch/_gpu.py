@@ -46,6 +46,7 @@ class Memory:
     allocated: dict[int, int] = {}
     reserved: dict[int, int] = {}
     peak: dict[int, int] = {}
+    made: dict[int, int] = {}  # how many tensors were given memory, in all
 
 
 _queued: list[Callable[[], None]] = []
@@ -56,7 +57,7 @@ def _child() -> None:
     State.bad_fork = State.bad_fork or State.registered
     State.registered = State.initialized = False
     State.lock_token += 1
-    Memory.allocated, Memory.reserved, Memory.peak = {}, {}, {}
+    Memory.allocated, Memory.reserved, Memory.peak, Memory.made = {}, {}, {}, {}
     if hasattr(driver.thread, "device"):
         del driver.thread.device
 
@@ -117,6 +118,8 @@ def lazy_init() -> None:
     if not driver.visible():
         raise RuntimeError("No CUDA GPUs are available")
     State.initialized = True
+    import torch.cuda  # the real one is part of importing torch
+
     while _queued:
         _queued.pop(0)()
 
@@ -202,6 +205,7 @@ class Block:
         if want > Memory.reserved.get(index, 0):
             _grow(index, gpu, want)
         Memory.allocated[index] = want
+        Memory.made[index] = Memory.made.get(index, 0) + 1
         Memory.peak[index] = max(Memory.peak.get(index, 0), want)
         self.index, self.size, self.pid = index, size, driver.here.pid
 

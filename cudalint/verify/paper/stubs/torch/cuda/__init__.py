@@ -111,6 +111,9 @@ class _Properties:
         return f"_CudaDeviceProperties(name='{self.name}', major=9, minor=0, uuid={self.uuid})"
 
 
+_get_device_properties = _Properties
+
+
 @guarded
 def get_device_properties(where: Any = None) -> _Properties:
     """A device's properties; its uuid names the physical GPU."""

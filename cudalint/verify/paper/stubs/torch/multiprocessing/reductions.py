@@ -36,6 +36,7 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
         data = (_tensor._shrink(array), array.shape) if array.size > _tensor.BIG else (array.copy(), None)
         _note()
         return rebuild_cuda, (common, data, gpu, os.getpid())
+    _note_host()
     if tensor._shared is not None:
         return rebuild_shared, (common, tensor._shared, array.dtype.name, array.shape)
     data = (_tensor._shrink(array), array.shape) if array.size > _tensor.BIG else (array.copy(), None)
@@ -50,6 +51,10 @@ def _note() -> None:
 
         multiprocessing.util.Finalize(None, _warn, exitpriority=100)
     _sent.append(1)
+
+
+def _note_host() -> None:
+    """Memory of the host is shared: nothing comes of it."""
 
 
 def _warn() -> None:

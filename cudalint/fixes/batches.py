@@ -1,0 +1,342 @@
+"""Batches that workers put on the GPU: they stay on the CPU there, and the loop moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import libcst as cst
+
+from cudalint.fixes import layout, names
+from cudalint.fixes.edits import Change
+from cudalint.fixes.loaders import dotted_attribute
+from cudalint.fixes.proposal import Case, Proposal, in_files
+from cudalint.fixes.view import View, dotted
+
+_MOVES = ("cuda", "to")
+_ELSEWHERE = "whatever else takes samples from this dataset or collate function then gets them on the CPU"
+_COMPUTED = "what the workers computed on the GPU they then compute on the CPU"
+_Function = cst.FunctionDef | cst.Lambda
+
+
+class _Form(Enum):
+    """How the parts of a batch are held."""
+
+    WHOLE = "the batch itself"
+    PARTS = "some of several"
+    KEYS = "some entries of a dictionary"
+    EACH = "each of them"
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """What a worker's function gives back and had moved: each part by its place, with the call that moved it."""
+
+    form: _Form
+    parts: tuple[tuple[str, cst.Call], ...]
+    count: int = 1
+    computed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A loop or comprehension that takes batches."""
+
+    view: View
+    node: cst.For | cst.CompFor
+
+
+def move_in_loop(case: Case) -> Iterator[Proposal]:
+    """Let the workers make CPU batches, and move each batch in the loop, from pinned memory."""
+    last = case.call_at(case.outcome.effect[-1].site) if case.outcome.effect else None
+    loader = case.call_at(case.outcome.anchor)
+    if last is None or loader is None:
+        return
+    view, move = last
+    function = next((n for n in view.around(move) if isinstance(n, _Function)), None)
+    if function is None or not _is_workers_own(view, function, *loader):
+        return
+    pinned = _pinned(*loader)
+    if dotted_attribute(move) == "pin_memory":
+        yield Proposal(
+            "pin the batches in the main process: `pin_memory=True` on the loader",
+            in_files([(view, _without_call(view, move)), *pinned]),
+            doubt="each batch is then pinned after it is collated, not each sample",
+        )
+        return
+    if _serves_others(view, function, loader[0]):
+        return
+    moves = _moves(view, function)
+    moved = _results(view, function, [m for m, _ in moves])
+    if moved is None or move not in [m for m, _ in moves]:
+        return
+    for loop in _loops(case):
+        inside = _in_loop(loop, moved, view, loader)
+        if inside is not None:
+            yield Proposal(
+                "let the workers stay on the CPU, and move each batch in the loop",
+                in_files([*((view, c) for _, c in moves), (loop.view, inside), *pinned]),
+                doubt=f"{_ELSEWHERE}; {_COMPUTED}" if moved.computed else _ELSEWHERE,
+            )
+
+
+def _pinned(view: View, loader: cst.Call) -> list[tuple[View, Change]]:
+    if view.keyword(loader, "pin_memory") is not None:
+        return []
+    return [(view, change) for change in view.with_keyword(loader, "pin_memory", "True")]
+
+
+def _serves_others(view: View, function: _Function, home: View) -> bool:
+    """Whether more than one loader is seen to take what a function makes: another loop would get it on the CPU."""
+    if isinstance(function, cst.Lambda):
+        return False
+    if function.name.value not in ("__getitem__", "__iter__"):
+        named = [n for v in {id(o): o for o in (view, home)}.values() for n in v.inside(v.tree)]
+        uses = [n for n in named if isinstance(n, cst.Name) and n.value == function.name.value]
+        return len([n for n in uses if n is not function.name and not _is_imported(home, n)]) > 1
+    return sum(dotted_attribute(call) == "DataLoader" for call in home.calls()) > 1
+
+
+def _is_imported(view: View, name: cst.Name) -> bool:
+    return isinstance(view.parent(name), cst.ImportAlias)
+
+
+def _is_workers_own(home: View, function: _Function, view: View, loader: cst.Call) -> bool:
+    """``__getitem__`` and ``__iter__`` of the dataset, and the loader's collate function."""
+    collate = view.keyword(loader, "collate_fn")
+    if isinstance(function, cst.Lambda):
+        return collate is not None and collate.value is function
+    if function.name.value in ("__getitem__", "__iter__"):
+        return True
+    return collate is not None and dotted(collate.value).rpartition(".")[2] == function.name.value
+
+
+def _moves(view: View, function: _Function) -> list[tuple[cst.Call, Change]]:
+    """All calls of a function that put something on a GPU, with the change that leaves it where it is."""
+    found: list[tuple[cst.Call, Change]] = []
+    for node in view.inside(function.body):
+        if not isinstance(node, cst.Call):
+            continue
+        device = view.keyword(node, "device")
+        if dotted_attribute(node) in _MOVES and isinstance(node.func, cst.Attribute):
+            found.append((node, _without_move(view, node)))
+        elif device is not None:
+            found.append((node, view.without_argument(node, device)))
+    return found
+
+
+def _without_move(view: View, move: cst.Call) -> Change:
+    """``x.cuda()`` as ``x``; ``x = x.cuda()`` as nothing."""
+    match view.parent(move), move.func:
+        case (
+            cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=target))]) as assign,
+            cst.Attribute(value=cst.Name(value=moved)),
+        ) if target == moved:
+            statement = view.statement(assign)
+            if statement is not None and layout.has_own_rows(view, statement):
+                (dropped,) = layout.dropped(view, statement)
+                return dropped
+    return _without_call(view, move)
+
+
+def _without_call(view: View, call: cst.Call) -> Change:
+    """``x.cuda()`` as ``x``."""
+    assert isinstance(call.func, cst.Attribute)
+    start = view.after(call.func.value, "").start
+    return Change(start, view.end(call), "")
+
+
+# -- what the workers give -------------------------------------------------------------------------------------
+
+
+def _results(view: View, function: _Function, moves: list[cst.Call]) -> _Moved | None:
+    """Which parts of what a function gives back were moved; None where that cannot be read off."""
+    value = _given_back(view, function)
+    if value is None:
+        return None
+    moved: _Moved | None = None
+    match value:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            found = [(str(i), m) for i, e in enumerate(elements) if (m := _move(view, function, e.value, moves))]
+            moved = _Moved(_Form.PARTS, tuple(found), len(elements))
+        case cst.Dict(elements=entries):
+            keyed = [e for e in entries if isinstance(e, cst.DictElement) and isinstance(e.key, cst.SimpleString)]
+            found = [(view.source(e.key), m) for e in keyed if (m := _move(view, function, e.value, moves))]
+            moved = _Moved(_Form.KEYS, tuple(found)) if len(keyed) == len(entries) else None
+        case cst.ListComp(elt=cst.Call() as one, for_in=loop) if _moves_each(one, loop, moves):
+            moved = _Moved(_Form.EACH, (("", one),))
+        case cst.Call(
+            func=cst.Name(value="tuple" | "list"),
+            args=[cst.Arg(value=cst.GeneratorExp(elt=cst.Call() as one, for_in=loop))],
+        ) if _moves_each(one, loop, moves):
+            moved = _Moved(_Form.EACH, (("", one),))
+        case _ if (whole := _move(view, function, value, moves)) is not None:
+            moved = _Moved(_Form.WHOLE, (("", whole),))
+    if moved is None or {id(m) for _, m in moved.parts} != {id(m) for m in moves} or len(moved.parts) != len(moves):
+        return None
+    held = [v for v in view.inside(value) if isinstance(v, cst.Name)] if moved.form is not _Form.EACH else []
+    computed = any(len(_assigned(view, function, n.value)) > 1 for n in held)
+    return _Moved(moved.form, moved.parts, moved.count, computed)
+
+
+def _given_back(view: View, function: _Function) -> cst.BaseExpression | None:
+    """What a function gives back, where it does so at one place only."""
+    if isinstance(function, cst.Lambda):
+        return function.body
+    results = [n.value for n in view.inside(function.body) if isinstance(n, cst.Return | cst.Yield)]
+    return results[0] if len(results) == 1 and isinstance(results[0], cst.BaseExpression) else None
+
+
+def _move(view: View, function: _Function, part: cst.CSTNode, moves: list[cst.Call]) -> cst.Call | None:
+    """The call that moved a part: the part itself, or what its name was given."""
+    if isinstance(part, cst.Call):
+        return part if part in moves else None
+    if not isinstance(part, cst.Name):
+        return None
+    found = [value for value in _assigned(view, function, part.value) if value in moves]
+    return found[0] if len(found) == 1 and isinstance(found[0], cst.Call) else None
+
+
+def _assigned(view: View, function: _Function, name: str) -> list[cst.CSTNode]:
+    """What a name is given in a function."""
+    return [
+        node.value
+        for node in view.inside(function.body)
+        if isinstance(node, cst.Assign) and any(dotted(t.target) == name for t in node.targets)
+    ]
+
+
+def _moves_each(one: cst.Call, loop: cst.CompFor, moves: list[cst.Call]) -> bool:
+    """``t.cuda() for t in batch``."""
+    match one, loop:
+        case (
+            cst.Call(func=cst.Attribute(value=cst.Name(value=moved))),
+            cst.CompFor(target=cst.Name(value=name), ifs=[], inner_for_in=None),
+        ):
+            return moved == name and one in moves
+    return False
+
+
+# -- the loop that takes it --------------------------------------------------------------------------------------
+
+
+def _loops(case: Case) -> Iterator[_Loop]:
+    """The loop that takes the batches."""
+    found = case.at(case.outcome.launch[-1].site) if case.outcome.launch else None
+    if found is None:
+        return
+    view, iterated = found
+    for around in (iterated, *view.around(iterated)):
+        if isinstance(around, cst.For) and isinstance(around.body, cst.IndentedBlock):
+            if iterated in view.inside(around.iter):
+                yield _Loop(view, around)
+            return
+        comprehension = around.for_in if isinstance(around, cst.BaseSimpleComp) else around
+        if isinstance(comprehension, cst.CompFor):
+            yield _Loop(view, comprehension)
+            return
+
+
+def _in_loop(loop: _Loop, moved: _Moved, view: View, loader: tuple[View, cst.Call]) -> Change | None:
+    """What moves a batch in the loop; None where the shapes differ."""
+    target = _batch(loop.node)
+    devices = {place: _device_in_loop(view, move, loop, loader) for place, move in moved.parts}
+    if target is None or not all(devices.values()):
+        return None
+    ways = {place: device for place, device in devices.items() if device is not None}
+    if isinstance(loop.node, cst.CompFor):
+        return _in_comprehension(loop.view, loop.node, target, moved, ways)
+    line = _statement(target, moved, ways)
+    return None if line is None else loop.view.lines_before(loop.node.body.body[0], [line])
+
+
+def _in_comprehension(
+    view: View, loop: cst.CompFor, target: cst.CSTNode, moved: _Moved, ways: dict[str, str]
+) -> Change | None:
+    """The batches of a comprehension, moved one by one before it takes them."""
+    if moved.form is not _Form.WHOLE or not isinstance(target, cst.Name) or loop.iter is not _source_of(loop):
+        return None
+    name = target.value
+    return view.replace_whole(loop.iter, f"({name}{ways['']} for {name} in {view.source(loop.iter)})")
+
+
+def _source_of(loop: cst.CompFor) -> cst.CSTNode | None:
+    return (
+        loop.iter if isinstance(loop.iter, cst.Name | cst.Attribute | cst.Call) and loop.asynchronous is None else None
+    )
+
+
+def _statement(target: cst.CSTNode, moved: _Moved, ways: dict[str, str]) -> str | None:
+    """The statement that moves what a loop's target holds."""
+    several = _names(target) if isinstance(target, cst.Tuple | cst.List) else []
+    whole = target.value if isinstance(target, cst.Name) else None
+    match moved.form:
+        case _Form.WHOLE if whole is not None:
+            return f"{whole} = {whole}{ways['']}"
+        case _Form.KEYS if whole is not None:
+            return f"{whole} = {{**{whole}, {', '.join(f'{k}: {whole}[{k}]{way}' for k, way in ways.items())}}}"
+        case _Form.EACH if whole is not None:
+            part = "part" if whole != "part" else "one"
+            return f"{whole} = [{part}{ways['']} for {part} in {whole}]"
+        case _Form.EACH if several:
+            return f"{', '.join(several)} = {', '.join(f'{n}{ways[str()]}' for n in several)}"
+        case _Form.PARTS if len(several) == moved.count:
+            pairs = [(several[int(place)], way) for place, way in ways.items()]
+            return f"{', '.join(n for n, _ in pairs)} = {', '.join(f'{n}{way}' for n, way in pairs)}"
+        case _Form.PARTS if whole is not None:
+            parts = [f"{whole}[{i}]{ways.get(str(i), '')}" for i in range(moved.count)]
+            return f"{whole} = ({', '.join(parts)}{',' if moved.count == 1 else ''})"
+    return None
+
+
+def _names(target: cst.Tuple | cst.List) -> list[str]:
+    found = [e.value.value for e in target.elements if isinstance(e, cst.Element) and isinstance(e.value, cst.Name)]
+    return found if len(found) == len(target.elements) else []
+
+
+def _batch(loop: cst.For | cst.CompFor) -> cst.BaseAssignTargetExpression | None:
+    """What a batch is bound to; of ``for i, batch in enumerate(loader)`` the second."""
+    target = loop.target
+    match loop.iter:
+        case cst.Call(func=cst.Name(value="enumerate")):
+            if isinstance(target, cst.Tuple) and len(target.elements) == 2:
+                inner = target.elements[1].value
+                return inner if isinstance(inner, cst.Name | cst.Tuple | cst.List) else None
+            return None
+        case cst.Name() | cst.Attribute() | cst.Call():
+            return target
+    return None
+
+
+def _device_in_loop(view: View, move: cst.Call, loop: _Loop, loader: tuple[View, cst.Call]) -> str | None:
+    """The call that moves a batch in the loop to the device that a worker moved it to."""
+    if dotted_attribute(move) == "cuda" and not move.args:
+        return ".cuda(non_blocking=True)"
+    device = view.keyword(move, "device") or (move.args[0] if move.args else None)
+    if device is None or (len(move.args) != 1 and view.keyword(move, "device") is None):
+        return None
+    value = device.value
+    last = dotted(value).rpartition(".")[2]
+    if isinstance(value, cst.SimpleString):
+        return f".to({view.source(value)}, non_blocking=True)"
+    if last and names.known_at(loop.view, frozenset({last}), loop.node):
+        return f".to({last}, non_blocking=True)"
+    kept = _of_dataset(view, value, loop, *loader)
+    return None if kept is None else f".to({kept}, non_blocking=True)"
+
+
+def _of_dataset(view: View, value: cst.BaseExpression, loop: _Loop, home: View, loader: cst.Call) -> str | None:
+    """``self.device`` of the dataset as the loop can write it: ``loader.dataset.device``."""
+    cls = next((n for n in view.around(value) if isinstance(n, cst.ClassDef)), None)
+    iterated = loop.node.iter
+    if isinstance(iterated, cst.Call) and dotted(iterated.func) == "enumerate" and iterated.args:
+        iterated = iterated.args[0].value
+    if not dotted(value).startswith("self.") or cls is None or not dotted(iterated) or not loader.args:
+        return None
+    dataset = loader.args[0].value
+    if isinstance(dataset, cst.Name):
+        made = names.definition(home, dataset.value, loader)
+        dataset = dataset if made is None else made.value
+    own = isinstance(dataset, cst.Call) and dotted(dataset.func).rpartition(".")[2] == cls.name.value
+    return f"{dotted(iterated)}.dataset.{dotted(value).partition('.')[2]}" if own else None
