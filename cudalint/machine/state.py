@@ -334,8 +334,8 @@ class State:
     def drop(self, addresses: Collection[Hashable], frozen: FrozenHeap | None) -> None:
         """Let go of objects that nothing refers to and that were made after this much was ``frozen``.
 
-        Few of them that were frozen since are blotted out where they lie, so that no path differs in them; where they are
-        many, what is left of the layers is the path's own again.
+        Few of them that were frozen since are blotted out where they lie, so that no path differs in them; where they
+        are many, what is left of the layers is the path's own again.
         """
         gone = [address for address in addresses if self.heap.pop(address, None) is None and address in self.frozen]
         if frozen is None or self.layer is frozen.layer or len(gone) <= LARGE_SPLIT:
