@@ -30,9 +30,9 @@ MOST_STATES = 8
 MOST_FACTS = 3
 # How deep containers in containers are looked into.
 MOST_NESTING = 2
-_TELLING_VARIABLE = re.compile(
-    "CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_|PYTORCH|MASTER_|SLURM|OMPI|PMI|MV2|.*RANK|.*WORLD_SIZE|JOBLIB|LOKY"
-)
+# Variables of the environment whose values decide what a GPU library does, and those that only have to be there.
+_TELLING_VARIABLE = re.compile("CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_|PYTORCH_NVML|JOBLIB|LOKY")
+_NEEDED_VARIABLE = re.compile("MASTER_|SLURM|.*RANK|.*WORLD_SIZE")
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
@@ -209,11 +209,20 @@ def _equivalent_processes(a: Process, b: Process) -> bool:
     if a.environment == b.environment or replace(a, environment=b.environment) != b:
         return False
     mine, theirs = dict(a.environment), dict(b.environment)
-    changed = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
-    # Nothing but constants is asked of: what a variable holds is text.
-    return not any(_TELLING_VARIABLE.match(name) for name in changed) and not any(
-        _matters(atom, None) for name in changed for atom in (*mine.get(name, ()), *theirs.get(name, ()))
+    return not any(
+        _variable_distinguishes(name, mine.get(name), theirs.get(name)) for name in mine.keys() | theirs.keys()
     )
+
+
+def _variable_distinguishes(name: str, mine: Value | None, theirs: Value | None) -> bool:
+    if mine == theirs:
+        return False
+    if _TELLING_VARIABLE.match(name):
+        return True
+    if _NEEDED_VARIABLE.match(name):
+        return mine is None or theirs is None
+    # Of others code of the project may ask, which compares texts.
+    return any(_matters(atom, None) for atom in (*(mine or ()), *(theirs or ())))
 
 
 def _differ(address: Hashable, a: State, b: State) -> bool:
