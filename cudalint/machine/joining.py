@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
@@ -33,6 +34,7 @@ MOST_NESTING = 2
 # Variables of the environment whose values decide what a GPU library does, and those that only have to be there.
 _TELLING_VARIABLE = re.compile("CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_|PYTORCH_NVML|JOBLIB|LOKY")
 _NEEDED_VARIABLE = re.compile("MASTER_|SLURM|.*RANK|.*WORLD_SIZE")
+_BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part.name != "environment"))
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
@@ -204,9 +206,9 @@ def equivalent(a: State, b: State) -> bool:
 
 def _equivalent_processes(a: Process, b: Process) -> bool:
     """Whether two processes differ at most in variables of the environment that no rule and no library looks at."""
-    if a is b or a == b:
+    if a is b:
         return True
-    if a.environment == b.environment or replace(a, environment=b.environment) != b:
+    if _BESIDE_ENVIRONMENT(a) != _BESIDE_ENVIRONMENT(b):
         return False
     mine, theirs = dict(a.environment), dict(b.environment)
     return not any(

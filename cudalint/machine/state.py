@@ -337,17 +337,15 @@ class State:
         Few of them that were frozen since are blotted out where they lie, so that no path differs in them; where they
         are many, what is left of the layers is the path's own again.
         """
-        gone = [address for address in addresses if self.heap.pop(address, None) is None and address in self.frozen]
-        if frozen is None or self.layer is frozen.layer or len(gone) <= LARGE_SPLIT:
-            self.heap.update(dict.fromkeys(gone, BLOT))
-            return
-        objects, counts = self.since(frozen.layer)
-        self.heap = dict(objects)
-        for address in gone:
+        gone = [address for address in addresses if address in self.frozen]
+        if frozen is not None and self.layer is not frozen.layer and len(gone) > LARGE_SPLIT:
+            objects, counts = self.since(frozen.layer)
+            self.heap, self.counts = dict(objects), dict(counts)
+            self.frozen, self.frozen_counts, self.layer = frozen.objects, frozen.counts, frozen.layer
+            self.owned = set()
+        for address in addresses:
             self.heap.pop(address, None)
-        self.counts = dict(counts)
-        self.frozen, self.frozen_counts, self.layer = frozen.objects, frozen.counts, frozen.layer
-        self.owned = set()
+        self.heap.update({address: BLOT for address in gone if address in self.frozen})
 
     def new(self, site: Hashable, value: Object) -> Ref:
         """A fresh address for an object allocated at a site; after eight, the last is used again."""
