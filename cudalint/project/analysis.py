@@ -154,7 +154,8 @@ def _analyse(
 ) -> Analysis:
     files = program(sources, load(options.models), root, store)
     kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
-    analysis = _run(files, options, alone, _candidates(files, about), kept=kept)
+    names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
+    analysis = _run(files, options, alone, _candidates(files, about), kept=kept, about=names)
     files.keep()
     return analysis
 
@@ -279,6 +280,7 @@ def _run(
     entered: Iterable[Place] = (),
     chosen: frozenset[Entry] | None = None,
     kept: EntryResults | None = None,
+    about: frozenset[str] | None = None,
 ) -> Analysis:
     found: list[Outcome] = []
     notes: set[str] = set()
@@ -287,7 +289,7 @@ def _run(
     launches: dict[tuple[Site, str], Launched] = {}
     cut: set[Entry] = set()
     entries = steps = functions = 0
-    runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept)
+    runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept, about=about)
     for result in runner.results(names):
         entry = (result.owner, result.label)
         entries += 1

@@ -84,6 +84,8 @@ class Runner:
     chosen: frozenset[Entry] | None = None
     proves: bool = False
     kept: EntryResults | None = None
+    # The modules whose launchers are looked at where no entry reaches them: of all, where it is None.
+    about: frozenset[str] | None = None
     _callers: Callers | None = None
     _prepared: dict[tuple[tuple[str, ...], bool], Prepared] = field(default_factory=dict)
 
@@ -97,7 +99,7 @@ class Runner:
         if self.alone:
             return
         seen = frozenset(self.entered)
-        for name in given:
+        for name in self._of_interest(given):
             yield from self._assumed(name, seen)
 
     def results(self, names: Iterable[str]) -> Iterator[EntryResult]:
@@ -110,10 +112,14 @@ class Runner:
         if self.alone:
             return
         seen = frozenset(self.entered)
-        for name in given:
+        for name in self._of_interest(given):
             for result in self._kept(partial(self._assumed_key, seen), name, self._assumed(name, seen)):
                 self.entered |= result.entered
                 yield result
+
+    def _of_interest(self, names: Iterable[str]) -> Iterator[str]:
+        """The modules whose launchers a run is about: what is assumed of the others shows nothing there."""
+        yield from (name for name in names if self.about is None or name in self.about)
 
     def _kept(self, key: Callable[[str], str], name: str, entries: Iterator[Ran]) -> Iterator[EntryResult]:
         results = (ran.result() for ran in entries)
