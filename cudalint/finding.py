@@ -10,15 +10,19 @@ from enum import Enum
 
 
 class Severity(Enum):
-    """How bad the measured outcome is."""
+    """How bad the measured outcome is, the mildest first.
 
+    A note is true and fails nothing as the code stands: meant, or harmless until a line changes.
+    """
+
+    NOTE = "note"
     WARNING = "warning"
     ERROR = "error"
 
     @property
     def rank(self) -> int:
         """Larger is worse."""
-        return 1 if self is Severity.ERROR else 0
+        return tuple(Severity).index(self)
 
 
 class Applicability(Enum):

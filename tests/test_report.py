@@ -189,4 +189,30 @@ def test_statistics(finding: Finding) -> None:
     other = dataclasses.replace(finding, code="CUD301", name="cuda-value-to-forked-worker")
     report = Report(findings=(other, finding, other))
     assert statistics.as_text(report).split() == ["2", other.code, other.name, "1", finding.code, finding.name]
-    assert json.loads(statistics.as_json(report))[0] == {"code": other.code, "name": other.name, "count": 2}
+    entry = {"code": other.code, "name": other.name, "count": 2, "notes": 0}
+    assert json.loads(statistics.as_json(report))[0] == entry
+
+
+def test_statistics_tell_notes(finding: Finding) -> None:
+    note = dataclasses.replace(finding, severity=Severity.NOTE)
+    other = dataclasses.replace(note, code="CUD501", name="init-before-set-device")
+    report = Report(findings=(finding, note, note, other))
+    assert statistics.as_text(report).splitlines() == [
+        "3\tCUD101\tcuda-in-forked-worker\t2 of them notes",
+        "1\tCUD501\tinit-before-set-device\tnotes",
+    ]
+    assert [row["notes"] for row in json.loads(statistics.as_json(report))] == [2, 1]
+
+
+def test_every_format_tells_a_note(finding: Finding) -> None:
+    note = dataclasses.replace(finding, severity=Severity.NOTE)
+    one = Report(findings=(note,))
+    assert text(one, OutputFormat.FULL).startswith("note[CUD101]: ")
+    assert text(one, OutputFormat.CONCISE).startswith(f"train.py:12:10: CUD101 note: {note.message}\n")
+    assert [entry["severity"] for entry in json.loads(text(one, OutputFormat.JSON))] == ["note"]
+    assert text(one, OutputFormat.GITHUB).startswith("::notice title=")
+    (run,) = json.loads(text(one, OutputFormat.SARIF))["runs"]
+    assert [result["level"] for result in run["results"]] == ["note"]
+    every = Report(findings=(finding, note, note, dataclasses.replace(finding, severity=Severity.WARNING)))
+    assert text(every, OutputFormat.CONCISE).splitlines()[-2] == "Found 1 error, 1 warning and 2 notes in 1 file."
+    assert text(one, OutputFormat.CONCISE).splitlines()[-2] == "Found 1 note in 1 file."

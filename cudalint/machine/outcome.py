@@ -56,7 +56,8 @@ class Outcome:
     that nobody is seen to call. ``caught``: the program handles it. ``outlived``: it ends a worker, and the parent
     handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that share
     one, only the root cause is told. ``facts``
-    are what its path assumed. ``unsaid``: it shows only because a bound ended the paths before it, and is not told.
+    are what its path assumed. ``benign``: the code shows that it is meant, or that nothing comes of it as it stands.
+    ``unsaid``: it shows only because a bound ended the paths before it, and is not told.
     """
 
     kind: Kind
@@ -77,6 +78,7 @@ class Outcome:
     facts: tuple[tuple[Hashable, bool], ...] = ()
     unsaid: bool = False
     outlived: bool = False
+    benign: bool = False
 
     @property
     def length(self) -> int:

@@ -27,7 +27,7 @@ _OUTCOMES = {
     "child-death": "the child dies, and the parent does not notice",
     "wrong-device": "the work silently runs on the wrong device",
     "cost": "it works, and costs",
-    "latent": "it works as it stands, and fails when a variable in its surroundings changes",
+    "latent": "it works as it stands, and fails when something around it changes",
 }
 
 
@@ -158,6 +158,8 @@ def _colour(severity: Severity) -> str:
             return "red"
         case Severity.WARNING:
             return "yellow"
+        case Severity.NOTE:
+            return "cyan"
 
 
 def _window(line: str, first: int, last: int) -> tuple[str, str, str]:

@@ -49,7 +49,8 @@ def init(machine: Machine, call: Call) -> Results:
         machine.record.device_first.add(call.site)
     rank = only(call.get("rank") or ())
     own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
-    state.process = replace(state.process, group=Group(name, device, made, alone, own))
+    early = state.process.allocated is not None
+    state.process = replace(state.process, group=Group(name, device, made, alone, own, early))
     return [(state, NONE)]
 
 
@@ -80,6 +81,7 @@ def _emit(
     how: str,
     subject: str = "",
     certain: bool = True,
+    benign: bool = False,
 ) -> None:
     process = state.process
     launch = process.launch
@@ -96,6 +98,7 @@ def _emit(
             subject=subject or gpu.label(call),
             within=None if machine.running or group is None else group.made.hop.site,
             launch=launch,
+            benign=benign,
         )
     )
 
@@ -112,7 +115,9 @@ def selected(machine: Machine, state: State, where: Call) -> None:
     if state.process.device() is not None:
         return
     site = group.made.hop.site
-    _emit(machine, where, state, Kind.INIT_BEFORE_DEVICE, site, "latent", "set_device after init_process_group")
+    untouched = not group.bound and (group.early or state.process.allocated is None)
+    words = "set_device after init_process_group"
+    _emit(machine, where, state, Kind.INIT_BEFORE_DEVICE, site, "latent", words, benign=untouched)
 
 
 def set_device(machine: Machine, call: Call) -> Results:
@@ -308,5 +313,6 @@ def ends(machine: Machine, state: State) -> None:
             "latent",
             effect=group.made,
             launch=launch,
+            benign=True,
         )
     )

@@ -41,7 +41,9 @@ def crowd(machine: Machine, state: State, start: Start, way: Way, children: list
             if count > 1 or state.process.siblings != 1:
                 known = _at_once(start, count, state.process.siblings)
                 memory = _memory(start, way, child.process, known)
-                _shared_outcome(machine, state, start, way, child, memory, opened.where)
+                # A number of workers that the machine decides may be more than its GPU holds.
+                meant = memory is None and opened.prepared and start.count is not None
+                _shared_outcome(machine, state, start, way, child, memory, opened.where, meant)
                 return
 
 
@@ -88,7 +90,14 @@ def _place(opened: Context) -> tuple[str, str]:
 
 
 def _shared_outcome(
-    machine: Machine, state: State, start: Start, way: Way, child: State, memory: str | None, witness: Chain | None
+    machine: Machine,
+    state: State,
+    start: Start,
+    way: Way,
+    child: State,
+    memory: str | None,
+    witness: Chain | None,
+    meant: bool = False,
 ) -> None:
     framework = next(iter(dict(child.process.initialised)), "torch")
     cause = dict(state.process.initialised).get("tensorflow") if memory is not None else None
@@ -106,5 +115,6 @@ def _shared_outcome(
             condition=way.condition,
             within=start.anchor,
             started=start.chain,
+            benign=meant,
         )
     )
