@@ -59,6 +59,13 @@ class Span:
     end: Position
 
 
+def at(filename: str, row: int, column: int) -> Span:
+    """One character of a file; a place without extent at its beginning, which stands for all of it, where row is 0."""
+    if row == 0:
+        return Span(filename, Position(1, 1), Position(1, 1))
+    return Span(filename, Position(row, column), Position(row, column + 1))
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One hop of the path that leads to a finding.

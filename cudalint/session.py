@@ -33,7 +33,7 @@ from cudalint.project.markers import may_matter
 from cudalint.project.scripts import METADATA
 from cudalint.results import Question, Result
 from cudalint.store import Store
-from cudalint.text.decode import decode
+from cudalint.text.decode import Refusal, decode
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
 from cudalint.text.source import SourceFile
 
@@ -391,9 +391,12 @@ def _syntax_errors(sources: Iterable[SourceFile], known: Iterable[Finding]) -> I
             continue
         from cudalint.project.syntax import broken
 
-        reason = broken(source.text)
-        if reason is not None:
-            yield about_file(SYNTAX_ERROR, source.path, f"cannot analyse this file: {reason}")
+        found = broken(source.text)
+        if isinstance(found, Refusal):
+            yield about_file(SYNTAX_ERROR, source.path, f"cannot analyse this file: {found.reason}")
+        elif found is not None:
+            message = f"cannot parse this file: {found.reason}"
+            yield about_file(SYNTAX_ERROR, source.path, message, found.row, found.column)
 
 
 def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:

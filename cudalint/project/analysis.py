@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
+from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
@@ -482,10 +482,9 @@ def _first_line(span: Span) -> Span:
 def _syntax_errors(files: FileProgram) -> Iterable[Finding]:
     rule = registry()["CUD901"]
     for broken in files.broken:
-        start = Position(1, 1)
-        where = f" (line {broken.row}, column {broken.column})" if broken.row else ""
-        message = f"cannot {'parse' if broken.row else 'analyse'} this file: {broken.reason}{where}"
-        yield Finding(rule.code, rule.name, rule.severity, message, Span(broken.source.path, start, start))
+        verb = "parse" if broken.row else "analyse"
+        place = at(broken.source.path, broken.row, broken.column)
+        yield Finding(rule.code, rule.name, rule.severity, f"cannot {verb} this file: {broken.reason}", place)
 
 
 # -- explain -------------------------------------------------------------------------------------------------
