@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
-from cudalint.config import Config
+from cudalint.config import DEFAULT_VERSIONS, Config, Versions
 from cudalint.context import beside
 from cudalint.discovery import discover
 from cudalint.finding import Applicability, Finding
@@ -69,7 +69,7 @@ class Report:
     """What a run found.
 
     ``silenced`` is what a comment or the configuration hides. ``texts`` holds the files that findings and traces point
-    into. ``warnings`` are said in any case;
+    into. ``target_versions`` are those of the Python that runs the programs. ``warnings`` are said in any case;
     ``notes`` of the analysis and ``failures``, tracebacks of cudalint itself, only with ``--verbose``.
     """
 
@@ -80,6 +80,7 @@ class Report:
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     silenced: tuple[Finding, ...] = ()
+    target_versions: Versions = DEFAULT_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Session:
         asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths)).about(*states(files))
         known = _recalled(asked, files, rest)
         if known is not None:
-            return known
+            return replace(known, target_versions=self._config.target_versions)
         intake = sort(files, self._matters)
         is_partial = bool(intake.mattering) and not whole
         if is_partial:
@@ -298,6 +299,7 @@ class Session:
             warnings=intake.warnings,
             notes=(*outcome.notes, *notes),
             failures=outcome.failures,
+            target_versions=self._config.target_versions,
         )
 
     def _graded(self, finding: Finding) -> Finding:

@@ -18,12 +18,14 @@ _SOFTER = {
     ("CUD101/broken_cpu_fallback.py", "CUD101", 39): "the worker catches the failure and goes on without a GPU",
     ("CUD104/broken_celery_from_outside.py", "CUD104", 38): "a pool of threads on the command line cannot be seen",
     ("CUD206/ok_two_workers.py", "CUD206", 26): "two workers of TensorFlow still find room",
-    ("CUD502/ok_bare_barrier.py", "CUD502", 31): "a barrier alone works",
+    ("CUD502/broken_barrier_crosswise.py", "CUD502", 38): "a context on a GPU of another rank costs",
 }
 
 
 # What is harder than the notes of its rule, likewise.
-_HARDER: dict[tuple[str, str, int], str] = {}
+_HARDER = {
+    ("CUD502/ok_bare_barrier.py", "CUD501", 30): "a barrier uses a GPU in between",
+}
 
 
 def severity(fixture: str, one: Expected) -> Severity:

@@ -57,3 +57,77 @@ if __name__ == "__main__":
 )
 def test_a_context_that_an_initializer_opens_for_each_of_a_named_number_of_workers(pool: str, severity: str) -> None:
     assert found(POOL.replace("POOL", pool)) == [("CUD201", severity)]
+
+
+RANKS = """\
+import os
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.nn.parallel import DistributedDataParallel
+
+GPUS = (1, 0)
+
+
+def run(rank, size):
+BODY
+
+
+if __name__ == "__main__":
+    LAUNCH
+"""
+JOIN = "dist.init_process_group('nccl', 'tcp://127.0.0.1:29500', rank=rank, world_size=size)"
+TORCHRUN = "dist.init_process_group('nccl')"
+SPAWN, TOLD = "mp.spawn(run, args=(2,), nprocs=2)", "run(None, None)"
+LOOP = "for rank in range(2):\n        mp.get_context('spawn').Process(target=run, args=(rank, 2)).start()"
+CHOOSE = "torch.cuda.set_device(rank)"
+CHOOSE_TOLD = "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))"
+OTHERS = ["1 - rank", "(rank + 1) % size", "size - 1 - rank", "GPUS[rank]", "rank // 2", "0"]
+
+
+def ranks(launch: str, *body: str) -> list[tuple[str, str]]:
+    return found(RANKS.replace("LAUNCH", launch).replace("BODY", "\n".join(f"    {line}" for line in body)))
+
+
+@pytest.mark.parametrize("launch", [SPAWN, LOOP])
+def test_a_barrier_of_ranks_that_the_launcher_numbers_as_their_gpus_is_no_finding(launch: str) -> None:
+    assert ranks(launch, CHOOSE, JOIN, "dist.barrier()") == []
+    assert ranks(launch, JOIN, "dist.barrier()", CHOOSE) == [("CUD501", "warning")]
+
+
+@pytest.mark.parametrize("gpu", OTHERS)
+def test_a_barrier_guesses_also_after_another_gpu_was_chosen(gpu: str) -> None:
+    choose = f"torch.cuda.set_device({gpu})"
+    assert ranks(SPAWN, choose, JOIN, "dist.barrier()") == [("CUD502", "warning")]
+    assert ranks(SPAWN, JOIN, "dist.barrier()", choose) == [("CUD501", "warning"), ("CUD502", "warning")]
+
+
+@pytest.mark.parametrize(
+    "settled",
+    [
+        ["torch.cuda.set_device(1 - rank)", JOIN.replace(")", ", device_id=torch.device('cuda', 1 - rank))")],
+        ["torch.cuda.set_device(1 - rank)", JOIN, "dist.barrier(device_ids=[1 - rank])"],
+        ["torch.cuda.set_device(1 - rank)", JOIN, "dist.all_reduce(torch.ones(1, device='cuda'))"],
+        ["torch.cuda.set_device(1 - rank)", JOIN, "DistributedDataParallel(torch.nn.Linear(1, 1).cuda())"],
+        ["torch.cuda.set_device(1 - rank)", JOIN, "dist.all_gather_object([None] * size, rank)"],
+        ["torch.cuda.set_device(1 - rank)", JOIN.replace("nccl", "gloo")],
+        [JOIN, "dist.all_reduce(torch.ones(1, device=f'cuda:{1 - rank}'))"],
+    ],
+)
+def test_what_settles_the_gpu_of_a_barrier(settled: list[str]) -> None:
+    assert ranks(SPAWN, *settled, "dist.barrier()") == []
+
+
+def test_of_several_barriers_of_a_group_only_the_first_guesses() -> None:
+    choose = "torch.cuda.set_device(1 - rank)"
+    assert ranks(SPAWN, choose, JOIN, "dist.barrier()", "dist.barrier()") == [("CUD502", "warning")]
+    either = ["if rank == 0:", "    dist.barrier()", "else:", "    dist.barrier()"]
+    assert ranks(SPAWN, choose, JOIN, *either) == [("CUD502", "warning")]
+    again = ["dist.destroy_process_group()", JOIN, "dist.barrier()"]
+    assert ranks(SPAWN, choose, JOIN, "dist.barrier()", *again) == [("CUD502", "warning")] * 2
+
+
+def test_where_no_launcher_is_seen_a_barrier_guesses_before_the_local_rank_is_chosen() -> None:
+    assert ranks(TOLD, CHOOSE_TOLD, TORCHRUN, "dist.barrier()") == []
+    assert ranks(TOLD, TORCHRUN, "dist.barrier()", CHOOSE_TOLD) == [("CUD502", "warning")]

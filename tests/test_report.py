@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from cudalint.config import Versions
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from cudalint.report import statistics
 from cudalint.report.render import OutputFormat, Style, render
@@ -62,6 +63,25 @@ def test_several_reasons_against_a_repair_stand_one_below_the_other(finding: Fin
     shown = text(Report(findings=(several,), texts=TEXTS), OutputFormat.FULL)
     assert "start the workers by spawn (not safe, see below)\n" in shown
     assert "   = not safe: it may print its header twice\n   = not safe: it reads `SCALE`\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("condition", "versions", "quoted"),
+    [
+        (None, ((3, 10), (3, 13)), True),
+        ("before Python 3.14", ((3, 10), (3, 14)), True),
+        ("from Python 3.14", ((3, 10), (3, 14)), False),
+        ("before Python 3.12", ((3, 10), (3, 14)), False),
+        (None, ((3, 14), (3, 14)), False),
+    ],
+)
+def test_evidence_is_quoted_only_of_versions_that_it_was_taken_with(
+    finding: Finding, condition: str | None, versions: Versions, quoted: bool
+) -> None:
+    one = Report(findings=(dataclasses.replace(finding, condition=condition),), target_versions=versions)
+    shown = text(one, OutputFormat.FULL)
+    assert ("= on hardware: the program crashes (NVIDIA" in shown) is quoted
+    assert ("= expected: the program crashes\n" in shown) is not quoted
 
 
 def test_colour_only_adds_escapes(report: Report) -> None:

@@ -181,6 +181,11 @@ def _ranks_at(case: Case, view: View, node: cst.CSTNode) -> Iterator[tuple[str, 
             yield f'int({environ.text}["{_LOCAL_RANK}"])', _TORCHRUN
 
 
+def local_numbers(case: Case, view: View, node: cst.CSTNode) -> Iterator[tuple[str, str]]:
+    """What holds the rank's number on its machine at a place, each with what is uncertain about it."""
+    yield from ((name, _OWN_GPU) for name in _local_ranks(case, view, node))
+
+
 def _groups(view: View, node: cst.CSTNode) -> Iterator[cst.Call]:
     """Where the function of a node joins the process group."""
     function = view.function(node)

@@ -41,6 +41,7 @@ class Kind(Enum):
     INIT_BEFORE_DEVICE = "process group before the device"
     COLLECTIVE_BEFORE_DEVICE = "collective before the device"
     BARRIER_BEFORE_DEVICE = "barrier before the device"
+    BARRIER_GUESSES = "barrier that guesses another device"
     RANK_WITHOUT_DEVICE = "rank without a device"
     ALLOCATION_BEFORE_DEVICE = "allocation before the device"
     RENDEZVOUS_NOT_SET = "rendezvous not set"

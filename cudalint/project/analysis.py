@@ -391,6 +391,7 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
             key = (outcome.within, outcome.condition)
             first[key] = min(first.get(key, rank), rank)
     groups = {o.within for o in given if o.kind in _AFTER_GROUP}
+    given = _first_guesses(given)
     result: list[Outcome] = []
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
@@ -404,6 +405,22 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return result
 
 
+def _first_guesses(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Of the barriers of one process group that guess their GPU only one: after the first it is settled."""
+    first: dict[Site, Outcome] = {}
+    for outcome in outcomes:
+        if outcome.kind in _GUESSES:
+            made = outcome.cause[-1].site
+            first[made] = min(first.get(made, outcome), outcome, key=_guess_order)
+    anchors = {outcome.anchor for outcome in first.values()}
+    return [o for o in outcomes if o.kind not in _GUESSES or o.anchor in anchors]
+
+
+def _guess_order(outcome: Outcome) -> tuple[bool, int, str, int]:
+    return outcome.benign, outcome.length, outcome.anchor.module, outcome.anchor.ordinal
+
+
+_GUESSES = frozenset({Kind.BARRIER_BEFORE_DEVICE, Kind.BARRIER_GUESSES})
 _AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVICE, Kind.BARRIER_BEFORE_DEVICE})
 
 
