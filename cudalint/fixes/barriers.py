@@ -31,7 +31,7 @@ def name_the_gpu(case: Case) -> Iterator[Proposal]:
     if case.outcome.kind not in _GUESSES:
         return
     found = case.call_at(case.outcome.anchor)
-    if found is not None and found[0].keyword(found[1], "device_ids") is None and _is_of_nccl(found[0]):
+    if found is not None and found[0].keyword(found[1], "device_ids") is None and ranks.is_of_nccl(found[0]):
         view, call = found
         for gpu, changes, doubt in _gpus(case, view, call):
             named = view.with_keyword(call, "device_ids", f"[{gpu}]")
@@ -42,18 +42,6 @@ def name_the_gpu(case: Case) -> Iterator[Proposal]:
         doubt="gloo refuses device_ids=, and the code does not show that the group is always one of NCCL",
         shown=True,
     )
-
-
-def _is_of_nccl(view: View) -> bool:
-    """Whether all groups that a file joins are of NCCL, whatever runs: no path of the CPU gets to their barriers."""
-    joined = [call for call in view.calls() if dotted(call.func).rpartition(".")[2] == "init_process_group"]
-    return bool(joined) and all(_names_nccl(view, call) for call in joined)
-
-
-def _names_nccl(view: View, call: cst.Call) -> bool:
-    argument = view.keyword(call, "backend") or next((a for a in call.args[:1] if a.keyword is None), None)
-    value = None if argument is None else argument.value
-    return isinstance(value, cst.SimpleString) and value.evaluated_value == "nccl"
 
 
 def _gpus(case: Case, view: View, call: cst.Call) -> Iterator[tuple[str, tuple[Change, ...], str]]:
