@@ -131,3 +131,28 @@ def test_of_several_barriers_of_a_group_only_the_first_guesses() -> None:
 def test_where_no_launcher_is_seen_a_barrier_guesses_before_the_local_rank_is_chosen() -> None:
     assert ranks(TOLD, CHOOSE_TOLD, TORCHRUN, "dist.barrier()") == []
     assert ranks(TOLD, TORCHRUN, "dist.barrier()", CHOOSE_TOLD) == [("CUD502", "warning")]
+
+
+SHARED = """\
+import torch
+import torch.multiprocessing as mp
+
+
+def run(rank, weights):
+    print(rank, weights.sum().item())
+
+
+if __name__ == "__main__":
+    LAUNCH
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "severity"),
+    [
+        ("mp.spawn(run, args=(torch.ones(3, device='cuda'),), nprocs=2)", "note"),
+        ("mp.spawn(run, args=(torch.ones(3, device='cuda'),), nprocs=2, join=False)", "warning"),
+    ],
+)
+def test_an_owner_that_waits_for_all_receivers(launch: str, severity: str) -> None:
+    assert ("CUD302", severity) in found(SHARED.replace("LAUNCH", launch))

@@ -464,7 +464,8 @@ def _crossing_outcome(
     if way.method == "loky":
         return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
     if fresh:
-        return base
+        # Who blocks until all have ended holds what it sent for as long.
+        return replace(base, benign=True, detail=", as it does here") if start.waits else base
     parent = forked_from.process
     if parent.driver is None and parent.poison is None:
         # joblib's own pickler copies through the host: it knows nothing of torch's CUDA IPC.
