@@ -123,7 +123,7 @@ def parse_platform(text: str) -> Platform:
 
 
 def parse_severity(text: str) -> Severity:
-    """``error`` or ``warning``."""
+    """``note``, ``warning`` or ``error``."""
     _expect_one_of("fail-on", text, FAIL_ON)
     return Severity(text)
 

@@ -10,15 +10,19 @@ from enum import Enum
 
 
 class Severity(Enum):
-    """How bad the measured outcome is."""
+    """How bad the measured outcome is, the mildest first.
 
+    A note is true and fails nothing as the code stands: meant, or harmless until a line changes.
+    """
+
+    NOTE = "note"
     WARNING = "warning"
     ERROR = "error"
 
     @property
     def rank(self) -> int:
         """Larger is worse."""
-        return 1 if self is Severity.ERROR else 0
+        return tuple(Severity).index(self)
 
 
 class Applicability(Enum):
@@ -53,6 +57,13 @@ class Span:
     filename: str
     start: Position
     end: Position
+
+
+def at(filename: str, row: int, column: int) -> Span:
+    """One character of a file; a place without extent at its beginning, which stands for all of it, where row is 0."""
+    if row == 0:
+        return Span(filename, Position(1, 1), Position(1, 1))
+    return Span(filename, Position(row, column), Position(row, column + 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cudalint import rules
-from cudalint.finding import Finding, Position, Span
+from cudalint.finding import Finding, at
 from cudalint.project.markers import may_matter
 from cudalint.text.decode import Refusal, decode
 from cudalint.text.guard import MAX_BYTES, refuse
@@ -165,8 +165,7 @@ def take_text(path: str, text: str, matters: Callable[[bytes], bool] = may_matte
     return collector.intake()
 
 
-def about_file(code: str, path: str, message: str) -> Finding:
-    """A finding about a file as a whole, at 1:1."""
+def about_file(code: str, path: str, message: str, row: int = 0, column: int = 0) -> Finding:
+    """A finding about a file as a whole, at 1:1, or about one character of it."""
     rule = rules.rule(code)
-    start = Position(1, 1)
-    return Finding(rule.code, rule.name, rule.severity, message, Span(path, start, start))
+    return Finding(rule.code, rule.name, rule.severity, message, at(path, row, column))

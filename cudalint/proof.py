@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 _PACKAGE = Path(__file__).resolve().parent
-_Place: TypeAlias = tuple[str, str, str]
+_Place: TypeAlias = tuple[str, str, str, str]
+_Version: TypeAlias = tuple[int, int]
 _SEEN = frozenset({"confirmed", "latent"})
 
 
@@ -25,6 +26,7 @@ class Proof:
     gpu: str
     driver: str
     torch: str
+    python: str = ""
 
     @property
     def place(self) -> str:
@@ -37,17 +39,24 @@ def proofs(code: str) -> tuple[Proof, ...]:
     return tuple(proof for proof in _proofs() if proof.code == code)
 
 
-def quote(code: str, outcome: str) -> str | None:
-    """Where a finding of this rule was seen to end so, if it was."""
-    found = [proof for proof in proofs(code) if proof.outcome == outcome]
+def quote(code: str, outcome: str, versions: tuple[_Version, _Version] | None = None) -> str | None:
+    """Where a finding of this rule was seen to end so, if it was, with one of these versions of Python."""
+    found = [proof for proof in proofs(code) if proof.outcome == outcome and _is_within(proof.python, versions)]
     return max(found, key=lambda proof: proof.programs).place if found else None
+
+
+def _is_within(python: str, versions: tuple[_Version, _Version] | None) -> bool:
+    if versions is None:
+        return True
+    numbers = tuple(int(part) for part in python.split(".")[:2] if part.isdecimal())
+    return len(numbers) == 2 and versions[0] <= numbers <= versions[1]
 
 
 def section(code: str) -> str:
     """The part of a rule's page that quotes the evidence; empty where there is none."""
     lines = [
         f"- {proof.outcome}: {proof.programs} program{'s' if proof.programs > 1 else ''} on {proof.place}, "
-        f"driver {proof.driver}"
+        f"driver {proof.driver}{f', Python {proof.python}' if proof.python else ''}"
         for proof in proofs(code)
     ]
     return "\n".join(["## Evidence", "", *lines]) if lines else ""
@@ -76,10 +85,10 @@ def _documents() -> Iterator[Mapping[str, Any]]:
 
 
 def _place(document: Mapping[str, Any]) -> _Place:
-    """The kind of GPU, the driver and the version of torch."""
+    """The kind of GPU, the driver, and the versions of torch and of Python."""
     machine = document.get("machine", {})
     gpus = machine.get("gpus") or ["an unknown GPU"]
-    return gpus[0], machine.get("driver", ""), document.get("versions", {}).get("torch", "")
+    return gpus[0], machine.get("driver", ""), document.get("versions", {}).get("torch", ""), machine.get("python", "")
 
 
 def _seen(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
@@ -91,6 +100,6 @@ def _seen(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _of(place: _Place, ended: Mapping[tuple[str, str], set[str]]) -> Iterator[Proof]:
-    gpu, driver, torch = place
+    gpu, driver, torch, python = place
     for (code, outcome), names in sorted(ended.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1])):
-        yield Proof(code, outcome, len(names), gpu, driver, torch)
+        yield Proof(code, outcome, len(names), gpu, driver, torch, python)

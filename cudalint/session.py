@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
-from cudalint.config import Config
+from cudalint.config import DEFAULT_VERSIONS, Config, Versions
 from cudalint.context import beside
 from cudalint.discovery import discover
 from cudalint.finding import Applicability, Finding
@@ -33,7 +33,7 @@ from cudalint.project.markers import may_matter
 from cudalint.project.scripts import METADATA
 from cudalint.results import Question, Result
 from cudalint.store import Store
-from cudalint.text.decode import decode
+from cudalint.text.decode import Refusal, decode
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
 from cudalint.text.source import SourceFile
 
@@ -69,7 +69,7 @@ class Report:
     """What a run found.
 
     ``silenced`` is what a comment or the configuration hides. ``texts`` holds the files that findings and traces point
-    into. ``warnings`` are said in any case;
+    into. ``target_versions`` are those of the Python that runs the programs. ``warnings`` are said in any case;
     ``notes`` of the analysis and ``failures``, tracebacks of cudalint itself, only with ``--verbose``.
     """
 
@@ -80,6 +80,7 @@ class Report:
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     silenced: tuple[Finding, ...] = ()
+    target_versions: Versions = DEFAULT_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Session:
         asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths)).about(*states(files))
         known = _recalled(asked, files, rest)
         if known is not None:
-            return known
+            return replace(known, target_versions=self._config.target_versions)
         intake = sort(files, self._matters)
         is_partial = bool(intake.mattering) and not whole
         if is_partial:
@@ -298,6 +299,7 @@ class Session:
             warnings=intake.warnings,
             notes=(*outcome.notes, *notes),
             failures=outcome.failures,
+            target_versions=self._config.target_versions,
         )
 
     def _graded(self, finding: Finding) -> Finding:
@@ -391,9 +393,12 @@ def _syntax_errors(sources: Iterable[SourceFile], known: Iterable[Finding]) -> I
             continue
         from cudalint.project.syntax import broken
 
-        reason = broken(source.text)
-        if reason is not None:
-            yield about_file(SYNTAX_ERROR, source.path, f"cannot analyse this file: {reason}")
+        found = broken(source.text)
+        if isinstance(found, Refusal):
+            yield about_file(SYNTAX_ERROR, source.path, f"cannot analyse this file: {found.reason}")
+        elif found is not None:
+            message = f"cannot parse this file: {found.reason}"
+            yield about_file(SYNTAX_ERROR, source.path, message, found.row, found.column)
 
 
 def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:

@@ -142,6 +142,42 @@ def test_fail_on_comes_from_the_option_then_the_file(run: Run, tmp_path: Path) -
     assert run("check", "--fail-on", "warning").returncode == 1
 
 
+LATENT = """\
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def run(rank):
+    dist.init_process_group("nccl", init_method="tcp://127.0.0.1:29500", rank=rank, world_size=2)
+    torch.cuda.set_device(rank)
+
+
+if __name__ == "__main__":
+    mp.spawn(run, nprocs=2)
+"""
+
+
+def test_a_note_is_shown_and_fails_only_where_it_is_meant_to(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "train.py", LATENT)
+    done = run("check")
+    assert done.returncode == 0
+    assert done.stdout.startswith("note[CUD501]: ")
+    assert "Found 1 note in 1 file.\n" in done.stdout
+    assert run("check", "--fail-on", "note").returncode == 1
+    assert run("check", "--fail-on", "error").returncode == 0
+    write(tmp_path / "pyproject.toml", '[tool.cudalint]\nfail-on = "note"\n')
+    assert run("check").returncode == 1
+    assert run("check", "--fail-on", "warning").returncode == 0
+
+
+@pytest.mark.parametrize("between", ["torch.ones(1, device='cuda')", "torch.nn.Linear(1, 1).cuda()"])
+def test_what_uses_a_gpu_in_between_makes_a_warning_of_the_note(run: Run, tmp_path: Path, between: str) -> None:
+    write(tmp_path / "train.py", LATENT.replace("    torch.cuda.set", f"    {between}\n    torch.cuda.set"))
+    (found,) = json.loads(run("check", "--select", "CUD501", "--output-format", "json").stdout)
+    assert found["severity"] == "warning"
+
+
 def test_verbose_says_what_was_read(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.py", "x = 1\n")
     nothing = "parsed 0 (0 bytes), lowered 0 nodes, entered 0 functions, ran 0 entries, 0 cut"

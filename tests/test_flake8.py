@@ -71,6 +71,18 @@ def test_findings_are_reported_beside_those_of_flake8(repository: Path) -> None:
     assert places(flake8(repository)) == ["plain.py:1:1: F401", TEST, TRAIN]
 
 
+def test_notes_are_shown_where_they_are_to_fail(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n\n\n"
+        "def run(rank):\n    dist.init_process_group('nccl', 'tcp://127.0.0.1:29500', rank=rank, world_size=2)\n"
+        "    torch.cuda.set_device(rank)\n\n\nif __name__ == '__main__':\n    mp.spawn(run, nprocs=2)\n",
+        encoding="utf-8",
+    )
+    assert called(tmp_path, "--select", "CUD") == []
+    (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nfail-on = "note"\n', encoding="utf-8")
+    assert places(called(tmp_path, "--select", "CUD")) == ["train.py:7:5: CUD501"]
+
+
 def test_select_and_ignore(repository: Path) -> None:
     assert places(called(repository, "--select", "CUD")) == [TEST, TRAIN]
     assert places(called(repository, "--select", "CUD1")) == [TEST, TRAIN]

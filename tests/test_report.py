@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from cudalint.config import Versions
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from cudalint.report import statistics
 from cudalint.report.render import OutputFormat, Style, render
@@ -62,6 +63,25 @@ def test_several_reasons_against_a_repair_stand_one_below_the_other(finding: Fin
     shown = text(Report(findings=(several,), texts=TEXTS), OutputFormat.FULL)
     assert "start the workers by spawn (not safe, see below)\n" in shown
     assert "   = not safe: it may print its header twice\n   = not safe: it reads `SCALE`\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("condition", "versions", "quoted"),
+    [
+        (None, ((3, 10), (3, 13)), True),
+        ("before Python 3.14", ((3, 10), (3, 14)), True),
+        ("from Python 3.14", ((3, 10), (3, 14)), False),
+        ("before Python 3.12", ((3, 10), (3, 14)), False),
+        (None, ((3, 14), (3, 14)), False),
+    ],
+)
+def test_evidence_is_quoted_only_of_versions_that_it_was_taken_with(
+    finding: Finding, condition: str | None, versions: Versions, quoted: bool
+) -> None:
+    one = Report(findings=(dataclasses.replace(finding, condition=condition),), target_versions=versions)
+    shown = text(one, OutputFormat.FULL)
+    assert ("= on hardware: the program crashes (NVIDIA" in shown) is quoted
+    assert ("= expected: the program crashes\n" in shown) is not quoted
 
 
 def test_colour_only_adds_escapes(report: Report) -> None:
@@ -189,4 +209,30 @@ def test_statistics(finding: Finding) -> None:
     other = dataclasses.replace(finding, code="CUD301", name="cuda-value-to-forked-worker")
     report = Report(findings=(other, finding, other))
     assert statistics.as_text(report).split() == ["2", other.code, other.name, "1", finding.code, finding.name]
-    assert json.loads(statistics.as_json(report))[0] == {"code": other.code, "name": other.name, "count": 2}
+    entry = {"code": other.code, "name": other.name, "count": 2, "notes": 0}
+    assert json.loads(statistics.as_json(report))[0] == entry
+
+
+def test_statistics_tell_notes(finding: Finding) -> None:
+    note = dataclasses.replace(finding, severity=Severity.NOTE)
+    other = dataclasses.replace(note, code="CUD501", name="init-before-set-device")
+    report = Report(findings=(finding, note, note, other))
+    assert statistics.as_text(report).splitlines() == [
+        "3\tCUD101\tcuda-in-forked-worker\t2 of them notes",
+        "1\tCUD501\tinit-before-set-device\tnotes",
+    ]
+    assert [row["notes"] for row in json.loads(statistics.as_json(report))] == [2, 1]
+
+
+def test_every_format_tells_a_note(finding: Finding) -> None:
+    note = dataclasses.replace(finding, severity=Severity.NOTE)
+    one = Report(findings=(note,))
+    assert text(one, OutputFormat.FULL).startswith("note[CUD101]: ")
+    assert text(one, OutputFormat.CONCISE).startswith(f"train.py:12:10: CUD101 note: {note.message}\n")
+    assert [entry["severity"] for entry in json.loads(text(one, OutputFormat.JSON))] == ["note"]
+    assert text(one, OutputFormat.GITHUB).startswith("::notice title=")
+    (run,) = json.loads(text(one, OutputFormat.SARIF))["runs"]
+    assert [result["level"] for result in run["results"]] == ["note"]
+    every = Report(findings=(finding, note, note, dataclasses.replace(finding, severity=Severity.WARNING)))
+    assert text(every, OutputFormat.CONCISE).splitlines()[-2] == "Found 1 error, 1 warning and 2 notes in 1 file."
+    assert text(one, OutputFormat.CONCISE).splitlines()[-2] == "Found 1 note in 1 file."

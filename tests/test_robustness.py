@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -36,6 +37,8 @@ BROKEN = {
     "many_elifs": HEAD + b"if a:\n    pass\n" + b"elif a:\n    pass\n" * 20_000,
     "deep_blocks": HEAD + b"".join(b" " * depth + b"if a:\n" for depth in range(150)) + b" " * 150 + b"pass\n",
 }
+# What Python says a place of; the others are about the file as a whole.
+PLACED = {"syntax_error", "half_a_string", "bad_indent", "python_2", "syntax_error_without_markers"}
 HARMLESS = {
     "empty": b"",
     "only_a_comment": b"# torch",
@@ -69,8 +72,38 @@ def test_a_broken_file_is_one_finding_and_costs_no_other(run: Run, tmp_path: Pat
         ("broken.py", "CUD901"),
         ("other.py", "CUD902"),
     ]
-    assert found[0]["location"] == {"row": 1, "column": 1}
+    row, column = _place(BROKEN[name]) if name in PLACED else (1, 1)
+    assert found[0]["location"] == {"row": row, "column": column}
     assert found[0]["name"] == "syntax-error"
+    assert "\n" not in str(found[0]["message"])
+
+
+def _place(data: bytes) -> tuple[int | None, int | None]:
+    """Where Python's own parser stops."""
+    with pytest.raises(SyntaxError) as error:
+        ast.parse(data)
+    return error.value.lineno, error.value.offset
+
+
+@pytest.mark.parametrize("head", ["", "import torch\n"], ids=["plain", "speaks of CUDA"])
+@pytest.mark.parametrize(
+    ("text", "row", "column", "words"),
+    [
+        ("x = (1,\n\ny = 2\n", 1, 5, "'(' was never closed"),
+        ("é = (1]\n", 1, 7, "closing parenthesis ']' does not match opening parenthesis '('"),
+        ("def f():\n    return 1 +\n", 2, 15, "invalid syntax"),
+        ("x = 1\n\ny = 'abc\n", 3, 5, "unterminated string literal"),
+    ],
+)
+def test_a_syntax_error_stands_where_python_says_in_its_words(
+    run: Run, tmp_path: Path, head: str, text: str, row: int, column: int, words: str
+) -> None:
+    (tmp_path / "broken.py").write_text(head + text, encoding="utf-8")
+    line = row + head.count("\n")
+    assert run("check", "--output-format", "concise").stdout.splitlines()[0] == (
+        f"broken.py:{line}:{column}: CUD901 cannot parse this file: {words}"
+    )
+    assert f"{line} | {text.splitlines()[row - 1]}" in run("check").stdout
 
 
 @pytest.mark.parametrize("name", HARMLESS)
@@ -129,7 +162,7 @@ def test_import_cycles(run: Run, tmp_path: Path) -> None:
 def test_broken_standard_input(process: Run) -> None:
     done = process("check", "-", "--output-format", "concise", stdin="import torch\ndef f(:\n")
     assert done.returncode == 1
-    assert done.stdout.startswith("-:1:1: CUD901 ")
+    assert done.stdout.startswith("-:2:7: CUD901 ")
 
 
 def test_ranges_are_not_written_out(run: Run, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cudalint.fixes import (
+    barriers,
     batches,
     crossing,
     devices,
@@ -80,7 +81,12 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
     "CUD403": (loaders.no_pinning,),
     "CUD404": (loaders.generator_on_device, loaders.no_workers, loaders.without_default),
     "CUD501": (ranks.select_first, ranks.select_early, ranks.local_rank_advice),
-    "CUD502": (ranks.select_first, ranks.select_early, ranks.local_rank_advice),
+    "CUD502": (
+        barriers.name_the_gpu,
+        barriers.unless_guessed(ranks.select_first),
+        barriers.unless_guessed(ranks.select_early),
+        barriers.unless_guessed(ranks.local_rank_advice),
+    ),
     "CUD503": (ranks.select_own, ranks.local_rank_advice),
     "CUD504": (ranks.select_first, ranks.select_early, ranks.local_rank_advice),
     "CUD505": (ranks.rendezvous,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -134,13 +135,60 @@ def by_index(case: Case) -> Iterator[Proposal]:
     index = _wanted_index(view, node)
     if index is None or not _nothing_placed(case):
         return
-    doubt = f"{_NUMBERS}; a list of several GPUs would fail" if index.startswith("int(") else _NUMBERS
+    against = _against_index(case, view, node)
+    if against is not None:
+        yield Proposal(
+            "choose the GPU in the library that uses it, or set the variable before anything touches CUDA",
+            {},
+            doubt=against,
+            shown=True,
+        )
+        return
+    doubt = _NUMBERS
     selection = _selection(case, view, index)
     if selection is None:
         return
     text, needed = selection
     for changes in _in_place(view, node, text):
         yield Proposal("select the GPU by its index", in_file(view, [*changes, *needed]), doubt=doubt)
+
+
+def _against_index(case: Case, view: View, node: cst.CSTNode) -> str | None:
+    """Why choosing a GPU by its index may leave the work on another one, or fail; None where nothing speaks for it."""
+    deaf = next((m[0] for v in _views(case, view) if (m := _DEAF.search(v.text)) is not None), None)
+    if deaf is not None:
+        return f"{deaf} does not look at what another framework selected"
+    if any(0 in _named_gpus(v) for v in _views(case, view)):
+        return "the program names GPU 0, which would then be the first one of the machine"
+    if isinstance(_visible_value(node), cst.Name | cst.Attribute | cst.Subscript) and not _is_one_gpu(view, node):
+        return "the variable may name several GPUs, and an index is one"
+    return None
+
+
+def _views(case: Case, view: View) -> list[View]:
+    """The files that a finding goes through."""
+    outcome = case.outcome
+    modules = dict.fromkeys(hop.site.module for leg in (outcome.cause, outcome.launch, outcome.effect) for hop in leg)
+    found = [case.view(module) for module in modules]
+    return [view, *(one for one in found if one is not None and one is not view)]
+
+
+# Frameworks that use the GPU that the variable shows them, whatever is selected elsewhere.
+_DEAF = re.compile(r"\b(?:onnxruntime|tensorflow|jax|paddle|mxnet|tensorrt|pycuda|cudf|cuml|xgboost|lightgbm|faiss)\b")
+
+
+def _is_one_gpu(view: View, node: cst.CSTNode) -> bool:
+    """Whether what the variable is set to is seen to be one GPU: the file has numbers as texts, and no list of them.
+
+    What an attribute holds, as the options of a command line do, comes from elsewhere.
+    """
+    texts = [n.evaluated_value for n in view.inside(view.tree) if isinstance(n, cst.SimpleString)]
+    numbers = [text for text in texts if isinstance(text, str) and _SEVERAL.fullmatch(text)]
+    only_one = bool(numbers) and all(text.isdecimal() for text in numbers)
+    return only_one and not isinstance(_visible_value(node), cst.Attribute)
+
+
+_SEVERAL = re.compile(r"\d+(?:\s*,\s*\d+)*")
 
 
 def _nothing_placed(case: Case) -> bool:

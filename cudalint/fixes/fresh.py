@@ -120,6 +120,9 @@ def sent_along(case: Case) -> Iterator[Proposal]:
         case Kind.UNPICKLABLE_TARGET:
             what = "it" if subject == "a lambda" else f"`{subject.rpartition(' ')[2]}`"
             message = f"define {what} as a function at the top of the module, and send what it captures as arguments"
+            if subject.endswith(")"):
+                name = subject.partition(" ")[0]
+                message = f"leave the name `{name}` to its function, or send one whose name in its module is its own"
             doubt = "what the function captures has to become arguments, which changes its signature"
         case Kind.MISSING_GLOBAL:
             message = f"send `{subject}` to the worker as an argument, or through the initializer of the pool"

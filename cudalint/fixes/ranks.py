@@ -67,15 +67,40 @@ def _is_after(view: View, call: cst.Call, node: cst.CSTNode) -> bool:
 
 
 def _moved(view: View, call: cst.Call, node: cst.CSTNode) -> Iterator[list[Change]]:
-    statement = view.statement(call)
+    statement = _with_its_condition(view, call, node)
     if statement is None or not names.is_plain(view, call.args[0].value):
         return
-    if layout.has_own_rows(view, statement) and _may_come_first(view, statement):
-        changes = moves.moved_up(view, statement, node)
+    if layout.has_own_rows(view, statement):
+        changes = moves.moved_up(view, statement, node) if _may_come_first(view, statement) else []
         if changes:
             yield changes
-    elif names.known_at(view, names.read(view, call), node):
+    elif isinstance(statement, cst.SimpleStatementLine) and names.known_at(view, names.read(view, call), node):
         yield moves.inserted_before(view, node, [view.source(call)])
+
+
+def _with_its_condition(view: View, call: cst.Call, node: cst.CSTNode) -> cst.BaseStatement | None:
+    """The statement of a choice, or the condition around it that holds nothing else; None where one would be lost.
+
+    A condition may be what keeps a run without a GPU from choosing one.
+    """
+    statement = view.statement(call)
+    while statement is not None:
+        block = view.parent(statement)
+        around = None if block is None else view.parent(block)
+        if not isinstance(block, cst.IndentedBlock) or isinstance(around, cst.FunctionDef | cst.ClassDef):
+            return statement
+        if around is None or node in view.inside(around):
+            return statement
+        if not isinstance(around, cst.If) or len(block.body) > 1 or _is_other_branch(view, around):
+            return None
+        statement = around
+    return None
+
+
+def _is_other_branch(view: View, condition: cst.If) -> bool:
+    """Whether a condition has an ``else`` or is an ``elif``."""
+    above = view.parent(condition)
+    return condition.orelse is not None or (isinstance(above, cst.If) and above.orelse is condition)
 
 
 def _may_come_first(view: View, statement: cst.BaseStatement) -> bool:
@@ -113,16 +138,37 @@ def select_early(case: Case) -> Iterator[Proposal]:
     target = _target(case)
     if target is not None:
         view, function, rank = target
-        yield _selecting(view, moves.at_top(view, function, [_select(view, rank)]), message, _OWN_GPU)
+        yield _selecting(view, moves.at_top(view, function, _selection(case, view, rank)), message, _OWN_GPU)
     for view, node in _joining(case):
         for rank, doubt in _ranks_at(case, view, node):
-            changes = moves.inserted_before(view, node, [_select(view, rank)])
+            changes = moves.inserted_before(view, node, _selection(case, view, rank))
             yield _selecting(view, changes, message, doubt)
 
 
 def _selecting(view: View, changes: list[Change], message: str, doubt: str) -> Proposal:
     needed = imports.torch_cuda(view, "set_device").changes
     return Proposal(message, in_file(view, [*needed, *changes]), doubt=doubt)
+
+
+def _selection(case: Case, view: View, rank: str) -> list[str]:
+    """The rows that select a GPU; without one they do nothing, unless the program cannot run so anyway."""
+    line = _select(view, rank)
+    joined = _joined(case)
+    if is_of_nccl(view) or (joined is not None and is_of_nccl(joined[0])):
+        return [line]
+    return [f"if {imports.torch_cuda(view, 'is_available').text}():", f"    {line}"]
+
+
+def is_of_nccl(view: View) -> bool:
+    """Whether all groups that a file joins are of NCCL, whatever runs: without a GPU none could be joined."""
+    joined = [call for call in view.calls() if dotted(call.func).rpartition(".")[2] == "init_process_group"]
+    return bool(joined) and all(_names_nccl(view, call) for call in joined)
+
+
+def _names_nccl(view: View, call: cst.Call) -> bool:
+    argument = view.keyword(call, "backend") or next((a for a in call.args[:1] if a.keyword is None), None)
+    value = None if argument is None else argument.value
+    return isinstance(value, cst.SimpleString) and value.evaluated_value == "nccl"
 
 
 def _select(view: View, rank: str) -> str:
@@ -179,6 +225,11 @@ def _ranks_at(case: Case, view: View, node: cst.CSTNode) -> Iterator[tuple[str, 
         environ = imports.member(view, "os", "environ")
         if not environ.changes:
             yield f'int({environ.text}["{_LOCAL_RANK}"])', _TORCHRUN
+
+
+def local_numbers(case: Case, view: View, node: cst.CSTNode) -> Iterator[tuple[str, str]]:
+    """What holds the rank's number on its machine at a place, each with what is uncertain about it."""
+    yield from ((name, _OWN_GPU) for name in _local_ranks(case, view, node))
 
 
 def _groups(view: View, node: cst.CSTNode) -> Iterator[cst.Call]:

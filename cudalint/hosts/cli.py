@@ -141,7 +141,7 @@ def cli() -> None:
 @click.option("--ignore", multiple=True, metavar="CODES", help="Rules to hide.")
 @click.option("--target-version", metavar="VERSION", help="Python the program runs on: py312, 3.12 or 3.10-3.13.")
 @click.option("--platform", metavar="PLATFORM", help="linux, darwin or win32.")
-@click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the exit code 1: error or warning.")
+@click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the exit code 1: note, warning, error.")
 @click.option("--output-format", metavar="FORMAT", default="full", help=", ".join(_FORMATS) + ".")
 @click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")

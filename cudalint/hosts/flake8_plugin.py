@@ -40,12 +40,14 @@ class Plugin:
 def _check(filename: str, text: str) -> list[tuple[int, int, str]]:
     # Only here, so that a run over files that cannot matter imports neither the parser nor the rules.
     from cudalint import config
+    from cudalint.finding import Severity
     from cudalint.hosts import caching
     from cudalint.policy.selection import Selection
     from cudalint.session import Session
 
     found = config.load((filename,))
-    # What is shown is flake8's to decide; versions, platform and models are about the program.
+    # What is shown is flake8's to decide; versions, platform and models are about the program. All that flake8 shows
+    # fails its run, so notes are shown only where they are meant to.
     neutral = dataclasses.replace(found, selection=Selection(), per_file_ignores=())
     cache = caching.opened(found)
     report = Session(neutral, cache.store).check_alone(filename, text, honour_noqa=False, repair=False)
@@ -53,4 +55,5 @@ def _check(filename: str, text: str) -> list[tuple[int, int, str]]:
     return [
         (finding.span.start.row, finding.span.start.column - 1, f"{finding.code} {finding.message}")
         for finding in report.findings
+        if finding.severity is not Severity.NOTE or found.fail_on is Severity.NOTE
     ]

@@ -22,6 +22,7 @@ from cudalint.ir.lower import Lowering, Outer, lower, parse
 from cudalint.ir.outline import Outline, Piece, outline, rows_of
 from cudalint.ir.pickled import decoded, encoded
 from cudalint.ir.positions import spans
+from cudalint.ir.trouble import trouble
 from cudalint.store import Store
 from cudalint.text.guard import refuse
 
@@ -72,7 +73,8 @@ def _made(text: str, filename: str, name: str) -> Form:
     try:
         return _outlined(text, filename, name) or Form(lower(text, filename, name), is_fresh=True)
     except libcst.ParserSyntaxError as error:
-        return Form(Unparsable(error.message, error.raw_line, error.raw_column + 1), is_fresh=True)
+        found = trouble(text, error.message, error.raw_line, error.raw_column + 1)
+        return Form(Unparsable(found.reason, found.row, found.column), is_fresh=True)
 
 
 def _outlined(text: str, filename: str, name: str) -> Form | None:

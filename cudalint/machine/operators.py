@@ -132,19 +132,23 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     if array is not None:
         # The numbers do not matter: what is computed with an array is one, on its device.
         return (array,)
-    for atom, other in ((one, two), (two, one)):
-        if isinstance(atom, Rank):
-            return (_rank_arithmetic(op, atom, other),)
+    if isinstance(one, Rank):
+        return (_rank_arithmetic(op, one, two),)
+    if isinstance(two, Rank):
+        turned = replace(two, derived=two.derived or op != "+")
+        return (_rank_arithmetic(op, turned, one),)
     return unknown(sym, op, left, right)
 
 
 def _rank_arithmetic(op: str, rank: Rank, other: Atom | None) -> Rank:
-    """A local rank plus an offset is a global one; a rank modulo the number of GPUs is a local one."""
-    rank = Rank(rank.kind)
-    if op == "%" and rank.kind == "global":
-        return Rank("local")
-    if op == "+" and rank.kind == "local" and not isinstance(other, Const):
-        return Rank("global")
+    """A local rank plus an offset is a global one; a rank modulo the number of GPUs, or less an offset, a local one."""
+    rank = replace(rank, process=None)
+    if op == "%":
+        return replace(rank, kind="local") if rank.kind == "global" else rank
+    if isinstance(other, Const) or op not in ("+", "-"):
+        return replace(rank, derived=True)
+    if op == "+" and rank.kind == "local":
+        return replace(rank, kind="global")
     return rank
 
 

@@ -41,6 +41,7 @@ class Kind(Enum):
     INIT_BEFORE_DEVICE = "process group before the device"
     COLLECTIVE_BEFORE_DEVICE = "collective before the device"
     BARRIER_BEFORE_DEVICE = "barrier before the device"
+    BARRIER_GUESSES = "barrier that guesses another device"
     RANK_WITHOUT_DEVICE = "rank without a device"
     ALLOCATION_BEFORE_DEVICE = "allocation before the device"
     RENDEZVOUS_NOT_SET = "rendezvous not set"
@@ -55,8 +56,9 @@ class Outcome:
     ``certain``: the cause was observed and no protective fact is in doubt. ``assumed``: found from an entry
     with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the parent
     handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that share
-    one, only the root cause is reported. ``facts``
-    are what its path assumed. ``unsaid``: it shows only because a bound ended the paths before it, and is not reported.
+    one, only the root cause is reported. ``facts`` are what its path assumed. ``benign``: the code shows that it is
+    meant, or that nothing comes of it as it stands. ``unsaid``: it shows only because a bound ended the paths before
+    it, and is not reported.
     """
 
     kind: Kind
@@ -77,6 +79,7 @@ class Outcome:
     facts: tuple[tuple[Hashable, bool], ...] = ()
     unsaid: bool = False
     outlived: bool = False
+    benign: bool = False
 
     @property
     def length(self) -> int:

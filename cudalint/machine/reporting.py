@@ -27,6 +27,7 @@ def outcome_of(
     condition: str | None = None,
     within: Site | None = None,
     facts: tuple[tuple[Hashable, bool], ...] = (),
+    benign: bool = False,
 ) -> Outcome:
     """One outcome. ``launch`` is how its process was started; ``started`` is a launch that is made here.
 
@@ -50,4 +51,5 @@ def outcome_of(
         within=within,
         facts=facts,
         unsaid=machine.record.spent,
+        benign=benign,
     )

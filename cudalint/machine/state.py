@@ -47,22 +47,33 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The process group of a process; ``rank`` is the number it joined with, where the code shows it."""
+    """The process group of a process; ``rank`` is the number it joined with, where the code shows it.
+
+    ``early``: GPU 0 was in use before the group was joined. ``bound``: the group has met on a GPU, which it keeps.
+    ``guess``: the barrier that had to guess the GPU, where the guess holds unless another GPU is chosen later.
+    """
 
     backend: str
     device_id: Dev | None
     made: Chain
     alone: bool = False
     rank: Rank | Const | None = None
+    early: bool = False
+    bound: bool = False
+    guess: Chain | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A CUDA context of a process: the devices visible when it was opened, and which of them it is on."""
+    """A CUDA context of a process: the devices visible when it was opened, and which of them it is on.
+
+    ``prepared``: an initializer opened it, for all tasks to come.
+    """
 
     visible: Value
     index: Index
     where: Chain
+    prepared: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

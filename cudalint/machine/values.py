@@ -65,11 +65,12 @@ class Rank:
     """A number that differs from process to process or task to task.
 
     ``kind``: ``global`` and ``local`` ranks, or ``each`` (another one for each task or round). ``process`` is the one
-    that has this number, and no other.
+    that has this number, and no other. ``derived``: computed or looked up from that number, so that it may be another.
     """
 
     kind: str
     process: tuple[str, ...] | None = None
+    derived: bool = False
 
 
 Index = int | Rank | None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
+from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
@@ -393,6 +393,7 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
             key = (outcome.within, outcome.condition)
             first[key] = min(first.get(key, rank), rank)
     groups = {o.within for o in given if o.kind in _AFTER_GROUP}
+    given = _first_guesses(given)
     result: list[Outcome] = []
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
@@ -406,6 +407,22 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return result
 
 
+def _first_guesses(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Of the barriers of one process group that guess their GPU only one: after the first it is settled."""
+    first: dict[Site, Outcome] = {}
+    for outcome in outcomes:
+        if outcome.kind in _GUESSES:
+            made = outcome.cause[-1].site
+            first[made] = min(first.get(made, outcome), outcome, key=_guess_order)
+    anchors = {outcome.anchor for outcome in first.values()}
+    return [o for o in outcomes if o.kind not in _GUESSES or o.anchor in anchors]
+
+
+def _guess_order(outcome: Outcome) -> tuple[bool, int, str, int]:
+    return outcome.benign, outcome.length, outcome.anchor.module, outcome.anchor.ordinal
+
+
+_GUESSES = frozenset({Kind.BARRIER_BEFORE_DEVICE, Kind.BARRIER_GUESSES})
 _AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVICE, Kind.BARRIER_BEFORE_DEVICE})
 
 
@@ -484,10 +501,9 @@ def _first_line(span: Span) -> Span:
 def _syntax_errors(files: FileProgram) -> Iterable[Finding]:
     rule = registry()["CUD901"]
     for broken in files.broken:
-        start = Position(1, 1)
-        where = f" (line {broken.row}, column {broken.column})" if broken.row else ""
-        message = f"cannot {'parse' if broken.row else 'analyse'} this file: {broken.reason}{where}"
-        yield Finding(rule.code, rule.name, rule.severity, message, Span(broken.source.path, start, start))
+        verb = "parse" if broken.row else "analyse"
+        place = at(broken.source.path, broken.row, broken.column)
+        yield Finding(rule.code, rule.name, rule.severity, f"cannot {verb} this file: {broken.reason}", place)
 
 
 # -- explain -------------------------------------------------------------------------------------------------

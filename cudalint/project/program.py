@@ -16,6 +16,7 @@ from cudalint.finding import Span
 from cudalint.ir import nodes as ir
 from cudalint.ir.lower import lower
 from cudalint.ir.stored import Form, Unparsable, keep, lowered
+from cudalint.ir.trouble import trouble
 from cudalint.ir.walk import bound_names, inner_statements
 from cudalint.models.library import Library
 from cudalint.project.file_facts import FileFacts, KnownFacts
@@ -36,7 +37,7 @@ _GLOBAL = frozenset({"global"})
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A file that the parser refuses."""
+    """A file that the parser refuses, and where; row and column are 0 where it is the whole."""
 
     source: SourceFile
     reason: str
@@ -161,7 +162,7 @@ class FileProgram:
             form = lowered(source.text, source.path, name, self.store)
         except RecursionError:
             self._count(source)
-            self.broken.append(Broken(source, "the code is nested too deeply", 1, 1))
+            self.broken.append(Broken(source, "the code is nested too deeply", 0, 0))
             return None
         self._forms[name] = form
         if form.is_fresh:
@@ -190,9 +191,10 @@ class FileProgram:
         try:
             lower(source.text, source.path, "")
         except ParserSyntaxError as error:
-            self.broken.append(Broken(source, error.message, error.raw_line, error.raw_column + 1))
+            found = trouble(source.text, error.message, error.raw_line, error.raw_column + 1)
+            self.broken.append(Broken(source, found.reason, found.row, found.column))
         except RecursionError:
-            self.broken.append(Broken(source, reason, 1, 1))
+            self.broken.append(Broken(source, reason, 0, 0))
 
     def keep(self) -> None:
         """Keep what this run found out about files for the next one."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import warnings
+from typing import TYPE_CHECKING
 
+from cudalint.text.decode import Refusal
 from cudalint.text.guard import refuse
 
+if TYPE_CHECKING:
+    from cudalint.ir.trouble import Trouble
 
-def broken(text: str) -> str | None:
-    """What is wrong with a text, or ``None`` where it is Python of any version.
+
+def broken(text: str) -> Refusal | Trouble | None:
+    """What is wrong with a text, or ``None`` where it is Python of any version; a refused one was not parsed.
 
     The parser of the running Python answers for nearly all files and is ten times faster; only what it rejects
     goes to the one that also reads newer syntax.
@@ -23,20 +28,18 @@ def broken(text: str) -> str | None:
     return None
 
 
-def _second_opinion(text: str) -> str | None:
+def _second_opinion(text: str) -> Refusal | Trouble | None:
     import libcst
+
+    from cudalint.ir.trouble import trouble
 
     refusal = refuse(text, len(text))
     if refusal is not None:
-        return refusal.reason
+        return refusal
     try:
         libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
-        return f"{_first_line(error.message)} at line {error.raw_line}, column {error.raw_column + 1}"
+        return trouble(text, error.message, error.raw_line, error.raw_column + 1)
     except RecursionError:
-        return "the code is nested too deeply"
+        return Refusal("the code is nested too deeply")
     return None
-
-
-def _first_line(message: str) -> str:
-    return message.strip().splitlines()[0].rstrip(".") if message.strip() else "syntax error"

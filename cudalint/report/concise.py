@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from cudalint.finding import Applicability, Finding
+from cudalint.finding import Applicability, Finding, Severity
 from cudalint.report.paths import relative
 from cudalint.session import Report
 
 
 def render(report: Report, directory: str, *, unsafe_fixes: bool = False) -> str:
-    """``path:row:column: CODE [*] message``; the star says that ``--fix`` repairs it."""
+    """``path:row:column: CODE [*] message``; what ``--fix`` repairs has a star."""
     return "".join(
         f"{relative(finding.span.filename, directory)}:{finding.span.start.row}:{finding.span.start.column}: "
-        f"{finding.code} {'[*] ' if _fixable(finding, unsafe_fixes) else ''}{finding.message}\n"
+        f"{finding.code} {'[*] ' if _fixable(finding, unsafe_fixes) else ''}"
+        f"{'note: ' if finding.severity is Severity.NOTE else ''}{finding.message}\n"
         for finding in report.findings
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -10,6 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from cudalint.config import Versions
 from cudalint.finding import Applicability, Finding, Fix, Severity, Span, Step, StepKind
 from cudalint.proof import quote
 from cudalint.report.paths import relative
@@ -27,10 +29,12 @@ _OUTCOMES = {
     "child-death": "the child dies, and the parent does not notice",
     "wrong-device": "the work silently runs on the wrong device",
     "cost": "it works, and costs",
-    "latent": "it works as it stands, and fails when a variable in its surroundings changes",
+    "latent": "it works as it stands, and fails when something around it changes",
 }
 
 
+# As the machine words it that a default start method belongs to some versions.
+_BOUND = re.compile(r"\b(from|before) Python 3\.(\d+)")
 _LEVELS = {
     Applicability.SAFE: "fix",
     Applicability.UNSAFE: "fix, with --unsafe-fixes",
@@ -54,7 +58,7 @@ def render(report: Report, directory: str, *, colour: bool) -> str:
     )
     with console.capture() as capture:
         for finding in report.findings:
-            for line in _Block(finding, rows, directory).lines():
+            for line in _Block(finding, rows, directory, report.target_versions).lines():
                 console.print(line)
             console.print()
     return capture.get()
@@ -63,10 +67,11 @@ def render(report: Report, directory: str, *, colour: bool) -> str:
 class _Block:
     """The lines about one finding."""
 
-    def __init__(self, finding: Finding, rows: dict[str, list[str]], directory: str) -> None:
+    def __init__(self, finding: Finding, rows: dict[str, list[str]], directory: str, versions: Versions) -> None:
         self._finding = finding
         self._rows = rows
         self._directory = directory
+        self._versions = versions
         self._shown: set[Span] = set()
         last = max(span.start.row for span in (finding.span, *(step.span for step in finding.trace)))
         self._gutter = len(str(last)) + 1
@@ -125,9 +130,9 @@ class _Block:
         finding = self._finding
         yield self._margin("", Text())
         if finding.outcome is not None:
-            shown = quote(finding.code, finding.outcome)
-            seen = f" ({shown})" if shown else ""
-            yield self._note("on hardware", _OUTCOMES.get(finding.outcome, finding.outcome) + seen)
+            ends = _OUTCOMES.get(finding.outcome, finding.outcome)
+            shown = quote(finding.code, finding.outcome, _holds_for(finding, self._versions))
+            yield self._note("on hardware", f"{ends} ({shown})") if shown else self._note("expected", ends)
         if finding.condition is not None:
             yield self._note("condition", finding.condition)
         if finding.fix is not None:
@@ -152,12 +157,24 @@ class _Block:
         return Text.assemble(" " * self._gutter, ("=", _MARGIN), " ", (label, "bold"), f": {_plain(content)}")
 
 
+def _holds_for(finding: Finding, versions: Versions) -> Versions:
+    """The Python versions of the program for which a finding is true."""
+    lowest, highest = versions
+    bound = _BOUND.search(finding.condition or "")
+    if bound is None:
+        return versions
+    minor = int(bound[2])
+    return (max(lowest, (3, minor)), highest) if bound[1] == "from" else (lowest, min(highest, (3, minor - 1)))
+
+
 def _colour(severity: Severity) -> str:
     match severity:
         case Severity.ERROR:
             return "red"
         case Severity.WARNING:
             return "yellow"
+        case Severity.NOTE:
+            return "cyan"
 
 
 def _window(line: str, first: int, last: int) -> tuple[str, str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cudalint.finding import Finding
+from cudalint.finding import Finding, Severity
 from cudalint.report.paths import relative
 from cudalint.session import Report
 
 
 def render(report: Report, directory: str) -> str:
-    """One ``::error`` or ``::warning`` per finding."""
+    """One ``::error``, ``::warning`` or ``::notice`` per finding."""
     return "".join(_command(finding, directory) for finding in report.findings)
 
 
@@ -25,7 +25,17 @@ def _command(finding: Finding, directory: str) -> str:
     }
     joined = ",".join(f"{key}={_escape_property(value)}" for key, value in properties.items())
     place = f"{filename}:{start.row}:{start.column}: {finding.code} {finding.message}"
-    return f"::{finding.severity.value} {joined}::{_escape(place)}\n"
+    return f"::{_command_of(finding.severity)} {joined}::{_escape(place)}\n"
+
+
+def _command_of(severity: Severity) -> str:
+    match severity:
+        case Severity.ERROR:
+            return "error"
+        case Severity.WARNING:
+            return "warning"
+        case Severity.NOTE:
+            return "notice"
 
 
 def _escape(text: str) -> str:

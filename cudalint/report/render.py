@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from cudalint.finding import Applicability
+from cudalint.finding import Applicability, Finding, Severity
 from cudalint.session import Report
 
 
@@ -66,12 +68,16 @@ def summary(report: Report, style: Style) -> str:
     repaired = f"{_count(style.fixed, 'repair')} made. " if style.fixed else ""
     if not report.findings:
         return f"{repaired}All checks passed!\n"
-    errors = sum(finding.severity.rank for finding in report.findings)
-    warnings = len(report.findings) - errors
-    counts = [_count(errors, "error"), _count(warnings, "warning")]
     files = len({finding.span.filename for finding in report.findings})
-    found = f"{repaired}Found {' and '.join(filter(None, counts))} in {_count(files, 'file')}.\n"
+    found = f"{repaired}Found {by_severity(report.findings)} in {_count(files, 'file')}.\n"
     return found + _fixable(report, style)
+
+
+def by_severity(findings: Iterable[Finding]) -> str:
+    """How many findings there are of each severity, in words, the worst first."""
+    counted = Counter(finding.severity for finding in findings)
+    *others, last = [_count(counted[one], one.value) for one in reversed(Severity) if counted[one]]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _fixable(report: Report, style: Style) -> str:

@@ -77,3 +77,5 @@ def _level(severity: Severity) -> str:
             return "error"
         case Severity.WARNING:
             return "warning"
+        case Severity.NOTE:
+            return "note"

@@ -14,15 +14,17 @@ def measured(outcome: Outcome) -> Severity | None:
     """The severity that hardware showed, reduced where the code leaves something open.
 
     What merely costs, what the program catches, what only some paths show, and what an unseen caller
-    decides is a warning.
+    decides is a warning; what the code shows to be meant, or to come to nothing as it stands, is a note.
     """
+    if outcome.benign:
+        return Severity.NOTE
     soft = outcome.how in ("cost", "latent") or outcome.caught or outcome.assumed or not outcome.certain
     return Severity.WARNING if soft else Severity.ERROR
 
 
 def warned(outcome: Outcome) -> Severity | None:
     """At most a warning."""
-    return Severity.WARNING
+    return Severity.NOTE if outcome.benign else Severity.WARNING
 
 
 class RepairLevel(Enum):

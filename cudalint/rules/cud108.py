@@ -6,6 +6,7 @@ A spawned worker needs something that a fresh interpreter does not have.
 In programs that use a GPU framework it reports the start of a spawned (or fork-server) worker that
 
 - is a lambda or a function defined inside another function;
+- is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
 - reads a global that only the main program sets;
 - is given a lock or a queue that another context made, for instance the default fork context.
 
@@ -15,12 +16,14 @@ everything; a spawned child gets what can be pickled and what it finds by import
 
     AttributeError: Can't pickle local object 'main.<locals>.work'
 
+    PicklingError: Can't pickle <function work at 0x7f...>: it's not the same object as __main__.work
+
     NameError: name 'SETTINGS' is not defined
 
     RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context. This is not
     supported.
 
-The first and the third are raised in the parent. The second happens in the child: with a `Process` the parent ends
+All but the third are raised in the parent. The third happens in the child: with a `Process` the parent ends
 with exit code 0 all the same.
 
 ## What hardware showed
@@ -29,6 +32,7 @@ H200, driver 580, torch 2.11, Python 3.12.
 | spawned worker | outcome |
 | --- | --- |
 | lambda or local function | `PicklingError` or `AttributeError` |
+| a function whose name is bound to another object | `PicklingError: ... not the same object` |
 | reads a global that only the main guard assigns | `NameError` in the child; `Process`: the parent exits with 0 |
 | gets a queue or lock of the default context | `RuntimeError: A SemLock created in a fork context ...` |
 | reads `model = Net().cuda()` of the module's top level | works; each child builds its own |

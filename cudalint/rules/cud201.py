@@ -29,6 +29,9 @@ The parent may have initialised CUDA or not: loky's workers are fresh interprete
 that never select a device all open their context on GPU 0.
 
 It is a warning, because two workers may be what you want: when each leaves the GPU idle for most of its time, say.
+Where an initializer opens the context, once for each of a number of workers that the code names, the code shows that
+it is meant: that is a note. A number that the machine decides (`Pool()`, `n_jobs=-1`) may be more than its GPU holds,
+and stays a warning.
 
 ## Example
 ```python

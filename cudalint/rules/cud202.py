@@ -80,7 +80,9 @@ Naming the device (`device="cuda:1"`, or `torch.cuda.set_device(1)`) does not de
   the function, below the choice.
 
 **Display** elsewhere, with the line that touched CUDA first: the variable then belongs into the command line or the
-parent's environment. By index is not offered once data is on a GPU, since that data would stay there.
+parent's environment. By index is not offered once data is on a GPU, since that data would stay there; where the program
+names GPU 0, or the variable may name several GPUs; and where a library is used that does not look at the choice
+(onnxruntime, TensorFlow, JAX).
 
 ## When it stays silent
 - Nothing has touched CUDA before, or only questions that leave the driver alone (`torch.cuda.device_count()`).

@@ -75,10 +75,11 @@ One process for each GPU, the device named in full. The shortest repair keeps th
 
 ## Fix
 **Unsafe**: the task selects its GPU by index: `torch.cuda.set_device(gpu)` in the place of the assignment,
-`cupy.cuda.Device(gpu).use()` or `numba.cuda.select_device(gpu)`. GPUs then keep the numbers of the machine, so that
-what names `cuda:0` in the task means the first one, and each worker may open a context on each GPU (CUD201).
+`cupy.cuda.Device(gpu).use()` or `numba.cuda.select_device(gpu)`. GPUs then keep the numbers of the machine, and each
+worker may open a context on each GPU (CUD201).
 
-**Display** for JAX and TensorFlow, and where the value is a list of GPUs: one process per GPU, as above.
+**Display** for JAX and TensorFlow, where a library that does not look at the choice is used beside it, where the program
+names GPU 0, and where the value may be a list of GPUs: one process per GPU, as above.
 
 ## When it stays silent
 - The worker serves one task: a `Process` of its own, or `maxtasksperchild=1` with `chunksize=1`.

@@ -86,6 +86,9 @@ top of the worker, or around the call that gives the result. It costs a copy, an
 **Display** where the other end is not seen (queues and pipes), where the value hides in an object, and for a worker
 that writes in place: there the sharing may be the point.
 
+A value that is given to `mp.spawn(..., join=True)` is a note: the call holds it, and returns when all ranks have ended.
+That a parent joins processes of its own is not looked at.
+
 ## When it stays silent
 - The value is on the CPU when it is sent.
 - The receiver is a thread, or joblib's loky, which copies through the host (CUD303).
@@ -107,7 +110,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     summary="a CUDA value is shared with another process through CUDA IPC, and its owner must outlive it",
     outcomes={
-        Kind.CUDA_ACROSS: "a CUDA value crosses to another process through {launcher}: it is shared memory whose owner must live on",
+        Kind.CUDA_ACROSS: "a CUDA value crosses to another process through {launcher}: it is shared memory whose owner must live on{detail}",
     },
     grade=warned,
     repair=RepairLevel.SOMETIMES,

@@ -21,8 +21,9 @@ and a `barrier()` there makes torch guess:
 
     Guessing device ID based on global rank. This can cause a hang if rank to GPU mapping is heterogeneous
 
-Hence a warning: it works, and nothing in it protects the next change. PyTorch's own tutorials select the device
-first.
+Hence a note: it works, and nothing in it protects the next change. It is shown, and does not fail a run unless
+`--fail-on note` asks for that. Where the rank uses a GPU between the two calls (memory on GPU 0, a barrier), it is a
+warning. PyTorch's own tutorials select the device first.
 
 ## What hardware showed
 Two H200, driver 580, torch 2.11, NCCL 2.28, Python 3.12, two ranks.

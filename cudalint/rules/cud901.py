@@ -3,14 +3,15 @@
 The file cannot be decoded, parsed or safely analysed.
 
 ## What it does
-Reports, at 1:1, a file that cudalint was asked to check and cannot read as a program:
+Reports a file that cudalint was asked to check and cannot read as a program:
 
 - its bytes are no text in the encoding that it declares (UTF-8 without a declaration);
 - it is not Python, or a notebook that is not JSON;
 - it is nested too deep or too large to be parsed without risk, such as a chain of thousands of calls. Such files
   are generated; the parser would crash on them.
 
-The message says which of the three, with the row and column of the trouble in the file.
+The message says which of the three. What is not Python is reported at the row and the column that Python's own parser
+gives, in its words; the other two are about the file as a whole and stand at 1:1.
 
 ## Why it is bad
 Nothing in the file was checked, and files that import it were checked without it: an import of a broken module has

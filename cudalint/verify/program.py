@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from cudalint import config
-from cudalint.finding import Finding
+from cudalint.finding import Finding, Severity
 from cudalint.policy.suppression import UNUSED
 from cudalint.session import Session
 from cudalint.verify import journal as notes
@@ -101,8 +101,9 @@ class Trial:
 
     @property
     def showed_nothing(self) -> bool:
-        """Whether it ended badly, and not in a way that was seen to be what a finding predicts."""
-        shown = self.unpredicted or any(one.status is Status.CONFIRMED for one in self.findings)
+        """Whether it ended badly, and not as a finding was seen to predict; notes predict no end."""
+        confirmed = (one.finding for one in self.findings if one.status is Status.CONFIRMED)
+        shown = self.unpredicted or any(finding.severity is not Severity.NOTE for finding in confirmed)
         return self.seen.outcome.fails and not shown
 
     @property

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from cudalint.finding import Severity
 from cudalint.verify import junit
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.journal import Stack
@@ -37,7 +38,7 @@ def render(trial: Trial, place: Place, output_format: Format) -> str:
 def _lines(trial: Trial, place: Place) -> Iterator[str]:
     told: dict[Violation, Judged] = {}
     for judged in trial.findings:
-        yield f"{_where(judged)}: {judged.finding.code} {_status(judged)}: {judged.finding.message}"
+        yield f"{_where(judged)}: {_code(judged)} {_status(judged)}: {judged.finding.message}"
         yield f"  {judged.why}"
         if judged.by is None:
             continue
@@ -60,7 +61,7 @@ def _marked(trial: Trial, place: Place) -> Iterator[str]:
         yield "| finding | place | status | why |\n| --- | --- | --- | --- |"
     for judged in trial.findings:
         why = quoted(judged.why).replace("|", "\\|")
-        yield f"| {judged.finding.code} | {_where(judged)} | {_status(judged)} | {why} |"
+        yield f"| {_code(judged)} | {_where(judged)} | {_status(judged)} | {why} |"
     for violation in dict.fromkeys(judged.by for judged in trial.findings if judged.by is not None):
         shown = (f"{one.finding.code} at {_where(one)}" for one in trial.findings if one.by == violation)
         yield from _section("Seen", violation, f"{violation.text}\n\nShows {', '.join(shown)}.")
@@ -131,6 +132,10 @@ def _frames(stack: Stack) -> Iterator[str]:
 def named(judged: Judged) -> str:
     """A finding by its code and place."""
     return f"{judged.finding.code} at {_where(judged)}"
+
+
+def _code(judged: Judged) -> str:
+    return judged.finding.code + (" (note)" if judged.finding.severity is Severity.NOTE else "")
 
 
 def _status(judged: Judged) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from cudalint.finding import Finding, StepKind
@@ -89,7 +89,7 @@ class Readings:
             case "CUD304":
                 yield self._owners()
             case "CUD502" | "CUD503":
-                yield self._ranks()
+                yield self._not_yet(finding, self._ranks())
             case "CUD504":
                 yield from self._early(finding)
             case "CUD506":
@@ -244,6 +244,12 @@ class Readings:
     def _ranks(self) -> Reading | None:
         pids = sorted({event.pid for event in self.journal.of("group")})
         return _shared({pid: usage.used for pid in pids if (usage := self._last(pid)) is not None}, "ranks")
+
+    @staticmethod
+    def _not_yet(finding: Finding, read: Reading | None) -> Reading | None:
+        """What is latent is not contradicted by a run that goes well."""
+        latent = finding.outcome == Outcome.LATENT.value
+        return replace(read, agrees=None) if latent and read is not None and read.agrees is False else read
 
     def _contexts(self, finding: Finding) -> Reading | None:
         return _shared({pid: self._gpus(pid) for pid in sorted(self.workers(finding))}, "workers")

@@ -124,8 +124,9 @@ def _against_predictions(
     if errors and not harmful and observed is not Outcome.LATENT:
         named = ", ".join(map(str, errors))
         yield f"an error was predicted ({named}), and the program ends well"
-    if harmful and not predictions and not fixture.known_misses:
-        yield f"nothing was predicted, and the program ends with {run.summary}"
+    if harmful and not fixture.known_misses and all(one.severity is Severity.NOTE for one in predictions):
+        said = "only a note says something of it" if predictions else "nothing was predicted"
+        yield f"{said}, and the program ends with {run.summary}"
 
 
 def _against_repair(header: Header, fixed: Observation) -> Iterator[str]:

@@ -82,7 +82,7 @@ class Start:
     travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call
     brings one more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is
     not the anchor; ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made
-    from, ``keyword`` the parameter that takes one.
+    from, ``keyword`` the parameter that takes one; ``waits``: the call returns when all workers have ended.
     """
 
     launcher: str
@@ -111,6 +111,7 @@ class Start:
     renewed: bool = False
     context: Value = NONE
     keyword: str = ""
+    waits: bool = False
 
 
 @dataclass(slots=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.heap import Closure, LibraryObject
+from cudalint.machine.heap import Closure, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Carried, Pickler, carried
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
-from cudalint.machine.values import TRUE, Atom, Bound, Const, Partial, Ref, Task, Value, strings
+from cudalint.machine.values import TRUE, Atom, Bound, Const, Lib, Partial, Ref, Task, Unknown, Value, strings
 
 
 def crossing_error(
@@ -63,7 +63,8 @@ def _crossing_outcome(
     if way.method == "loky":
         return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
     if fresh:
-        return base
+        # Who blocks until all have ended holds what it sent for as long.
+        return replace(base, benign=True, detail=", as it does here") if start.waits else base
     parent = forked_from.process
     if parent.driver is None and parent.poison is None:
         # joblib's own pickler copies through the host: it knows nothing of torch's CUDA IPC.
@@ -89,15 +90,23 @@ def _lock_outcome(
 
 
 def lookup_error(machine: Machine, state: State, start: Start, launch: Launch, name: str) -> Outcome | None:
-    """A worker that the child cannot find by name."""
-    if not machine.options.uses_gpu or (
-        "<" not in name and (machine.options.assumed or machine.options.in_test or machine.record.cut is not None)
-    ):
+    """What the child does not find by its name."""
+    if "<" in name:
+        return _lost(machine, state, start, launch, _local(name))
+    if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
         # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
         return None
-    what = "a lambda" if "<lambda>" in name else f"the local function {name.rpartition('.')[2]}"
-    if "<" not in name:
-        what = f"{name}, which only the main guard defines"
+    return _lost(machine, state, start, launch, f"{name}, which only the main guard defines")
+
+
+def _local(qualname: str) -> str:
+    return "a lambda" if "<lambda>" in qualname else f"the local function {qualname.rpartition('.')[2]}"
+
+
+def _lost(machine: Machine, state: State, start: Start, launch: Launch, what: str) -> Outcome | None:
+    """A worker that cannot be sent by name."""
+    if not machine.options.uses_gpu:
+        return None
     outcome = outcome_of(
         machine,
         Kind.UNPICKLABLE_TARGET,
@@ -115,7 +124,7 @@ def lookup_error(machine: Machine, state: State, start: Start, launch: Launch, n
 
 
 def nameless_error(machine: Machine, state: State, start: Start, way: Way) -> Outcome | None:
-    """A lambda or local function is refused when it is pickled, before the child is anything."""
+    """What cannot go by its name is refused when it is pickled, before the child is anything."""
     if way.method not in FRESH or start.pickler is not Pickler.NAMES:
         return None
     names = [unpicklable_task(state, t.function) for t in (start.initializer, *start.tasks) if t is not None]
@@ -124,7 +133,10 @@ def nameless_error(machine: Machine, state: State, start: Start, way: Way) -> Ou
 
 
 def unpicklable_task(state: State, function: Value) -> str | None:
-    """The name of a lambda or local function where a task names one: pools pickle tasks under any method."""
+    """The lambda or local function that a task names, or one whose name is another's, in words.
+
+    Pools pickle tasks under any method.
+    """
     for atom in function:
         target: Atom = atom
         while isinstance(target, Partial | Task):
@@ -132,11 +144,25 @@ def unpicklable_task(state: State, function: Value) -> str | None:
         if isinstance(target, Bound):
             target = target.function
         found = state.get(target) if isinstance(target, Ref) else None
-        if isinstance(found, Closure) and "<" in found.address[1]:
-            return found.address[1]
+        if not isinstance(found, Closure):
+            continue
+        if "<" in found.address[1]:
+            return _local(found.address[1])
+        if target not in _under_its_name(found, state, target):
+            return f"{found.address[1]} (its name is bound to another object)"
     return None
 
 
-def lambda_task(machine: Machine, state: State, start: Start, way: Way, name: str) -> Outcome | None:
-    """A lambda handed to a pool: pickling it fails whatever the start method."""
-    return lookup_error(machine, state, start, launch_of(start, way, "unpickle", start.anchor), name)
+def _under_its_name(closure: Closure, state: State, function: Atom) -> Value:
+    """What its module has under the name of a function at its top; the function itself where that is not known."""
+    module, name = closure.address
+    scope = state.get(Ref(("module", module)))
+    bound = scope.variables.get(name, ()) if isinstance(scope, Scope) else ()
+    if not bound or any(isinstance(atom, Unknown | Lib) for atom in bound):
+        return (function,)
+    return bound
+
+
+def lambda_task(machine: Machine, state: State, start: Start, way: Way, what: str) -> Outcome | None:
+    """A task that pickle refuses whatever the start method."""
+    return _lost(machine, state, start, launch_of(start, way, "unpickle", start.anchor), what)

@@ -38,7 +38,9 @@ def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, ch
             if count > 1 or state.process.siblings != 1:
                 known = _at_once(start, count, state.process.siblings)
                 memory = _memory(start, way, child.process, known)
-                _shared_outcome(machine, state, start, way, child, memory, opened.where)
+                # A number of workers that the machine decides may be more than its GPU holds.
+                meant = memory is None and opened.prepared and start.count is not None
+                _shared_outcome(machine, state, start, way, child, memory, opened.where, meant)
                 return
 
 
@@ -85,7 +87,14 @@ def _place(opened: Context) -> tuple[str, str]:
 
 
 def _shared_outcome(
-    machine: Machine, state: State, start: Start, way: Way, child: State, memory: str | None, witness: Chain | None
+    machine: Machine,
+    state: State,
+    start: Start,
+    way: Way,
+    child: State,
+    memory: str | None,
+    witness: Chain | None,
+    meant: bool = False,
 ) -> None:
     framework = next(iter(dict(child.process.initialised)), "torch")
     cause = dict(state.process.initialised).get("tensorflow") if memory is not None else None
@@ -103,5 +112,6 @@ def _shared_outcome(
             condition=way.condition,
             within=start.anchor,
             started=start.chain,
+            benign=meant,
         )
     )

@@ -86,7 +86,8 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     visible = process.environ(VISIBLE) or ()
     there = f" on GPU {index}" if isinstance(index, int) else ""
     where = machine.chain(state, site, f"{what} opens a context{there}")
-    process = replace(process, contexts=process.contexts | {Context(visible, index, where)})
+    prepared = process.launch is not None and process.launch.stage == "initializer"
+    process = replace(process, contexts=process.contexts | {Context(visible, index, where, prepared)})
     bare = device is None or device.index is None or device.index == 0
     if process.in_thread and process.device() is None and (device is None or device.index is None):
         _thread_outcome(machine, state, site, what)

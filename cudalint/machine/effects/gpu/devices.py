@@ -32,7 +32,7 @@ def set_device(machine: Machine, call: Call) -> Results:
     value = call.get("device") or (call.args[0] if call.args else ())
     found = [d for d in operators.device_of(value) if d.is_gpu]
     indices = {d.index for d in found}
-    index: Index = indices.pop() if len(indices) == 1 else Rank("each")
+    index: Index = indices.pop() if len(indices) == 1 else Rank("each", derived=bool(indices))
     framework = call.text("framework", "torch")
     state = touch(
         machine, call.state, call.frame, call.site, framework, call.text("gpu", "init"), call.label, Dev("cuda", index)

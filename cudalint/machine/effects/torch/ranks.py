@@ -13,8 +13,8 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import Group, Launch, Selected, State
-from cudalint.machine.trace import Site
+from cudalint.machine.state import Group, Launch, Process, Selected, State
+from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import EACH, NONE, Const, Dev, Index, Lib, Rank, Ref, Tensor, Value, only, strings, unknown
 
 
@@ -35,7 +35,8 @@ def init(machine: Machine, call: Call) -> Results:
         machine.record.device_first.add(call.site)
     rank = only(call.get("rank") or ())
     own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
-    state.process = replace(state.process, group=Group(name, device, made, alone, own))
+    early = state.process.allocated is not None
+    state.process = replace(state.process, group=Group(name, device, made, alone, own, early))
     return [(state, NONE)]
 
 
@@ -66,6 +67,7 @@ def _emit(
     how: str,
     subject: str = "",
     certain: bool = True,
+    benign: bool = False,
 ) -> None:
     process = state.process
     launch = process.launch
@@ -82,6 +84,7 @@ def _emit(
             subject=subject or call.label,
             within=None if machine.running or group is None else group.made.step.site,
             launch=launch,
+            benign=benign,
         )
     )
 
@@ -98,13 +101,18 @@ def selected(machine: Machine, state: State, where: Call) -> None:
     if state.process.device() is not None:
         return
     site = group.made.step.site
-    _emit(machine, where, state, Kind.INIT_BEFORE_DEVICE, site, "latent", "set_device after init_process_group")
+    untouched = not group.bound and (group.early or state.process.allocated is None)
+    words = "set_device after init_process_group"
+    _emit(machine, where, state, Kind.INIT_BEFORE_DEVICE, site, "latent", words, benign=untouched)
 
 
 def set_device(machine: Machine, call: Call) -> Results:
     """``torch.cuda.set_device`` of a rank."""
     selected(machine, call.state, call)
-    return devices.set_device(machine, call)
+    results = devices.set_device(machine, call)
+    for state, _ in results:
+        _guess_shown(machine, state)
+    return results
 
 
 def select(machine: Machine, call: Call) -> Results:
@@ -137,7 +145,11 @@ def collective(machine: Machine, call: Call) -> Results:
     group = state.process.group
     tensors = gpu_memory.tensors_in(machine, [*call.args, *call.kwargs.values()], state)
     indices = {a.device.index for a in tensors if isinstance(a, Tensor)}
-    if group is None or not _uses_nccl(group) or not indices:
+    if group is None or not _uses_nccl(group):
+        return [(state, unknown("collective", call.site))]
+    if indices or not tensors:
+        _meets(call, group)
+    if not indices:
         return [(state, unknown("collective", call.site))]
     index = indices.pop() if len(indices) == 1 else Rank("each")
     return _used(machine, call, state, group, index, call.label)
@@ -152,20 +164,90 @@ def object_collective(machine: Machine, call: Call) -> Results:
     index = cuda.current_index(state.process, None)
     if state.process.device() is None and group.device_id is not None:
         index = group.device_id.index if group.device_id.index is not None else Rank("local")
+    _meets(call, group)
     return _used(machine, call, state, group, index, call.label)
 
 
 def barrier(machine: Machine, call: Call) -> Results:
-    """``barrier()``: guesses a device where none was chosen."""
+    """``barrier()``: the first thing on which a group of NCCL meets takes the GPU of the global rank's number."""
     state = call.state
     process = state.process
     group = process.group
-    if group is None or not _uses_nccl(group) or process.device() is not None or group.device_id is not None:
+    if group is None or not _uses_nccl(group) or group.bound or not _of_all(call):
         return [(state, NONE)]
-    if call.get("device_ids") not in (None, NONE):
+    _meets(call, group)
+    if group.device_id is not None or call.get("device_ids") not in (None, NONE):
         return [(state, NONE)]
-    _emit(machine, call, state, Kind.BARRIER_BEFORE_DEVICE, call.site, "latent")
+    where = machine.chain(state, call.site, call.label)
+    if process.device() is None and not _numbered_by_launcher(process, group):
+        _guesses(machine, state, group, Kind.BARRIER_BEFORE_DEVICE, where)
+        return [(state, NONE)]
+    met = state.process.group
+    assert met is not None
+    state.process = replace(state.process, group=replace(met, guess=where))
+    _guess_shown(machine, state)
     return [(state, NONE)]
+
+
+def _of_all(call: Call) -> bool:
+    """Whether a collective is one of the default group."""
+    group = call.get("group") or call.kwargs.get("group") or call.get("process_group") or NONE
+    return all(atom == NONE[0] or (isinstance(atom, Lib) and atom.path.endswith(".WORLD")) for atom in group)
+
+
+def _meets(call: Call, group: Group) -> None:
+    """The default group has met on a GPU by now, and stays there."""
+    if _of_all(call):
+        call.state.process = replace(call.state.process, group=replace(group, bound=True))
+
+
+def _numbered_by_launcher(process: Process, group: Group) -> bool:
+    """Whether a launcher in the program gave this process its number, with which it joined."""
+    number = group.rank
+    if process.launch is None or number is None:
+        return False
+    return not isinstance(number, Rank) or not (number.derived or number.kind == "global")
+
+
+def _numbered_otherwise(process: Process, group: Group, index: Index) -> bool:
+    """Whether the GPU that a rank chose has, as far as is seen, another number than the rank.
+
+    A local rank that a launcher told is alike: on one machine it is the global one, and on several, where each has as
+    many ranks as GPUs, what is guessed is the global rank modulo these.
+    """
+    number = group.rank
+    if index is None or _visible_per_rank(process.environ(cuda.VISIBLE)):
+        return False
+    if isinstance(index, int):
+        return number != Const(index)
+    return index.derived or (isinstance(number, Rank) and number.derived)
+
+
+def _guess_shown(machine: Machine, state: State) -> None:
+    """The GPU that a barrier guessed is held against the one that the rank chose."""
+    process = state.process
+    group, chosen = process.group, process.device()
+    if group is None or group.guess is None or chosen is None:
+        return
+    state.process = replace(process, group=replace(group, guess=None))
+    if _numbered_otherwise(process, group, chosen.index):
+        _guesses(machine, state, group, Kind.BARRIER_GUESSES, group.guess)
+
+
+def _guesses(machine: Machine, state: State, group: Group, kind: Kind, where: Chain) -> None:
+    machine.emit(
+        outcome_of(
+            machine,
+            kind,
+            where.step.site,
+            "cost" if kind is Kind.BARRIER_GUESSES else "latent",
+            cause=group.made,
+            effect=where,
+            subject=where.step.message,
+            within=None if machine.running else group.made.step.site,
+            launch=state.process.launch,
+        )
+    )
 
 
 def _used(machine: Machine, call: Call, state: State, group: Group, index: Index, what: str) -> Results:
@@ -243,7 +325,12 @@ def ddp(machine: Machine, call: Call) -> Results:
                 gpu_memory.place(atom, memory, state)
     elif call.get("device_id") not in (None, NONE):
         memory = None
-    if group is None or not _uses_nccl(group) or memory is None:
+    if group is None or not _uses_nccl(group):
+        return [(state, result)]
+    if _of_all(call):
+        # Also a model that is not seen: its parameters are broadcast when it is wrapped.
+        state.process = replace(state.process, group=replace(group, bound=True))
+    if memory is None:
         return [(state, result)]
     used = _used(machine, call, state, group, memory.device.index, call.label)
     return [(s, result) for s, _ in used]
@@ -294,5 +381,6 @@ def ends(machine: Machine, state: State) -> None:
             "latent",
             effect=group.made,
             launch=launch,
+            benign=True,
         )
     )

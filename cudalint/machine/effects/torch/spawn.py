@@ -44,6 +44,7 @@ def spawn(machine: Machine, call: Call) -> Results:
         rank="local",
         label="rank",
         count=count_at_start(call),
+        waits=waits,
     )
     ended = [
         workers.start(machine, state, call.frame, start, Way(m, len(methods) == 1, explicit=True)) for m in methods

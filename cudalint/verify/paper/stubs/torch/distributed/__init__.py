@@ -354,7 +354,7 @@ def recv(tensor: Any, src: int, group: Any = None, tag: int = 0) -> int:
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
-    """Wait for all; NCCL needs a device for that and guesses one where none was chosen."""
+    """Wait for all; NCCL needs a device for that and guesses one where nothing named it, set_device or not."""
     found = _group(group)
     where = None
     if "nccl" in found.backend and _gpu.device_count():
@@ -364,8 +364,6 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
             index = found.bound_device_id.index
         elif found.used is not None:
             index = found.used.index
-        elif getattr(driver.thread, "chosen", False):
-            index = driver.current_device()
         else:
             warnings.warn(
                 "barrier(): Guessing device ID based on global rank. This can cause a hang if rank to GPU mapping is "
@@ -374,6 +372,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
             )
             index = found._rank % len(driver.visible())
         where = _tensor.resolve(_tensor.device("cuda", index))
+        _gpu.Block(where.index, 4)  # what it reduces, and the allocator keeps
     _exchange(found, None, where)
     return _Work() if async_op else None
 
