@@ -102,7 +102,7 @@ class Session:
 
     def selected(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The files that a check of these paths is about; raises ``NotFound`` for a path that does not exist."""
-        return tuple(discover(tuple(paths), self._config.exclude, self._config.root))
+        return tuple(discover(tuple(paths), self._config.exclusion, self._config.root))
 
     def check(
         self,
@@ -119,13 +119,15 @@ class Session:
         nothing else of the project is read.
         """
         paths = tuple(paths)
-        files = read(discover(paths, self._config.exclude, self._config.root), instead)
+        files = read(discover(paths, self._config.exclusion, self._config.root), instead)
         rest = cache(lambda: self._rest(files, instead))
         asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths)).about(*states(files))
         known = _recalled(asked, files, rest)
         if known is not None:
             return known
         intake = sort(files, self._matters)
+        if not files:
+            intake = replace(intake, warnings=(f"no Python file found under {', '.join(paths)}",))
         is_partial = bool(intake.mattering) and not whole
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
@@ -184,12 +186,12 @@ class Session:
             return []
         from cudalint.project.analysis import functions
 
-        about = frozenset(discover(tuple(paths), self._config.exclude, self._config.root))
+        about = frozenset(discover(tuple(paths), self._config.exclusion, self._config.root))
         return functions(intake.sources, self._options(), self._config.root, self._store, about)
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
-        files = read(discover(paths, self._config.exclude, self._config.root))
+        files = read(discover(paths, self._config.exclusion, self._config.root))
         intake = sort(files, self._matters)
         return intake + self._context(intake, self._rest(files)) if intake.mattering else intake
 
@@ -209,7 +211,7 @@ class Session:
         if root is None:
             return beside(files, lambda path: read((path,), instead)[0])
         known = frozenset(file.path for file in files)
-        others = discover((root,), self._config.exclude, root)
+        others = discover((root,), self._config.exclusion, root)
         return read((path for path in others if path not in known), instead)
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
@@ -229,7 +231,7 @@ class Session:
             root is None,
             config.selection,
             config.per_file_ignores,
-            config.exclude,
+            config.exclusion,
             config.target_versions,
             config.platform,
             config.extend_safe_fixes,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from cudalint import config
 from cudalint.config import ConfigError
-from cudalint.discovery import NotFound, discover
+from cudalint.discovery import Exclusion, NotFound, discover
 from cudalint.finding import Severity
 from cudalint.policy.globs import Globs
 from cudalint.policy.selection import Layer, Selection
@@ -177,7 +178,7 @@ def test_globs(pattern: str, path: str, expected: bool) -> None:
 
 
 def names(tmp_path: Path, *paths: str, exclude: tuple[str, ...] = config.DEFAULT_EXCLUDE) -> list[str]:
-    found = discover([str(tmp_path / path) for path in paths or (".",)], exclude, str(tmp_path))
+    found = discover([str(tmp_path / path) for path in paths or (".",)], Exclusion(exclude), str(tmp_path))
     return [str(Path(path).relative_to(tmp_path)) for path in found]
 
 
@@ -211,8 +212,18 @@ def test_named_files_and_directories_are_always_read(tmp_path: Path) -> None:
 def test_odd_things_on_the_way_are_stepped_over(tmp_path: Path) -> None:
     write(tmp_path / "x.py/inner.py")
     (tmp_path / "loop").symlink_to(tmp_path)
-    (tmp_path / "dangling.py").symlink_to(tmp_path / "nothing")
+    (tmp_path / "folder.py").symlink_to(tmp_path / "x.py")
+    (tmp_path / ".#edited.py").symlink_to("me@here.1234")
     assert names(tmp_path) == ["x.py/inner.py"]
+
+
+def test_what_cannot_be_followed_is_listed_so_that_its_reader_is_told(tmp_path: Path) -> None:
+    (tmp_path / "dangling.py").symlink_to(tmp_path / "nothing")
+    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    assert names(tmp_path) == ["dangling.py", "loop.py", "pipe.py"]
+    with pytest.raises(NotFound):
+        names(tmp_path, "dangling.py")
 
 
 def test_a_missing_path_is_an_error(tmp_path: Path) -> None:

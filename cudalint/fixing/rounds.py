@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from cudalint import disk
 from cudalint.finding import Applicability, Edit, Fix
 from cudalint.fixes.edits import apply, as_changes
 from cudalint.session import Report, Session
@@ -126,9 +127,8 @@ def _edited(path: str, edits: list[Edit], now: Mapping[str, bytes], before: dict
         data = before.get(path)
     if data is None:
         try:
-            with open(path, "rb") as stream:
-                data = stream.read()
-        except OSError:
+            data = disk.read(path)
+        except disk.Unreadable:
             return None
         before[path] = data
     source = decode(path, data)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cudalint import config
-from cudalint.config import Config
-from cudalint.discovery import NotFound
+from cudalint import config, rules
+from cudalint.config import Config, ConfigError
+from cudalint.discovery import NotFound, exists
 from cudalint.finding import Applicability
-from cudalint.hosts import caching
+from cudalint.hosts import caching, streams
 from cudalint.hosts.caching import Cache
 from cudalint.intake import INTERNAL_ERROR
 from cudalint.policy.selection import Layer, Selection
@@ -90,10 +90,17 @@ class _Input:
 
 
 def _input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
+    given = _unwarned_input(paths, options)
+    if not given.effective.selection.shows_any(rules.codes()):
+        streams.say("cudalint: warning: no rule is selected, so nothing is looked for")
+    return given
+
+
+def _unwarned_input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
     if _from_stdin(paths, options):
         filename = options.stdin_filename or STDIN
         effective = _with_options(config.load((filename,)), options)
-        return _Input((filename,), effective, sys.stdin.buffer.read(), Cache())
+        return _Input((filename,), effective, streams.read_input(), Cache())
     named = paths or (".",)
     require(named)
     effective = _with_options(config.load(named), options)
@@ -110,7 +117,7 @@ def _from_stdin(paths: tuple[str, ...], options: CheckOptions) -> bool:
 def _with_options(found: Config, options: CheckOptions) -> Config:
     """The configuration with the command line on top."""
     layer = Layer(
-        select=config.parse_selectors("--select", options.select) if options.select else None,
+        select=_selected(options.select),
         extend_select=config.parse_selectors("--extend-select", options.extend_select),
         ignore=config.parse_selectors("--ignore", options.ignore),
     )
@@ -124,10 +131,19 @@ def _with_options(found: Config, options: CheckOptions) -> Config:
     )
 
 
+def _selected(codes: tuple[str, ...]) -> tuple[str, ...] | None:
+    if not codes:
+        return None
+    selected = config.parse_selectors("--select", codes)
+    if not selected:
+        raise ConfigError("--select names no rule")
+    return selected
+
+
 def require(paths: Iterable[str]) -> None:
     """A path that does not exist is said before anything is read, whatever the configuration says."""
     for path in paths:
-        if not os.path.lexists(path):
+        if not exists(path):
             raise NotFound(path)
 
 
@@ -146,9 +162,9 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
     fixed = given.repaired(options.unsafe_fixes)
     failed = not _written(given, fixed)
     for note in fixed.notes:
-        click.echo(f"cudalint: warning: {note}", err=True)
+        streams.say(f"cudalint: warning: {note}")
     if quiet:
-        click.echo(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.", err=True)
+        streams.say(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.")
         return Exit.FAILED if failed else Exit.CLEAN
     # What was not written is still wrong: say what the files are like now.
     report = given.check(repair=True) if failed else fixed.report
@@ -163,7 +179,7 @@ def _written(given: _Input, fixed: Fixed) -> bool:
     from cudalint.fixing.write import Refused, write
 
     if given.is_stdin:
-        sys.stdout.buffer.write(fixed.stdin)
+        streams.put_bytes(fixed.stdin)
         return True
     complete = True
     for change in fixed.changes:
@@ -171,7 +187,7 @@ def _written(given: _Input, fixed: Fixed) -> bool:
             write(change)
         except Refused as refusal:
             complete = False
-            click.echo(f"cudalint: error: {change.path} is not repaired: {refusal}", err=True)
+            streams.say(f"cudalint: error: {change.path} is not repaired: {refusal}")
     return complete
 
 
@@ -182,9 +198,12 @@ def show_patch(paths: tuple[str, ...], options: CheckOptions) -> int:
     given = _input(paths, options)
     fixed = given.repaired(options.unsafe_fixes)
     given.cache.close()
-    sys.stdout.write(patch.render(fixed.changes, os.getcwd(), colour=_wants_colour()))
+    for note in fixed.notes:
+        streams.say(f"cudalint: warning: {note}")
+    shown = patch.render(fixed.changes, os.getcwd(), colour=_wants_colour(), is_shown=sys.stdout.isatty())
+    streams.put(patch.between_tokens(shown) if os.environ.get("GITHUB_ACTIONS") == "true" else shown)
     made = f"Would make {fixed.count} repair{'' if fixed.count == 1 else 's'}"
-    click.echo(f"{made}{_reserved(fixed.report, options)}.", err=True)
+    streams.say(f"{made}{_reserved(fixed.report, options)}.")
     return Exit.FINDINGS if fixed.changes and not options.exit_zero else Exit.CLEAN
 
 
@@ -200,28 +219,30 @@ def _print_report(report: Report, options: CheckOptions, cache: Cache, fixed: in
         from cudalint.report import statistics
 
         wants_json = options.output_format is OutputFormat.JSON
-        sys.stdout.write(statistics.as_json(report) if wants_json else statistics.as_text(report))
+        streams.put(statistics.as_json(report) if wants_json else statistics.as_text(report))
     else:
-        sys.stdout.write(render(report, options.output_format, style))
+        streams.put(render(report, options.output_format, style))
     if options.verbose:
         _print_effort(report, cache)
     else:
         for note in report.warnings:
-            click.echo(f"cudalint: warning: {note}", err=True)
+            streams.say(f"cudalint: warning: {note}")
 
 
 def _print_effort(report: Report, cache: Cache) -> None:
-    for note in (*report.warnings, *report.notes, *report.failures):
-        click.echo(f"cudalint: {note}", err=True)
+    for note in (*report.warnings, *report.notes):
+        streams.say(f"cudalint: {note}")
+    for failure in report.failures:
+        for row in f"cudalint: {failure}".splitlines():
+            streams.say(row)
     if cache.problem is not None:
-        click.echo(f"cudalint: {cache.problem}", err=True)
+        streams.say(f"cudalint: {cache.problem}")
     effort = report.effort
-    click.echo(
+    streams.say(
         f"cudalint: read {effort.files_read:,} files ({effort.bytes_read:,} bytes), "
         f"parsed {effort.files_parsed:,} ({effort.bytes_parsed:,} bytes), "
         f"lowered {effort.nodes_lowered:,} nodes, "
-        f"entered {effort.functions:,} functions, ran {effort.entries:,} entries, {effort.cut:,} cut",
-        err=True,
+        f"entered {effort.functions:,} functions, ran {effort.entries:,} entries, {effort.cut:,} cut"
     )
 
 

@@ -17,8 +17,9 @@ import click
 from cudalint import __version__, config, proof, rules
 from cudalint.config import ConfigError
 from cudalint.discovery import NotFound
-from cudalint.hosts import caching, checks, settings
+from cudalint.hosts import caching, checks, settings, streams
 from cudalint.hosts.checks import Exit, require
+from cudalint.report.plain import plain
 from cudalint.report.render import OutputFormat
 from cudalint.session import Session
 from cudalint.store import clear
@@ -47,25 +48,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run cudalint and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
+    if not _has_folder():
+        return _fail("the current folder does not exist any more")
     try:
         result: object = (
             _run_verify(given[1:])
             if given[:1] == ["--verify"]
             else cli.main(given, prog_name="cudalint", standalone_mode=False)
         )
-        sys.stdout.flush()
+        streams.put("")
     except (ConfigError, click.ClickException) as error:
         return _fail(_describe(error))
     except NotFound as error:
         return _fail(f"no such file or directory: {error}")
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted")
-    except BrokenPipeError:
-        # The reader has gone, which is its right; keep the interpreter from flushing into nothing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.FAILED
-    except SystemExit:  # what click makes of the same
-        return Exit.FAILED
+    except (BrokenPipeError, SystemExit):
+        # The reader of a page, or of a long run, has gone; SystemExit is what click makes of it.
+        streams.let_go(sys.stdout)
+        return Exit.FAILED if given[:1] == ["--verify"] else Exit.CLEAN
     except Exception as error:
         if "--verbose" in given or "-v" in given:
             import traceback
@@ -73,6 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         return _fail(f"internal error: {type(error).__name__}: {error}")
     return result if isinstance(result, int) else Exit.CLEAN
+
+
+def _has_folder() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def _run_verify(given: Sequence[str]) -> object:
@@ -211,12 +220,12 @@ def rule(code: str | None, every: bool, output_format: str) -> int:
         raise click.UsageError("name one rule, or --all")
     codes = rules.codes() if code is None else (_known_rule(code),)
     if output_format == "text":
-        click.echo("\n\n".join(f"{rules.page(known)}\n\n{proof.section(known)}".rstrip() for known in codes))
+        streams.put("\n\n".join(f"{rules.page(known)}\n\n{proof.section(known)}".rstrip() for known in codes) + "\n")
         return Exit.CLEAN
     import json
 
     described = [_described(known) for known in codes]
-    click.echo(json.dumps(described if every else described[0], indent=2, ensure_ascii=False))
+    streams.put(json.dumps(described if every else described[0], indent=2, ensure_ascii=False) + "\n")
     return Exit.CLEAN
 
 
@@ -227,14 +236,19 @@ def explain(place: str, functions: bool) -> int:
     """Say what is believed about the processes at a line."""
     if functions:
         told = _session((place,)).functions((place,))
-        click.echo("\n".join(told or [f"{place}: nothing is known to happen to CUDA or processes here"]))
+        _tell(told, place)
         return Exit.CLEAN
     filename, _, row = place.rpartition(":")
     if not filename or not row.isdecimal() or int(row) < 1:
         raise click.UsageError(f"expected FILE:LINE, not {place!r}")
     lines = _session((filename,)).explain(filename, int(row))
-    click.echo("\n".join(lines or [f"{place}: nothing is known to happen to CUDA or processes here"]))
+    _tell(lines, place)
     return Exit.CLEAN
+
+
+def _tell(lines: Iterable[str], place: str) -> None:
+    rows = tuple(lines) or (f"{place}: nothing is known to happen to CUDA or processes here",)
+    streams.put("".join(f"{plain(row)}\n" for row in rows))
 
 
 def _session(paths: tuple[str, ...]) -> Session:
@@ -250,7 +264,7 @@ def clean(paths: tuple[str, ...], cache_dir: str | None) -> int:
     require(paths)
     folder = caching.folder(config.load(paths), cache_dir)
     count = clear(folder)
-    click.echo(f"Removed {count} {'entry' if count == 1 else 'entries'} from {folder}.", err=True)
+    streams.say(f"Removed {count} {'entry' if count == 1 else 'entries'} from {folder}.")
     return Exit.CLEAN
 
 
@@ -453,7 +467,7 @@ def _verify_fixtures(paths: tuple[str, ...], options: _VerifyOptions) -> int:
 def show_config(paths: tuple[str, ...]) -> int:
     """Show the configuration that a check of the same paths uses."""
     require(paths)
-    click.echo("\n".join(settings.lines(config.load(paths))))
+    streams.put("".join(f"{plain(line)}\n" for line in settings.lines(config.load(paths))))
     return Exit.CLEAN
 
 
@@ -514,5 +528,5 @@ def _options_of(context: click.Context | None) -> list[str]:
 
 
 def _fail(message: str) -> Exit:
-    click.echo(f"cudalint: error: {' '.join(message.split())}", err=True)
+    streams.say(f"cudalint: error: {' '.join(message.split())}")
     return Exit.FAILED

@@ -11,13 +11,17 @@ _PIECE = re.compile(r"\*\*/|\*+|\?|\[!?[^\]!^][^\]]*\]|.", re.DOTALL)
 _PIECES = {"**/": "(?:.*/)?", "*": ".*", "**": ".*", "?": "."}
 
 
+class BadPattern(ValueError):
+    """A pattern that can match nothing; the text says why."""
+
+
 class Globs:
-    """A set of patterns under one root. ``*`` also crosses directories."""
+    """A set of patterns under one root; raises ``BadPattern``. ``*`` also crosses directories."""
 
     __slots__ = ("_names", "_paths")
 
     def __init__(self, patterns: Iterable[str], root: str) -> None:
-        kept = tuple(pattern.rstrip("/") or "/" for pattern in patterns)
+        kept = tuple(_stripped(pattern) for pattern in patterns)
         self._names = _union(pattern for pattern in kept if "/" not in pattern)
         absolute = (os.path.join(root, pattern.removeprefix("./")) for pattern in kept)
         self._paths = _union(os.path.normpath(pattern) for pattern in absolute)
@@ -37,13 +41,26 @@ class Globs:
             path = parent
 
 
+def _stripped(pattern: str) -> str:
+    if not pattern.strip():
+        raise BadPattern("an empty pattern matches nothing")
+    return pattern.rstrip("/") or "/"
+
+
 def _union(patterns: Iterable[str]) -> re.Pattern[str]:
     translated = [f"(?:{_translate(pattern)})\\Z" for pattern in patterns]
     return re.compile("|".join(translated) or r"(?!)", re.DOTALL)
 
 
 def _translate(pattern: str) -> str:
-    return "".join(_PIECES.get(piece) or _literal_or_set(piece) for piece in _PIECE.findall(pattern))
+    if "\0" in pattern:
+        raise BadPattern(f"invalid pattern {pattern!r}: no name holds a null character")
+    translated = "".join(_PIECES.get(piece) or _literal_or_set(piece) for piece in _PIECE.findall(pattern))
+    try:
+        re.compile(translated)
+    except re.error as error:
+        raise BadPattern(f"invalid pattern {pattern!r}: {error.msg}") from None
+    return translated
 
 
 def _literal_or_set(piece: str) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 from cudalint.finding import Applicability, Finding, Fix, Severity, Span, Step, StepKind
 from cudalint.proof import quote
 from cudalint.report.paths import relative
+from cudalint.report.plain import plain, without_commands
 from cudalint.session import Report
 from cudalint.text.lines import split_rows
 
@@ -75,7 +76,7 @@ class _Block:
         finding = self._finding
         colour = _colour(finding.severity)
         yield Text.assemble(
-            (f"{finding.severity.value}[{finding.code}]", f"bold {colour}"), (f": {_plain(finding.message)}", "bold")
+            (f"{finding.severity.value}[{finding.code}]", f"bold {colour}"), (f": {plain(finding.message)}", "bold")
         )
         yield self._place("-->", finding.span, finding.name)
         yield from self._frame(finding.span, "^", "", colour)
@@ -85,8 +86,9 @@ class _Block:
 
     def _leg(self, kind: StepKind, steps: Iterable[Step]) -> Iterator[Text]:
         for index, step in enumerate(steps):
-            label = f"{kind.value}, in {step.process}" if index == 0 else f"then, in {step.process}"
-            message = _plain(step.message)
+            process = plain(step.process)
+            label = f"{kind.value}, in {process}" if index == 0 else f"then, in {process}"
+            message = plain(step.message)
             if step.span in self._shown:
                 # The code is on the screen already; another frame of it would only lengthen the way.
                 yield self._place(":::", step.span, label, message)
@@ -95,7 +97,7 @@ class _Block:
             yield from self._frame(step.span, "-", message, "cyan")
 
     def _place(self, arrow: str, span: Span, label: str, message: str = "") -> Text:
-        place = f"{relative(span.filename, self._directory)}:{span.start.row}:{span.start.column}"
+        place = f"{plain(relative(span.filename, self._directory))}:{span.start.row}:{span.start.column}"
         text = Text.assemble(" " * self._gutter, (arrow, _MARGIN), f" {place} ", (f"({label})", "dim"))
         return text.append(f" {message}", "cyan") if message else text
 
@@ -149,7 +151,7 @@ class _Block:
             yield self._note("not safe", reason)
 
     def _note(self, label: str, content: str) -> Text:
-        return Text.assemble(" " * self._gutter, ("=", _MARGIN), " ", (label, "bold"), f": {_plain(content)}")
+        return Text.assemble(" " * self._gutter, ("=", _MARGIN), " ", (label, "bold"), f": {plain(content)}")
 
 
 def _colour(severity: Severity) -> str:
@@ -162,6 +164,7 @@ def _colour(severity: Severity) -> str:
 
 def _window(line: str, first: int, last: int) -> tuple[str, str, str]:
     """The line in three parts: before, within and after the marked stretch, cut to what fits."""
+    line = without_commands(line)
     begin, end = 0, len(line)
     if len(line) > _WIDEST:
         begin = max(0, first - _WIDEST // 4)
