@@ -100,6 +100,11 @@ class Session:
         self._config = config
         self._store = store
 
+    @property
+    def root(self) -> str | None:
+        """The folder of the project, where something marks one."""
+        return self._config.root
+
     def selected(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The files that a check of these paths is about; raises ``NotFound`` for a path that does not exist."""
         return tuple(discover(tuple(paths), self._config.exclusion, self._config.root))
@@ -439,9 +444,7 @@ def _outcome(intake: Intake, analyses: Sequence[Analysis]) -> _Outcome:
     return _Outcome(findings, effort, notes, analyses=tuple(analyses))
 
 
-def _repaired(
-    analyses: Iterable[Analysis], findings: Sequence[Finding]
-) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+def _repaired(analyses: Iterable[Analysis], findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """The findings with the repairs that there are for them, and for which of them none was looked for."""
     from cudalint.fixes.engine import Run, repaired
 

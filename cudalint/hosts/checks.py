@@ -76,6 +76,10 @@ class _Input:
             return session.check_alone(self.named[0], self.data, repair=repair)
         return session.check(self.named, repair=repair)
 
+    def files(self) -> tuple[str, ...]:
+        """The files on the disk that the run is about."""
+        return () if self.is_stdin else self._session().selected(self.named)
+
     def _session(self) -> Session:
         return Session(self.effective, self.cache.store)
 
@@ -176,11 +180,12 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
 
 def _written(given: _Input, fixed: Fixed) -> bool:
     """Put the repaired texts where they belong; whether all of them are there."""
-    from cudalint.fixing.write import Refused, write
+    from cudalint.fixing.write import Refused, clear_leftovers, write
 
     if given.is_stdin:
         streams.put_bytes(fixed.stdin)
         return True
+    clear_leftovers(os.path.dirname(os.path.realpath(path)) for path in given.files())
     complete = True
     for change in fixed.changes:
         try:
