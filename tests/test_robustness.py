@@ -267,3 +267,46 @@ def test_ranges_are_not_written_out(run: Run, tmp_path: Path) -> None:
     text = f"for i in range({far}):\n    torch.zeros(i)\nfor i in range(0, -{far}, 7):\n    print(i)\n"
     (tmp_path / "a.py").write_text(f"import multiprocessing, torch\nmultiprocessing.Pool\n{text}", encoding="utf-8")
     assert check(run) == (0, [])
+
+
+# Calls that go around without a function of the program in between: Python ends them with a RecursionError.
+AROUND = {
+    "an instance of its own class": "A.__call__ = A()\n",
+    "two classes": "A.__call__ = B()\nB.__call__ = A()\n",
+    "a partial": "A.__call__ = functools.partial(A())\n",
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.parametrize("call", ["A()()", "multiprocessing.Pool(2).map(A(), [1])", "A()(A())(A())"])
+def test_calls_that_go_around(run: Run, tmp_path: Path, forked: str, name: str, call: str) -> None:
+    classes = "import functools\n\n\nclass A:\n    pass\n\n\nclass B(A):\n    pass\n\n\n"
+    program = forked.replace("if __name__", f"{classes}{AROUND[name]}\nif __name__")
+    (tmp_path / "a.py").write_text(f"{program}    {call}\n", encoding="utf-8")
+    code, found = check(run, "--exit-zero", "--select", "CUD101,CUD9")
+    assert (code, [entry["code"] for entry in found]) == (0, ["CUD101"])
+
+
+def test_a_long_circle_of_star_imports(run: Run, tmp_path: Path, forked: str) -> None:
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    *_, last = modules = [f"m{i}" for i in range(75)]
+    worker, main = forked.split("if __name__")
+    for name, following in zip(modules, [*modules[1:], modules[0]], strict=True):
+        text = f"import torch\nfrom pkg.{following} import *\n" + (worker if name == last else "")
+        (package / f"{name}.py").write_text(text, encoding="utf-8")
+    start = "import multiprocessing\nimport torch\nfrom pkg.m0 import *\nif __name__"
+    (tmp_path / "train.py").write_text(start + main, encoding="utf-8")
+    assert [entry["code"] for entry in check(run)[1]] == ["CUD101"]
+
+
+def test_imports_nested_as_deep_as_they_are_followed(run: Run, tmp_path: Path, forked: str) -> None:
+    for i in range(120):
+        nested = f"if X:\n    try:\n        with x():\n            for _ in y():\n                import m{i + 1}\n"
+        rows = [f"{nested}    finally:\n        pass\n", "import torch\n"]
+        (tmp_path / f"m{i}.py").write_text("".join(reversed(rows)), encoding="utf-8")
+    calls = "".join(f"def f{i}(n):\n    return f{i + 1}(n)\n" for i in range(60))
+    (tmp_path / "m99.py").write_text(f"import torch\n{calls}def f60(n): pass\nf0(1)\n", encoding="utf-8")
+    (tmp_path / "train.py").write_text(f"import m0\n{forked}", encoding="utf-8")
+    assert [entry["code"] for entry in check(run, "train.py")[1]] == ["CUD101"]
