@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
 from cudalint import disk, rules
@@ -90,6 +90,8 @@ class Config:
     selection: Selection = field(default_factory=Selection)
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    # Those of ``exclude`` that were given in addition, and stay when the others are replaced.
+    extend_exclude: tuple[str, ...] = ()
     # The patterns of ``exclude`` that leave packages of their name alone.
     lenient: frozenset[str] = frozenset(DEFAULT_EXCLUDE)
     force_exclude: bool = False
@@ -107,13 +109,18 @@ class Config:
         return Exclusion(self.exclude, self.lenient, self.force_exclude)
 
 
-def load(paths: Iterable[str]) -> Config:
+def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = False) -> Config:
     """The configuration for a run over ``paths``, from the directory that they share upwards.
 
     The nearest pyproject.toml with a ``[tool.cudalint]`` table counts; where none has one, the nearest
-    still says where the project begins and which Python it requires.
+    still says where the project begins and which Python it requires. ``file`` is read instead: another pyproject.toml,
+    or a file that holds the keys themselves. ``isolated`` says that nothing is read.
     """
     start = _shared_directory(paths)
+    if isolated:
+        return Config(root=_root(start))
+    if file is not None:
+        return _from_file(file, start)
     first: tuple[str, Mapping[str, object]] | None = None
     for path in _upwards(start, "pyproject.toml"):
         document = _read_toml(path)
@@ -122,8 +129,22 @@ def load(paths: Iterable[str]) -> Config:
         first = first or (path, document)
     if first is not None:
         return _parse(*first)
-    repository = next(_upwards(start, ".git"), None)
-    return Config(root=repository and os.path.dirname(repository))
+    return Config(root=_root(start))
+
+
+def _from_file(file: str, start: str) -> Config:
+    """What a named file says; the project stays where it is, and models count from the file."""
+    path = os.path.abspath(file)
+    document = _read_toml(path)
+    is_project = os.path.basename(path) == "pyproject.toml" or "cudalint" in _table(document, "tool")
+    found = _parse(path, document if is_project else {"tool": {"cudalint": document}})
+    return replace(found, root=_root(start))
+
+
+def _root(start: str) -> str | None:
+    """Where the project begins: at the nearest pyproject.toml, or the repository."""
+    marks = (next(_upwards(start, mark), None) for mark in ("pyproject.toml", ".git"))
+    return next((os.path.dirname(mark) for mark in marks if mark), None)
 
 
 def parse_versions(text: str) -> Versions:
@@ -218,6 +239,7 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         selection=Selection() if layer.is_empty else Selection((layer,)),
         per_file_ignores=_per_file_ignores(table),
         exclude=(*exclude, *more),
+        extend_exclude=more,
         lenient=frozenset(() if "exclude" in table else DEFAULT_EXCLUDE) - set(more),
         force_exclude=_flag(table, "force-exclude"),
         target_versions=_choice(table, "target-version", parse_versions, versions),

@@ -72,6 +72,11 @@ def discover(paths: Iterable[str], exclude: Exclusion, root: str | None) -> tupl
     return tuple(sorted(found))
 
 
+def leaves_out(exclude: Exclusion, path: str, root: str | None) -> bool:
+    """Whether a file is not to be read although it is named."""
+    return exclude.is_forced and _Excluded(exclude, root or os.getcwd()).covers(os.path.abspath(path))
+
+
 def exists(path: str) -> bool:
     """Whether something is there, be it out of reach; a link that leads nowhere is nothing."""
     try:

@@ -148,10 +148,19 @@ def cli() -> None:
 @click.option("--select", multiple=True, metavar="CODES", help="Rules to show: codes or prefixes, comma-separated.")
 @click.option("--extend-select", multiple=True, metavar="CODES", help="Rules to show besides the selected ones.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="Rules to hide.")
+@click.option("--per-file-ignores", multiple=True, metavar="PATTERN:CODE", help="Rules to hide in some files.")
+@click.option("--exclude", multiple=True, metavar="PATTERNS", help="What not to read, instead of the defaults.")
+@click.option("--extend-exclude", multiple=True, metavar="PATTERNS", help="What not to read besides.")
+@click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out what is excluded also where named.")
+@click.option("--config", "config_file", metavar="FILE", help="Read the settings from this TOML file instead.")
+@click.option("--isolated", is_flag=True, help="Read no settings.")
 @click.option("--target-version", metavar="VERSION", help="Python the program runs on: py312, 3.12 or 3.10-3.13.")
 @click.option("--platform", metavar="PLATFORM", help="linux, darwin or win32.")
 @click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the exit code 1: error or warning.")
 @click.option("--output-format", metavar="FORMAT", default="full", help=", ".join(_FORMATS) + ".")
+@click.option("-o", "--output-file", metavar="FILE", help="Write the report there instead of standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="Print findings and errors, and nothing else.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
@@ -168,10 +177,19 @@ def check(
     select: tuple[str, ...],
     extend_select: tuple[str, ...],
     ignore: tuple[str, ...],
+    per_file_ignores: tuple[str, ...],
+    exclude: tuple[str, ...],
+    extend_exclude: tuple[str, ...],
+    force_exclude: bool | None,
+    config_file: str | None,
+    isolated: bool,
     target_version: str | None,
     platform: str | None,
     fail_on: str | None,
     output_format: str,
+    output_file: str | None,
+    quiet: bool,
+    show_files: bool,
     stdin_filename: str | None,
     statistics: bool,
     exit_zero: bool,
@@ -199,7 +217,19 @@ def check(
         verbose=verbose,
         cache_dir=cache_dir,
         no_cache=no_cache,
+        per_file_ignores=_split(per_file_ignores),
+        exclude=_split(exclude),
+        extend_exclude=_split(extend_exclude),
+        force_exclude=force_exclude,
+        output_file=output_file,
+        quiet=quiet,
+        config_file=config_file,
+        isolated=isolated,
     )
+    if isolated and config_file is not None:
+        raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
+    if show_files:
+        return checks.show_files(paths, options)
     if diff:
         return checks.show_patch(paths, options)
     if fix or fix_only:

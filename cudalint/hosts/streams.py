@@ -21,6 +21,15 @@ def put(text: str) -> None:
     _write(sys.stdout, text)
 
 
+def save(path: str, text: str) -> None:
+    """Write to a file that the user named; raises ``ConfigError``."""
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {words(error)}") from None
+
+
 def say(text: str) -> None:
     """Write one line for the user to standard error, harmless whatever names it holds."""
     try:
