@@ -178,6 +178,8 @@ class Session:
     def explain(self, filename: str, row: int) -> list[str]:
         """What the analysis believes about a line; raises ``NotFound`` for a missing file."""
         intake = self._with_context((filename,))
+        if intake.findings:
+            return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
         if not intake.mattering:
             return []
         from cudalint.project.analysis import explain
@@ -188,7 +190,7 @@ class Session:
         """What the functions of some files do to CUDA and processes; raises ``NotFound`` for a missing file."""
         intake = self._with_context(tuple(paths))
         if not intake.mattering:
-            return []
+            return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
         from cudalint.project.analysis import functions
 
         about = frozenset(discover(tuple(paths), self._config.exclusion, self._config.root))

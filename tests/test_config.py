@@ -221,6 +221,18 @@ def test_the_longer_prefix_wins(layers: list[Layer], shown: str, hidden: str) ->
         ("[xy].py", "/r/y.py", True),
         ("[!xy].py", "/r/y.py", False),
         ("[].py", "/r/[].py", True),
+        ("a***b", "/r/axb", True),
+        ("a*b*c.py", "/r/abbbc.py", True),
+        ("a*b*c.py", "/r/acb.py", False),
+        ("src/**/a/*.py", "/r/src/a/x.py", True),
+        ("src/**/a/*.py", "/r/src/b/c/a/x.py", True),
+        ("src/**/a/*.py", "/r/src/ba/x.py", False),
+        ("**/a/**/b.py", "/r/x/a/b.py", True),
+        ("**/a/**/b.py", "/r/a/xb.py", False),
+        ("*[ab]*[cd]?.py", "/r/xbyc1.py", True),
+        # One that would be tried in more ways than there are atoms.
+        ("*a" * 60 + "b", "/r/" + "a" * 200, False),
+        ("**/" * 60 + "x", "/r/" + "a/" * 100, False),
     ],
 )
 def test_globs(pattern: str, path: str, expected: bool) -> None:

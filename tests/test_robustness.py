@@ -25,6 +25,7 @@ HEAD = b"import torch\n"
 BROKEN = {
     "bad_bytes": HEAD + b"x = '\xff\xfe'\n",
     "unknown_encoding": b"# coding: klingon\n" + HEAD,
+    "half_a_character": b"# coding: raw_unicode_escape\nimport torch\nx = '\\ud800'\n",
     "utf16": "import torch\n".encode("utf-16"),
     "binary": b"\x7fELF\x02\x01\x00\x00" + bytes(range(256)),
     "syntax_error": HEAD + b"def work(n:\n    return n\n",
@@ -144,6 +145,14 @@ def test_what_is_no_file_costs_only_itself(
         assert words in done.stdout
         assert "CUD901" in done.stdout
         assert "CUD101" in done.stdout
+
+
+def test_explain_says_why_it_cannot_tell(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    for arguments in (("pipe.py:1",), ("--functions", "pipe.py")):
+        done = run("explain", *arguments)
+        told = f"{tmp_path / 'pipe.py'}: cannot analyse this file: it is a named pipe\n"
+        assert (done.returncode, done.stdout) == (0, told)
 
 
 def test_a_link_that_leads_nowhere_is_said_and_holds_nothing_to_check(run: Run, tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Iterable
 
-# ``**/`` also stands for no directory at all; a set that is empty or not closed is plain text.
-_PIECE = re.compile(r"\*\*/|\*+|\?|\[!?[^\]!^][^\]]*\]|.", re.DOTALL)
-_PIECES = {"**/": "(?:.*/)?", "*": ".*", "**": ".*", "?": "."}
+# ``**/`` at the beginning of a name also stands for no directory at all; a set that is empty or not closed is plain
+# text.
+_PIECE = re.compile(r"(?:^|(?<=/))\*\*/|\*+|\?|\[!?[^\]!^][^\]]*\]|.", re.DOTALL)
+_FOLDERS = "**/"
 
 
 class BadPattern(ValueError):
@@ -48,19 +49,33 @@ def _stripped(pattern: str) -> str:
 
 
 def _union(patterns: Iterable[str]) -> re.Pattern[str]:
-    translated = [f"(?:{_translate(pattern)})\\Z" for pattern in patterns]
+    translated = [f"(?:{_translate(pattern, index)})\\Z" for index, pattern in enumerate(patterns)]
     return re.compile("|".join(translated) or r"(?!)", re.DOTALL)
 
 
-def _translate(pattern: str) -> str:
+def _translate(pattern: str, index: int) -> str:
+    """A pattern as an expression that tries no star twice: the first place that fits is as good as any later one."""
     if "\0" in pattern:
         raise BadPattern(f"invalid pattern {pattern!r}: no name holds a null character")
-    translated = "".join(_PIECES.get(piece) or _literal_or_set(piece) for piece in _PIECE.findall(pattern))
-    try:
-        re.compile(translated)
-    except re.error as error:
-        raise BadPattern(f"invalid pattern {pattern!r}: {error.msg}") from None
-    return translated
+    stars: list[str] = []
+    between = [""]
+    for piece in _PIECE.findall(pattern):
+        if piece.startswith("*"):
+            stars.append(r"(?:.*?/)??" if piece == _FOLDERS else ".*?")
+            between.append("")
+        else:
+            between[-1] += "." if piece == "?" else _literal_or_set(piece)
+    for text in between:
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise BadPattern(f"invalid pattern {pattern!r}: {error.msg}") from None
+    translated = between[0]
+    for number, (star, text) in enumerate(zip(stars[:-1], between[1:-1], strict=True)):
+        # What was found is taken as it is: a group that does not give back.
+        name = f"p{index}_{number}"
+        translated += f"(?=(?P<{name}>{star}{text}))(?P={name})"
+    return translated + (stars[-1] + between[-1] if stars else "")
 
 
 def _literal_or_set(piece: str) -> str:
