@@ -93,7 +93,7 @@ class Config:
     # Those of ``exclude`` that were given in addition, and stay when the others are replaced.
     extend_exclude: tuple[str, ...] = ()
     # The patterns of ``exclude`` that leave packages of their name alone.
-    lenient: frozenset[str] = frozenset(DEFAULT_EXCLUDE)
+    lenient: tuple[str, ...] = DEFAULT_EXCLUDE
     force_exclude: bool = False
     target_versions: Versions = DEFAULT_VERSIONS
     platform: Platform = "linux"
@@ -240,7 +240,7 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         per_file_ignores=_per_file_ignores(table),
         exclude=(*exclude, *more),
         extend_exclude=more,
-        lenient=frozenset(() if "exclude" in table else DEFAULT_EXCLUDE) - set(more),
+        lenient=() if "exclude" in table else tuple(name for name in DEFAULT_EXCLUDE if name not in more),
         force_exclude=_flag(table, "force-exclude"),
         target_versions=_choice(table, "target-version", parse_versions, versions),
         platform=_choice(table, "platform", parse_platform, "linux"),

@@ -47,7 +47,7 @@ class Exclusion:
     """
 
     patterns: tuple[str, ...] = ()
-    lenient: frozenset[str] = frozenset()
+    lenient: tuple[str, ...] = ()
     is_forced: bool = False
 
 

@@ -163,8 +163,8 @@ def _with_exclusion(found: Config, options: CheckOptions) -> Config:
     exclude = config.parse_patterns("--exclude", map(_anchored, options.exclude))
     more = config.parse_patterns("--extend-exclude", map(_anchored, options.extend_exclude))
     kept = (*exclude, *found.extend_exclude) if exclude else found.exclude
-    lenient = frozenset() if exclude else found.lenient
-    return dataclasses.replace(found, exclude=(*kept, *more), lenient=lenient - set(more))
+    lenient = () if exclude else tuple(name for name in found.lenient if name not in more)
+    return dataclasses.replace(found, exclude=(*kept, *more), lenient=lenient)
 
 
 def _ignores(pairs: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
