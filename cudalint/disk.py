@@ -8,11 +8,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import BinaryIO
 
 # More than any program has; what is larger is data, or has no end.
 MOST_BYTES = 256_000_000
 # Settings, models and patterns are written by hand.
 MOST_SETTINGS_BYTES = 16_000_000
+_PART = 1_000_000
 
 # No pipe is waited for, and no terminal taken, should a file have become one since it was looked at.
 _CAREFULLY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
@@ -39,8 +41,9 @@ def read(path: str, most: int = MOST_BYTES) -> bytes:
         # A device may act when it is merely opened, so it is looked at first.
         _require_regular(os.stat(path), most)
         with open(os.open(path, _CAREFULLY), "rb") as stream:
-            _require_regular(os.fstat(stream.fileno()), most)
-            data = stream.read(most + 1)
+            status = os.fstat(stream.fileno())
+            _require_regular(status, most)
+            data = bounded(stream, most, status.st_size)
     except FileNotFoundError as error:
         if os.path.islink(path):
             raise Nothing("it is a link that leads nowhere") from None
@@ -52,6 +55,16 @@ def read(path: str, most: int = MOST_BYTES) -> bytes:
     if len(data) > most:
         raise Unreadable(_too_large(most))
     return data
+
+
+def bounded(stream: BinaryIO, most: int, expected: int = 0) -> bytes:
+    """All of a stream, or a little more than ``most`` bytes of it; memory is taken as they come."""
+    wanted = expected + 1
+    parts = [stream.read(wanted)]
+    while len(parts[-1]) == wanted and sum(map(len, parts)) <= most:
+        wanted = _PART
+        parts.append(stream.read(wanted))
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def words(error: OSError) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from cudalint.config import ConfigError
-from cudalint.disk import MOST_BYTES, words
+from cudalint.disk import MOST_BYTES, bounded, words
 from cudalint.report.plain import plain
 
 # A pipe without a reader, a terminal without a window.
@@ -43,7 +43,7 @@ def read_input() -> bytes:
     if sys.stdin is None:
         raise ConfigError("standard input is closed")
     try:
-        data = sys.stdin.buffer.read(MOST_BYTES + 1)
+        data = bounded(sys.stdin.buffer, MOST_BYTES)
     except OSError as error:
         raise ConfigError(f"standard input cannot be read: {words(error)}") from None
     if len(data) > MOST_BYTES:
