@@ -6,11 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
-from cudalint import rules
+from cudalint import disk, rules
+from cudalint.discovery import Exclusion
 from cudalint.finding import Severity
+from cudalint.policy.globs import BadPattern, Globs
 from cudalint.policy.selection import ALL, Layer, Selection, is_selector
 
 Version: TypeAlias = tuple[int, int]
@@ -28,19 +30,24 @@ DEFAULT_EXCLUDE = (
     ".direnv",
     ".eggs",
     ".git",
+    ".git-rewrite",
     ".hg",
     ".ipynb_checkpoints",
     ".mypy_cache",
     ".nox",
+    ".pants.d",
     ".pyenv",
     ".pytest_cache",
+    ".pytype",
     ".ruff_cache",
     ".svn",
     ".tox",
     ".venv",
+    ".vscode",
     "__pycache__",
     "__pypackages__",
     "_build",
+    "buck-out",
     "build",
     "dist",
     "node_modules",
@@ -49,8 +56,10 @@ DEFAULT_EXCLUDE = (
 )
 # What an open requires-python reaches up to.
 _NEWEST: Version = (3, 14)
+# The last version that a program may be said to run on: taken to start processes as the newest one does.
+_LAST: Version = (3, 16)
 _VERSION = re.compile(r"(?:py3|3\.)(\d{1,2})")
-_BOUND = re.compile(r"(>=|~=|==|>|<=|<)\s*3(?:\.(\d{1,2}))?(?:\.[\w*]+)*")
+_CLAUSE = re.compile(r"\s*(>=|~=|===?|!=|>|<=|<)\s*v?(\d+)(?:\.(\d+))?(?:[.\-_+]?[\w*]+)*\s*")
 
 
 def _check_models(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -81,6 +90,11 @@ class Config:
     selection: Selection = field(default_factory=Selection)
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    # Those of ``exclude`` that were given in addition, and stay when the others are replaced.
+    extend_exclude: tuple[str, ...] = ()
+    # The patterns of ``exclude`` that leave packages of their name alone.
+    lenient: tuple[str, ...] = DEFAULT_EXCLUDE
+    force_exclude: bool = False
     target_versions: Versions = DEFAULT_VERSIONS
     platform: Platform = "linux"
     fail_on: Severity = Severity.WARNING
@@ -89,22 +103,48 @@ class Config:
     extend_unsafe_fixes: tuple[str, ...] = ()
     cache_dir: str | None = None
 
+    @property
+    def exclusion(self) -> Exclusion:
+        """What is not read."""
+        return Exclusion(self.exclude, self.lenient, self.force_exclude)
 
-def load(paths: Iterable[str]) -> Config:
+
+def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = False) -> Config:
     """The configuration for a run over ``paths``, from the directory that they share upwards.
 
     The nearest pyproject.toml with a ``[tool.cudalint]`` table counts; where none has one, the nearest
-    still says where the project begins and which Python it requires.
+    still says where the project begins and which Python it requires. ``file`` is read instead: another pyproject.toml,
+    or a file that holds the keys themselves. ``isolated`` says that nothing is read.
     """
     start = _shared_directory(paths)
-    found = [(path, _read_toml(path)) for path in _upwards(start, "pyproject.toml")]
-    for path, document in found:
+    if isolated:
+        return Config(root=_root(start))
+    if file is not None:
+        return _from_file(file, start)
+    first: tuple[str, Mapping[str, object]] | None = None
+    for path in _upwards(start, "pyproject.toml"):
+        document = _read_toml(path)
         if "cudalint" in _table(document, "tool"):
             return _parse(path, document)
-    if found:
-        return _parse(*found[0])
-    repository = next(_upwards(start, ".git"), None)
-    return Config(root=repository and os.path.dirname(repository))
+        first = first or (path, document)
+    if first is not None:
+        return _parse(*first)
+    return Config(root=_root(start))
+
+
+def _from_file(file: str, start: str) -> Config:
+    """What a named file says; the project stays where it is, and models count from the file."""
+    path = os.path.abspath(file)
+    document = _read_toml(path)
+    is_project = os.path.basename(path) == "pyproject.toml" or "cudalint" in _table(document, "tool")
+    found = _parse(path, document if is_project else {"tool": {"cudalint": document}})
+    return replace(found, root=_root(start))
+
+
+def _root(start: str) -> str | None:
+    """Where the project begins: at the nearest pyproject.toml, or the repository."""
+    marks = (next(_upwards(start, mark), None) for mark in ("pyproject.toml", ".git"))
+    return next((os.path.dirname(mark) for mark in marks if mark), None)
 
 
 def parse_versions(text: str) -> Versions:
@@ -113,6 +153,8 @@ def parse_versions(text: str) -> Versions:
     found: list[Version] = [(3, int(match.group(1))) for match in ends if match is not None]
     if len(found) != len(ends) or len(found) > 2 or found[0] > found[-1]:
         raise ConfigError(f"unknown target-version {text!r}: expected py310, 3.12 or a range such as 3.10-3.13")
+    if found[-1] > _LAST:
+        raise ConfigError(f"unknown target-version {text!r}: the last Python that is known is {_dotted(_LAST)}")
     return found[0], found[-1]
 
 
@@ -149,9 +191,9 @@ def nearest(text: str, known: Iterable[str]) -> str:
 def _parse(path: str, document: Mapping[str, object]) -> Config:
     requires = _table(document, "project").get("requires-python")
     try:
-        return _from_table(
-            _table(document, "tool").get("cudalint", {}), path, requires if isinstance(requires, str) else None
-        )
+        if requires is not None and not isinstance(requires, str):
+            raise ConfigError("requires-python must be a string")
+        return _from_table(_table(document, "tool").get("cudalint", {}), path, requires)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
@@ -167,12 +209,13 @@ def _read_toml(path: str) -> Mapping[str, object]:
     else:
         import tomli as tomllib
     try:
-        with open(path, "rb") as stream:
-            return tomllib.load(stream)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:  # also what tomllib raises for bytes that are not UTF-8
+        return tomllib.loads(disk.read(path, disk.MOST_SETTINGS_BYTES).decode())
+    except disk.Unreadable as reason:
+        raise ConfigError(f"{path}: {reason}") from None
+    except ValueError as error:  # also bytes that are not UTF-8
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: not valid TOML: nested too deeply") from None
 
 
 def _from_table(table: object, path: str, requires: str | None) -> Config:
@@ -187,14 +230,18 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         extend_select=_selectors(table, "extend-select"),
         ignore=_selectors(table, "ignore"),
     )
-    exclude = _strings(table, "exclude") if "exclude" in table else DEFAULT_EXCLUDE
+    exclude = _patterns(table, "exclude") if "exclude" in table else DEFAULT_EXCLUDE
+    more = _patterns(table, "extend-exclude")
     versions = DEFAULT_VERSIONS if requires is None else _required_versions(requires)
     return Config(
         root=root,
         source=path,
         selection=Selection() if layer.is_empty else Selection((layer,)),
         per_file_ignores=_per_file_ignores(table),
-        exclude=(*exclude, *_strings(table, "extend-exclude")),
+        exclude=(*exclude, *more),
+        extend_exclude=more,
+        lenient=() if "exclude" in table else tuple(name for name in DEFAULT_EXCLUDE if name not in more),
+        force_exclude=_flag(table, "force-exclude"),
         target_versions=_choice(table, "target-version", parse_versions, versions),
         platform=_choice(table, "platform", parse_platform, "linux"),
         fail_on=_choice(table, "fail-on", parse_severity, Severity.WARNING),
@@ -212,6 +259,7 @@ _KEYS = (
     "per-file-ignores",
     "exclude",
     "extend-exclude",
+    "force-exclude",
     "target-version",
     "platform",
     "fail-on",
@@ -229,6 +277,27 @@ def _strings(table: Mapping[str, object], key: str) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _flag(table: Mapping[str, object], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise ConfigError(f"{key} must be true or false")
+    return value
+
+
+def _patterns(table: Mapping[str, object], key: str) -> tuple[str, ...]:
+    return parse_patterns(key, _strings(table, key))
+
+
+def parse_patterns(option: str, patterns: Iterable[str]) -> tuple[str, ...]:
+    """Patterns for files and directories."""
+    found = tuple(patterns)
+    try:
+        Globs(found, os.sep)
+    except BadPattern as error:
+        raise ConfigError(f"{option}: {error}") from None
+    return found
+
+
 def _selectors(table: Mapping[str, object], key: str) -> tuple[str, ...]:
     return parse_selectors(key, _strings(table, key))
 
@@ -238,6 +307,7 @@ def _per_file_ignores(table: Mapping[str, object]) -> tuple[tuple[str, tuple[str
     value = table.get(key, {})
     if not isinstance(value, dict):
         raise ConfigError(f"{key} must be a table of patterns and lists of rules")
+    parse_patterns(key, value)
     return tuple((pattern, parse_selectors(key, _strings(value, pattern))) for pattern in value)
 
 
@@ -252,24 +322,36 @@ def _choice(table: Mapping[str, object], key: str, parse: Callable[[str], _Value
 
 def _required_versions(requires: str) -> Versions:
     """The minor versions that ``requires-python`` admits; an open end reaches to the newest known one."""
-    lowest, highest = DEFAULT_VERSIONS[0], _NEWEST
-    for operator, digits in _BOUND.findall(requires):
-        minor = int(digits or 0)
+    lowest: Version | None = None
+    highest: Version | None = None
+    for clause in filter(str.strip, requires.split(",")):
+        found = _CLAUSE.fullmatch(clause)
+        if found is None:
+            raise ConfigError(f"requires-python: {clause.strip()!r} is no version specifier such as '>=3.10'")
+        operator, major, digits = found.groups()
+        # A bound on Python 2 or 4 lets all, or nothing, of Python 3 through.
+        minor = int(digits or 0) if major == "3" else -1 if int(major) < 3 else 1_000
         match operator:
-            case ">=" | "~=":
-                lowest = (3, minor)
-            case ">":
+            case ">=" | "~=" | ">":
                 # ``>3.10`` admits 3.10.1, so the minor version itself stays in.
-                lowest = (3, minor)
-            case "==":
+                lowest = (3, minor) if minor >= 0 else lowest
+            case "==" | "===":
                 lowest = highest = (3, minor)
             case "<=":
                 highest = (3, minor)
             case "<":
-                highest = (3, minor - 1) if digits else highest
+                highest = (3, minor - 1)
             case _:
                 pass
-    return lowest, max(lowest, highest)
+    first = lowest or min(DEFAULT_VERSIONS[0], highest or _NEWEST)
+    last = max(first, _NEWEST) if highest is None or highest > _LAST else highest
+    if not (3, 0) <= first <= last <= _LAST:
+        raise ConfigError(f"requires-python {requires!r} admits no Python that is known, up to {_dotted(_LAST)}")
+    return first, last
+
+
+def _dotted(version: Version) -> str:
+    return ".".join(map(str, version))
 
 
 def _expect_one_of(key: str, text: str, known: tuple[str, ...]) -> None:
@@ -290,7 +372,7 @@ def _upwards(directory: str, name: str) -> Iterator[str]:
     """The paths of ``name`` in ``directory`` and the directories above it, the closest first."""
     while True:
         candidate = os.path.join(directory, name)
-        if os.path.exists(candidate):
+        if os.path.lexists(candidate):
             yield candidate
         parent = os.path.dirname(directory)
         if parent == directory:

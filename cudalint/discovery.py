@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cudalint import disk
 from cudalint.policy.globs import Globs
+from cudalint.text.lines import split_rows
 
 if TYPE_CHECKING:
     import pathspec
 
 SUFFIX = ".py"
+_PACKAGE = "__init__.py"
+# What Emacs leaves beside a file while it is edited: a link to nowhere, by design.
+_LOCK = ".#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,44 +38,123 @@ class NotFound(Exception):
     """A path that was named does not exist; the text is the path."""
 
 
-def discover(paths: Iterable[str], exclude: Iterable[str], root: str | None) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """What is not read when a directory is walked: patterns, which count from ``root``.
+
+    Those in ``lenient`` are names that packages have too: a package of that name within a package is read.
+    ``is_forced`` says that they count for named files and directories as well.
+    """
+
+    patterns: tuple[str, ...] = ()
+    lenient: tuple[str, ...] = ()
+    is_forced: bool = False
+
+
+def discover(paths: Iterable[str], exclude: Exclusion, root: str | None) -> tuple[str, ...]:
     """The absolute paths of the files to read, each once, sorted.
 
-    A pattern of ``exclude`` counts from ``root``. What is above or at a named path excludes nothing.
+    What is above or at a named path excludes nothing, unless the exclusion is forced. A directory that cannot be
+    listed stands for what is in it, and a link that leads nowhere for its target: whoever reads them is told why not.
     """
     found: set[str] = set()
-    globs = Globs(exclude, root or os.getcwd())
+    excluded = _Excluded(exclude, root or os.getcwd())
     for path in paths:
         absolute = os.path.abspath(path)
-        if os.path.isdir(absolute):
-            found.update(_walk(absolute, globs, _ignore_files_above(absolute, root)))
-        elif os.path.exists(absolute):
-            found.add(absolute)
-        else:
+        if not exists(absolute):
             raise NotFound(path)
+        if exclude.is_forced and excluded.covers(absolute):
+            continue
+        if os.path.isdir(absolute):
+            found.update(_walk(absolute, excluded, _ignore_files_above(absolute, root)))
+        else:
+            found.add(absolute)
     return tuple(sorted(found))
 
 
-def _walk(top: str, globs: Globs, above: tuple[_IgnoreFile, ...]) -> Iterator[str]:
+def leaves_out(exclude: Exclusion, path: str, root: str | None) -> bool:
+    """Whether a file is not to be read although it is named."""
+    return exclude.is_forced and _Excluded(exclude, root or os.getcwd()).covers(os.path.abspath(path))
+
+
+def exists(path: str) -> bool:
+    """Whether something is there, be it out of reach; a link that leads nowhere is nothing."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
+    return True
+
+
+class _Excluded:
+    """An exclusion made ready to be asked."""
+
+    __slots__ = ("_lenient", "_root", "_strict")
+
+    def __init__(self, exclude: Exclusion, root: str) -> None:
+        self._root = root
+        self._lenient = Globs((name for name in exclude.patterns if name in exclude.lenient), root)
+        self._strict = Globs((name for name in exclude.patterns if name not in exclude.lenient), root)
+
+    def matches(self, path: str) -> bool:
+        """Whether this very file or directory is left out."""
+        return self._strict.matches(path) or (self._lenient.matches(path) and not _is_inner_package(path))
+
+    def covers(self, path: str) -> bool:
+        """Whether it, or a directory between the root and it, is left out."""
+        top = self._root.rstrip(os.sep) + os.sep
+        if not path.startswith(top):
+            return path != self._root and self.matches(path)
+        while path.startswith(top):
+            if self.matches(path):
+                return True
+            path = os.path.dirname(path)
+        return False
+
+
+def _is_inner_package(folder: str) -> bool:
+    return all(os.path.isfile(os.path.join(place, _PACKAGE)) for place in (folder, os.path.dirname(folder)))
+
+
+def _walk(top: str, excluded: _Excluded, above: tuple[_IgnoreFile, ...]) -> Iterator[str]:
     pending = [(top, above)]
     while pending:
         directory, inherited = pending.pop()
         try:
             entries = list(os.scandir(directory))
         except OSError:
-            # A directory that cannot be listed holds nothing that was named.
+            yield directory
             continue
         ignore_files = (*inherited, *_ignore_file(directory, entries))
         for entry in entries:
-            is_directory = entry.is_dir(follow_symlinks=False)
-            if not is_directory and not (entry.name.endswith(SUFFIX) and entry.is_file()):
+            is_directory = _is_directory(entry)
+            if not is_directory and not _is_program(entry):
                 continue
-            if globs.matches(entry.path) or _is_ignored(ignore_files, entry.path, is_directory):
+            if excluded.matches(entry.path) or _is_ignored(ignore_files, entry.path, is_directory):
                 continue
             if is_directory:
                 pending.append((entry.path, ignore_files))
             else:
                 yield entry.path
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_program(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is, or stands where there should be, a file of Python; links to directories are not followed."""
+    if not entry.name.endswith(SUFFIX):
+        return False
+    try:
+        return entry.is_file() or not (entry.is_dir() or (entry.name.startswith(_LOCK) and entry.is_symlink()))
+    except OSError:
+        return True
 
 
 def _is_ignored(ignore_files: tuple[_IgnoreFile, ...], path: str, is_directory: bool) -> bool:
@@ -90,9 +175,10 @@ def _read_ignore_file(directory: str) -> Iterator[_IgnoreFile]:
     import pathspec  # most directories have no .gitignore
 
     try:
-        with open(os.path.join(directory, ".gitignore"), encoding="utf-8", errors="replace") as stream:
-            yield _IgnoreFile(directory, pathspec.GitIgnoreSpec.from_lines(stream))
-    except (OSError, ValueError):
+        data = disk.read(os.path.join(directory, ".gitignore"), disk.MOST_SETTINGS_BYTES)
+        rows = split_rows(data.decode("utf-8", "replace"))
+        yield _IgnoreFile(directory, pathspec.GitIgnoreSpec.from_lines(rows))
+    except (disk.Unreadable, ValueError):
         return
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cudalint import rules
+from cudalint import disk, rules
 from cudalint.finding import Finding, at
 from cudalint.project.markers import may_matter
 from cudalint.text.decode import Refusal, decode
@@ -46,11 +47,15 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A file as the disk gave it: its bytes, or why there are none."""
+    """A file as the disk gave it: its bytes, or why there are none.
+
+    ``is_nothing`` says that no file is there at all, so that nothing is left unchecked.
+    """
 
     path: str
     data: bytes
     refusal: Refusal | None = None
+    is_nothing: bool = False
 
 
 def states(files: Iterable[Read]) -> Iterator[str | bytes]:
@@ -76,6 +81,8 @@ class _Collector:
         """Take in one file that was read."""
         if read.path.endswith(_NOTEBOOK):
             self.warnings.append(f"{read.path}: notebooks are not read in this version")
+        elif read.is_nothing and read.refusal is not None:
+            self.warnings.append(f"{read.path}: not checked: {read.refusal.reason}")
         elif read.refusal is not None:
             self._refuse(read.path, read.refusal)
         else:
@@ -133,10 +140,22 @@ def _from_disk(path: str) -> Read:
     if path.endswith(_NOTEBOOK):
         return Read(path, b"")
     try:
-        with open(path, "rb") as stream:
-            return Read(path, stream.read())
+        return Read(path, disk.read(path))
+    except disk.Nothing as reason:
+        return Read(path, b"", Refusal(str(reason)), is_nothing=True)
+    except disk.Unreadable as reason:
+        return Read(path, b"", Refusal(_unlisted(path) or str(reason)))
+
+
+def _unlisted(path: str) -> str | None:
+    """Why a folder stands among the files: nobody may say what lies in it."""
+    if not os.path.isdir(path):
+        return None
+    try:
+        os.scandir(path).close()
     except OSError as error:
-        return Read(path, b"", Refusal(f"it cannot be read: {error.strerror or type(error).__name__}"))
+        return f"it is a folder that cannot be listed: {disk.words(error)}"
+    return None
 
 
 def sort(files: Iterable[Read], matters: Callable[[bytes], bool] = may_matter, *, is_context: bool = False) -> Intake:

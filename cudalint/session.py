@@ -101,9 +101,14 @@ class Session:
         self._config = config
         self._store = store
 
+    @property
+    def root(self) -> str | None:
+        """The folder of the project, where something marks one."""
+        return self._config.root
+
     def selected(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The files that a check of these paths is about; raises ``NotFound`` for a path that does not exist."""
-        return tuple(discover(tuple(paths), self._config.exclude, self._config.root))
+        return tuple(discover(tuple(paths), self._config.exclusion, self._config.root))
 
     def check(
         self,
@@ -120,13 +125,15 @@ class Session:
         nothing else of the project is read.
         """
         paths = tuple(paths)
-        files = read(discover(paths, self._config.exclude, self._config.root), instead)
+        files = read(discover(paths, self._config.exclusion, self._config.root), instead)
         rest = cache(lambda: self._rest(files, instead))
         asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths)).about(*states(files))
         known = _recalled(asked, files, rest)
         if known is not None:
             return replace(known, target_versions=self._config.target_versions)
         intake = sort(files, self._matters)
+        if not files:
+            intake = replace(intake, warnings=(f"no Python file found under {', '.join(paths)}",))
         is_partial = bool(intake.mattering) and not whole
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
@@ -172,6 +179,8 @@ class Session:
     def explain(self, filename: str, row: int) -> list[str]:
         """What the analysis believes about a line; raises ``NotFound`` for a missing file."""
         intake = self._with_context((filename,))
+        if intake.findings:
+            return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
         if not intake.mattering:
             return []
         from cudalint.project.analysis import explain
@@ -182,15 +191,15 @@ class Session:
         """What the functions of some files do to CUDA and processes; raises ``NotFound`` for a missing file."""
         intake = self._with_context(tuple(paths))
         if not intake.mattering:
-            return []
+            return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
         from cudalint.project.analysis import functions
 
-        about = frozenset(discover(tuple(paths), self._config.exclude, self._config.root))
+        about = frozenset(discover(tuple(paths), self._config.exclusion, self._config.root))
         return functions(intake.sources, self._options(), self._config.root, self._store, about)
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
-        files = read(discover(paths, self._config.exclude, self._config.root))
+        files = read(discover(paths, self._config.exclusion, self._config.root))
         intake = sort(files, self._matters)
         return intake + self._context(intake, self._rest(files)) if intake.mattering else intake
 
@@ -210,7 +219,7 @@ class Session:
         if root is None:
             return beside(files, lambda path: read((path,), instead)[0])
         known = frozenset(file.path for file in files)
-        others = discover((root,), self._config.exclude, root)
+        others = discover((root,), self._config.exclusion, root)
         return read((path for path in others if path not in known), instead)
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
@@ -230,7 +239,7 @@ class Session:
             root is None,
             config.selection,
             config.per_file_ignores,
-            config.exclude,
+            config.exclusion,
             config.target_versions,
             config.platform,
             config.extend_safe_fixes,

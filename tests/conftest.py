@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -87,7 +87,9 @@ def run(tmp_path: Path) -> Run:
 def process(tmp_path: Path) -> Run:
     """Run the command line in a fresh process, in the temporary directory: where it is the process that matters."""
 
-    def start(*arguments: str, cwd: Path | None = None, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    def start(
+        *arguments: str, cwd: Path | None = None, stdin: str | None = None, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "cudalint", *arguments],
             cwd=cwd or tmp_path,
@@ -95,7 +97,7 @@ def process(tmp_path: Path) -> Run:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            env=environment(),
+            env=environment() | dict(env or {}),
             timeout=120,
             check=False,
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from cudalint import config
 from cudalint.config import ConfigError
-from cudalint.discovery import NotFound, discover
+from cudalint.discovery import Exclusion, NotFound, discover
 from cudalint.finding import Severity
 from cudalint.policy.globs import Globs
 from cudalint.policy.selection import Layer, Selection
@@ -78,10 +79,30 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ('per-file-ignores = ["x"]', "per-file-ignores must be a table"),
         ('per-file-ignores = {"x" = "CUD1"}', "x must be a list of strings"),
         ("select = [", "not valid TOML"),
+        ("select = " + "[" * 100_000, "not valid TOML: nested too deeply"),
+        ('target-version = "3.99"', "unknown target-version '3.99': the last Python that is known is 3.16"),
+        ('target-version = "3.10-3.99"', "the last Python that is known"),
+        ('exclude = ["[z-a]"]', "exclude: invalid pattern '[z-a]': bad character range"),
+        ('extend-exclude = [""]', "extend-exclude: an empty pattern"),
+        ('extend-exclude = ["a\\u0000b"]', "extend-exclude: invalid pattern"),
+        ('per-file-ignores = {"[z-a].py" = ["CUD1"]}', "per-file-ignores: invalid pattern"),
+        ('force-exclude = "yes"', "force-exclude must be true or false"),
+        ('models = ["/dev/zero"]', "/dev/zero: cannot read the model file: it is a device"),
+        ('models = ["nothing.toml"]', "cannot read the model file: it cannot be read: No such file or directory"),
+        ('models = ["deep.toml"]', "deep.toml: not valid TOML: nested too deeply"),
+        ('models = ["circle.toml"]', "type own.A derives from itself: own.A -> own.B -> own.A"),
+        ('models = ["tower.toml"]', "has more than 50 types above one another"),
     ],
 )
 def test_a_mistake_is_one_clear_line_that_names_the_file(tmp_path: Path, line: str, words: str) -> None:
+    head = '[library]\nname = "own"\n'
+    kinds = {"own.A": "own.B", "own.B": "own.A"}, {f"own.T{n}": f"own.T{n + 1}" for n in range(60)}
+    for name, bases in zip(("circle", "tower"), kinds, strict=True):
+        rows = "".join(f'[[type]]\nname = "{kind}"\nbases = ["{base}"]\n' for kind, base in bases.items())
+        (tmp_path / f"{name}.toml").write_text(head + rows, encoding="utf-8")
+    (tmp_path / "deep.toml").write_text(f"x = {'[' * 100_000}", encoding="utf-8")
     message = failure(tmp_path, f"[tool.cudalint]\n{line}\n")
+    assert "\n" not in message
     assert message.startswith(str(tmp_path / "pyproject.toml"))
     assert words in message
 
@@ -110,10 +131,40 @@ def test_target_versions(text: str, versions: config.Versions) -> None:
         (">3.10, <=3.11", ((3, 10), (3, 11))),
         (">=3.16", ((3, 16), (3, 16))),
         ("", ((3, 10), (3, 14))),
+        (">=2.7, !=3.0.*, !=3.1.*", ((3, 10), (3, 14))),
+        ("<3.9", ((3, 8), (3, 8))),
+        (">=3.8rc1, <=3.99", ((3, 8), (3, 14))),
     ],
 )
 def test_requires_python_is_the_default_target(tmp_path: Path, requires: str, versions: config.Versions) -> None:
     assert load(tmp_path, f'[project]\nrequires-python = "{requires}"\n').target_versions == versions
+
+
+@pytest.mark.parametrize(
+    ("requires", "words"),
+    [
+        ("'banana'", "'banana' is no version specifier such as '>=3.10'"),
+        ("'>=3.10, about 3.12'", "'about 3.12' is no version specifier"),
+        ("'^3.10'", "'^3.10' is no version specifier"),
+        ("'>=3.99'", "requires-python '>=3.99' admits no Python that is known, up to 3.16"),
+        ("'>=4'", "admits no Python that is known"),
+        ("'==2.7.*'", "admits no Python that is known"),
+        ("'>=3.12,<3.10'", "admits no Python that is known"),
+        ("[3, 10]", "requires-python must be a string"),
+    ],
+)
+def test_requires_python_that_admits_nothing_is_no_default(tmp_path: Path, requires: str, words: str) -> None:
+    assert words in failure(tmp_path, f"[project]\nrequires-python = {requires}\n")
+
+
+def test_what_lies_above_the_nearest_table_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", "this is no TOML")
+    write(tmp_path / "inner/pyproject.toml", "[tool.cudalint]\n")
+    assert config.load([str(tmp_path / "inner")]).root == str(tmp_path / "inner")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked/pyproject.toml").symlink_to("pyproject.toml")
+    with pytest.raises(ConfigError, match="a link leads back to itself"):
+        config.load([str(tmp_path / "linked")])
 
 
 def test_the_nearest_table_wins(tmp_path: Path) -> None:
@@ -170,6 +221,18 @@ def test_the_longer_prefix_wins(layers: list[Layer], shown: str, hidden: str) ->
         ("[xy].py", "/r/y.py", True),
         ("[!xy].py", "/r/y.py", False),
         ("[].py", "/r/[].py", True),
+        ("a***b", "/r/axb", True),
+        ("a*b*c.py", "/r/abbbc.py", True),
+        ("a*b*c.py", "/r/acb.py", False),
+        ("src/**/a/*.py", "/r/src/a/x.py", True),
+        ("src/**/a/*.py", "/r/src/b/c/a/x.py", True),
+        ("src/**/a/*.py", "/r/src/ba/x.py", False),
+        ("**/a/**/b.py", "/r/x/a/b.py", True),
+        ("**/a/**/b.py", "/r/a/xb.py", False),
+        ("*[ab]*[cd]?.py", "/r/xbyc1.py", True),
+        # One that would be tried in more ways than there are atoms.
+        ("*a" * 60 + "b", "/r/" + "a" * 200, False),
+        ("**/" * 60 + "x", "/r/" + "a/" * 100, False),
     ],
 )
 def test_globs(pattern: str, path: str, expected: bool) -> None:
@@ -177,7 +240,7 @@ def test_globs(pattern: str, path: str, expected: bool) -> None:
 
 
 def names(tmp_path: Path, *paths: str, exclude: tuple[str, ...] = config.DEFAULT_EXCLUDE) -> list[str]:
-    found = discover([str(tmp_path / path) for path in paths or (".",)], exclude, str(tmp_path))
+    found = discover([str(tmp_path / path) for path in paths or (".",)], Exclusion(exclude), str(tmp_path))
     return [str(Path(path).relative_to(tmp_path)) for path in found]
 
 
@@ -199,6 +262,24 @@ def test_directories_are_walked_without_what_is_excluded_or_ignored(tmp_path: Pa
     assert names(tmp_path) == ["a.py", "pkg/d.py", "pkg/keep.py"]
 
 
+def test_a_package_of_an_excluded_name_within_a_package_is_read(tmp_path: Path) -> None:
+    for name in ("engine", "engine/dist", "engine/build", "build", "engine/build/dist"):
+        write(tmp_path / name / "__init__.py")
+        write(tmp_path / name / "a.py")
+    write(tmp_path / "engine/venv/b.py")
+    write(tmp_path / "dist/engine/__init__.py")
+
+    def read(text: str) -> set[str]:
+        write(tmp_path / "pyproject.toml", text)
+        found = discover([str(tmp_path)], config.load([str(tmp_path)]).exclusion, str(tmp_path))
+        return {str(Path(path).parent.relative_to(tmp_path)) for path in found}
+
+    packages = {"engine", "engine/dist", "engine/build", "engine/build/dist"}
+    assert read("[tool.cudalint]\n") == packages
+    assert read('[tool.cudalint]\nextend-exclude = ["dist"]\n') == {"engine", "engine/build"}
+    assert read('[tool.cudalint]\nexclude = ["dist", "build", "venv"]\n') == {"engine"}
+
+
 def test_named_files_and_directories_are_always_read(tmp_path: Path) -> None:
     for name in ("build/a.py", "build/sub/b.py", "out/c.py", "build/.git/d.py", "script"):
         write(tmp_path / name)
@@ -211,8 +292,18 @@ def test_named_files_and_directories_are_always_read(tmp_path: Path) -> None:
 def test_odd_things_on_the_way_are_stepped_over(tmp_path: Path) -> None:
     write(tmp_path / "x.py/inner.py")
     (tmp_path / "loop").symlink_to(tmp_path)
-    (tmp_path / "dangling.py").symlink_to(tmp_path / "nothing")
+    (tmp_path / "folder.py").symlink_to(tmp_path / "x.py")
+    (tmp_path / ".#edited.py").symlink_to("me@here.1234")
     assert names(tmp_path) == ["x.py/inner.py"]
+
+
+def test_what_cannot_be_followed_is_listed_so_that_its_reader_is_told(tmp_path: Path) -> None:
+    (tmp_path / "dangling.py").symlink_to(tmp_path / "nothing")
+    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    assert names(tmp_path) == ["dangling.py", "loop.py", "pipe.py"]
+    with pytest.raises(NotFound):
+        names(tmp_path, "dangling.py")
 
 
 def test_a_missing_path_is_an_error(tmp_path: Path) -> None:

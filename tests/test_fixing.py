@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cudalint.fixing.rounds import Changed
-from cudalint.fixing.write import Refused, write
+from cudalint.fixing.write import Refused, clear_leftovers, write
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -261,9 +262,11 @@ while True:
 """
 
 
-def test_killing_the_writer_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+def test_killing_the_writer_leaves_the_old_file_or_the_new_one(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     whole = {b"old " * 500_000, b"new " * 500_000}
+    path.write_bytes(b"old " * 500_000)
+    path.chmod(0o640)
     chance = random.Random(4)
     for _ in range(12):
         path.write_bytes(b"old " * 500_000)
@@ -273,3 +276,114 @@ def test_killing_the_writer_leaves_the_old_file_or_the_new_one(tmp_path: Path) -
             time.sleep(chance.uniform(0, 0.05))
             os.kill(writer.pid, signal.SIGKILL)
         assert path.read_bytes() in whole
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.write_text("x = 1\n")
+    run("check", "--fix")
+    assert os.listdir(tmp_path) == ["a.py"]
+
+
+KILLED = """\
+import os, signal, sys
+from cudalint.hosts.cli import main
+
+os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main(["check", "--fix", "."])
+"""
+
+
+def test_what_a_killed_run_leaves_is_cleared_by_the_next(run: Run, pinned: Path, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert pinned.read_text(encoding="utf-8") == PINNED
+    assert len(os.listdir(tmp_path)) == 2
+    assert run("check", "--fix").returncode == 0
+    assert os.listdir(tmp_path) == ["pinned.py"]
+    assert pinned.read_text(encoding="utf-8") == repaired(PINNED)
+
+
+def test_what_a_living_writer_holds_is_left_alone(tmp_path: Path) -> None:
+    other, dead = tmp_path / ".cudalint-abcdefgh.tmp", tmp_path / ".cudalint-12345678.tmp"
+    mine = [tmp_path / name for name in (".cudalint-notes.tmp", "cudalint-abcdefgh.tmp", ".cudalint-abcdefgh.tmp.py")]
+    for path in (other, dead, *mine):
+        path.touch()
+    (tmp_path / ".cudalint-aaaaaaaa.tmp").symlink_to(mine[0])
+    with other.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        clear_leftovers([str(tmp_path), str(tmp_path / "nothing")])
+    assert not dead.exists()
+    assert all(path.exists() for path in (other, *mine))
+    clear_leftovers([str(tmp_path)])
+    assert not other.exists()
+
+
+def test_a_link_out_of_the_project_is_not_written_through(run: Run, tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    for folder in (project, outside):
+        folder.mkdir()
+    (project / "pyproject.toml").write_text("[tool.cudalint]\n")
+    (outside / "pinned.py").write_text(PINNED, encoding="utf-8")
+    (project / "link.py").symlink_to("../outside/pinned.py")
+    for named in ((), ("link.py",)):
+        done = run("check", "--fix", *named, cwd=project)
+        assert done.returncode == 1
+        told = (
+            f"cudalint: warning: {project / 'link.py'} is not repaired: it is a link to a file outside of the project\n"
+        )
+        assert done.stderr == told
+        assert "CUD403" in done.stdout
+        assert (outside / "pinned.py").read_text(encoding="utf-8") == PINNED
+        patch = run("check", "--diff", *named, cwd=project)
+        assert (patch.returncode, patch.stdout) == (0, "")
+    done = run("check", "--fix", ".", "../outside/pinned.py", cwd=project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (outside / "pinned.py").read_text(encoding="utf-8") == repaired(PINNED)
+    assert (project / "link.py").is_symlink()
+
+
+def test_a_file_and_a_link_to_it_are_repaired_once(run: Run, pinned: Path, tmp_path: Path) -> None:
+    (tmp_path / "a_link.py").symlink_to("pinned.py")
+    done = run("check", "--fix")
+    assert (done.returncode, done.stdout) == (0, "1 repair made. All checks passed!\n")
+    assert pinned.read_text(encoding="utf-8") == repaired(PINNED)
+    assert (tmp_path / "a_link.py").is_symlink()
+
+
+def test_hard_links_are_neither_parted_nor_written_into(run: Run, pinned: Path, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere"
+    os.link(pinned, other)
+    done = run("check", "--fix")
+    assert done.returncode == 2
+    told = f"{pinned} is not repaired: it has 2 names (hard links), which may lie anywhere\n"
+    assert done.stderr == f"cudalint: error: {told}"
+    assert "CUD403" in done.stdout
+    assert os.path.samefile(pinned, other)
+    assert other.read_text(encoding="utf-8") == PINNED
+
+
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6711, 0o1700, 0o600, 0o666])
+def test_no_bit_of_the_mode_changes(run: Run, pinned: Path, mode: int) -> None:
+    pinned.chmod(mode)
+    before = pinned.stat()
+    assert stat.S_IMODE(before.st_mode) == mode
+    assert run("check", "--fix").returncode == 0
+    after = pinned.stat()
+    assert pinned.read_text(encoding="utf-8") == repaired(PINNED)
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+
+
+def test_attributes_of_a_file_stay(run: Run, pinned: Path) -> None:
+    try:
+        os.setxattr(pinned, "user.origin", b"here")
+    except OSError:
+        pytest.skip("the file system keeps no attributes")
+    assert run("check", "--fix").returncode == 0
+    assert os.getxattr(pinned, "user.origin") == b"here"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_the_owner_and_the_group_stay(run: Run, pinned: Path) -> None:
+    os.chown(pinned, 12345, 54321)
+    pinned.chmod(0o6755)
+    assert run("check", "--fix").returncode == 0
+    after = pinned.stat()
+    assert (after.st_uid, after.st_gid, stat.S_IMODE(after.st_mode)) == (12345, 54321, 0o6755)

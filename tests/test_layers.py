@@ -17,6 +17,7 @@ LAYERS = (
     "fingerprint",
     "secret",
     "store",
+    "disk",
     "models",
     "text",
     "ir",
@@ -37,8 +38,8 @@ LAYERS = (
     "project.analysis",  # drives the machine and asks the rules: the door to all above
     "fixes",
     "policy",
-    "config",
     "discovery",
+    "config",
     "context",
     "intake",
     "results",

@@ -98,6 +98,11 @@ def test_hooks_check_what_was_changed_or_everything(hooks: Hooks, repository: Pa
     assert done.returncode == 1, done.stdout + done.stderr
     assert "train.py:12:11" in done.stdout
 
+    # pre-commit names every file, also those that the project leaves out.
+    (repository / "third_party").mkdir()
+    (repository / "train.py").rename(repository / "third_party" / "train.py")
+    settings = '[tool.cudalint]\nextend-exclude = ["third_party"]\n'
+    (repository / "pyproject.toml").write_text(settings, encoding="utf-8")
     (repository / "train.py").write_text("import torch\n", encoding="utf-8")
     done = hooks(repository, "cudalint", "--all-files")
     assert done.returncode == 0, done.stdout + done.stderr

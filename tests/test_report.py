@@ -107,7 +107,8 @@ def test_control_characters_and_long_lines_do_not_reach_the_terminal(finding: Fi
 
 def test_concise(report: Report) -> None:
     assert text(report, OutputFormat.CONCISE).splitlines() == [
-        "train.py:12:10: CUD101 `work` uses CUDA in a worker that was forked after its parent initialised CUDA",
+        "train.py:12:10: CUD101 `work` uses CUDA in a worker that was forked after its parent initialised CUDA"
+        " (on Linux before Python 3.14)",
         "Found 1 error in 1 file.",
         "You can have 1 repair with --fix --unsafe-fixes (--diff shows what).",
     ]
@@ -193,7 +194,7 @@ def test_github_escapes_what_would_end_a_command(finding: Finding) -> None:
     )
     assert text(Report(findings=(odd,)), OutputFormat.GITHUB) == (
         "::error title=cudalint (CUD101),file=a%2Cb%3Ac.py,line=12,col=10,endLine=12,endColumn=17"
-        "::a,b:c.py:12:10: CUD101 50%25 of%0Ait\n"
+        "::a,b:c.py:12:10: CUD101 50%25 of%0Ait (on Linux before Python 3.14)\n"
     )
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
+import socket
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cudalint import config
+from cudalint import config, session
+from cudalint.discovery import discover
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Session
 
@@ -21,6 +26,7 @@ HEAD = b"import torch\n"
 BROKEN = {
     "bad_bytes": HEAD + b"x = '\xff\xfe'\n",
     "unknown_encoding": b"# coding: klingon\n" + HEAD,
+    "half_a_character": b"# coding: raw_unicode_escape\nimport torch\nx = '\\ud800'\n",
     "utf16": "import torch\n".encode("utf-16"),
     "binary": b"\x7fELF\x02\x01\x00\x00" + bytes(range(256)),
     "syntax_error": HEAD + b"def work(n:\n    return n\n",
@@ -125,21 +131,154 @@ def test_all_of_them_at_once_in_every_format(process: Run, tmp_path: Path) -> No
         assert (told == done.stdout) is (output_format is OutputFormat.FULL)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_an_unreadable_file(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "secret.py"
-    path.touch(mode=0)
+def _loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def _socket(path: Path) -> None:
+    here = os.getcwd()
+    os.chdir(path.parent)  # names of sockets are short
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _sparse(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+
+# What looks like a file and is none, or none that can be read: also for root, and without waiting.
+UNREADABLE = {
+    "a link to itself": (_loop, "it cannot be read: a link leads back to itself"),
+    "a named pipe": (os.mkfifo, "it is a named pipe"),
+    "a socket": (_socket, "it is a socket"),
+    "a device without end": (_endless, "it is a device"),
+    "a terabyte": (_sparse, "it has more than 256 MB"),
+}
+
+
+@pytest.mark.parametrize("output_format", [f.value for f in OutputFormat])
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_is_no_file_costs_only_itself(
+    run: Run, tmp_path: Path, forked: str, name: str, output_format: str
+) -> None:
+    make, words = UNREADABLE[name]
+    make(tmp_path / "odd.py")
+    (tmp_path / "train.py").write_text(forked, encoding="utf-8")
+    for named in ((), ("odd.py", "train.py")):
+        done = run("check", "--output-format", output_format, *named)
+        assert (done.returncode, done.stderr) == (1, "")
+        assert words in done.stdout
+        assert "CUD901" in done.stdout
+        assert "CUD101" in done.stdout
+
+
+def test_explain_says_why_it_cannot_tell(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    for arguments in (("pipe.py:1",), ("--functions", "pipe.py")):
+        done = run("explain", *arguments)
+        told = f"{tmp_path / 'pipe.py'}: cannot analyse this file: it is a named pipe\n"
+        assert (done.returncode, done.stdout) == (0, told)
+
+
+def test_a_link_that_leads_nowhere_is_said_and_holds_nothing_to_check(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nothing.py")
+    (tmp_path / ".#edited.py").symlink_to("me@here.1234")
+    (tmp_path / "other.py").touch()
+    done = run("check")
+    assert (done.returncode, done.stdout) == (0, "All checks passed!\n")
+    assert done.stderr == f"cudalint: warning: {tmp_path / 'gone.py'}: not checked: it is a link that leads nowhere\n"
+
+
+def test_a_file_that_vanishes_after_it_was_listed(
+    run: Run, tmp_path: Path, forked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(forked, encoding="utf-8")
+    (tmp_path / "gone.py").touch()
+
+    def listed(*arguments: Any) -> tuple[str, ...]:
+        found = discover(*arguments)
+        (tmp_path / "gone.py").unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(session, "discover", listed)
     code, found = check(run)
     assert code == 1
-    assert [entry["code"] for entry in found] == ["CUD901"]
+    assert [entry["code"] for entry in found] == ["CUD901", "CUD101"]
+    assert "cannot be read: No such file or directory" in str(found[0]["message"])
 
 
-def test_a_file_that_cannot_be_opened(run: Run, tmp_path: Path) -> None:
-    # A link to itself is refused by the system for everybody, also for root.
-    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
-    done = run("check", "loop.py")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "cudalint: error: no such file or directory: loop.py\n"
+@contextlib.contextmanager
+def _as_nobody() -> Iterator[None]:
+    """Act for a user who may not read everything, which root may."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_folder_and_a_file_that_may_not_be_read(run: Run, forked: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="cudalint-") as name:
+        top = Path(name)
+        top.chmod(0o755)
+        for path in (top / "closed" / "inner.py", top / "secret.py", top / "train.py"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(forked, encoding="utf-8")
+        run("check", "--output-format", "json", cwd=top)  # now all modules are loaded, which nobody may read
+        (top / "secret.py").chmod(0)
+        (top / "closed").chmod(0)
+        with _as_nobody():
+            done = run("check", "--output-format", "json", cwd=top)
+            named = run("check", "--output-format", "json", "closed/inner.py", "secret.py", cwd=top)
+        (top / "closed").chmod(0o755)
+    assert (done.returncode, done.stderr) == (1, "")
+    told = {Path(e["filename"]).name: (e["code"], e["message"]) for e in json.loads(done.stdout)}
+    assert told["closed"] == (
+        "CUD901",
+        "cannot analyse this file: it is a folder that cannot be listed: Permission denied",
+    )
+    assert told["secret.py"] == ("CUD901", "cannot analyse this file: it cannot be read: Permission denied")
+    assert told["train.py"][0] == "CUD101"
+    assert [entry["code"] for entry in json.loads(named.stdout)] == ["CUD901", "CUD901"]
+
+
+@pytest.mark.parametrize("output_format", [f.value for f in OutputFormat])
+def test_a_name_that_is_no_text(process: Run, tmp_path: Path, output_format: str) -> None:
+    (tmp_path / os.fsdecode(b"\xff.py")).write_bytes(BROKEN["syntax_error"])
+    # A process, because its streams escape what they cannot encode; twice, because the second answers from the cache.
+    for _ in range(2):
+        done = process("check", "--cache-dir", "cache", "--output-format", output_format, env={"CUDALINT_NO_CACHE": ""})
+        assert (done.returncode, done.stderr) == (1, "")
+        if output_format == "sarif":
+            assert '"uri": "%FF.py"' in done.stdout
+        elif output_format == "json":
+            assert json.loads(done.stdout)[0]["filename"].endswith("\\xff.py")
+        else:
+            assert "\\xff.py:1:1" in done.stdout
+
+
+def test_settings_and_patterns_that_are_pipes(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    for name in (".gitignore", "setup.py", "setup.cfg"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "pyproject.toml").write_text("[tool.cudalint]\n", encoding="utf-8")
+    assert [entry["code"] for entry in check(run)[1]] == ["CUD901"]
+    (tmp_path / "pyproject.toml").unlink()
+    os.mkfifo(tmp_path / "pyproject.toml")
+    done = run("check")
+    assert done.returncode == 2
+    assert done.stderr == f"cudalint: error: {tmp_path / 'pyproject.toml'}: it is a named pipe\n"
 
 
 def test_odd_names(run: Run, process: Run, tmp_path: Path) -> None:
@@ -170,3 +309,46 @@ def test_ranges_are_not_written_out(run: Run, tmp_path: Path) -> None:
     text = f"for i in range({far}):\n    torch.zeros(i)\nfor i in range(0, -{far}, 7):\n    print(i)\n"
     (tmp_path / "a.py").write_text(f"import multiprocessing, torch\nmultiprocessing.Pool\n{text}", encoding="utf-8")
     assert check(run) == (0, [])
+
+
+# Calls that go around without a function of the program in between: Python ends them with a RecursionError.
+AROUND = {
+    "an instance of its own class": "A.__call__ = A()\n",
+    "two classes": "A.__call__ = B()\nB.__call__ = A()\n",
+    "a partial": "A.__call__ = functools.partial(A())\n",
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.parametrize("call", ["A()()", "multiprocessing.Pool(2).map(A(), [1])", "A()(A())(A())"])
+def test_calls_that_go_around(run: Run, tmp_path: Path, forked: str, name: str, call: str) -> None:
+    classes = "import functools\n\n\nclass A:\n    pass\n\n\nclass B(A):\n    pass\n\n\n"
+    program = forked.replace("if __name__", f"{classes}{AROUND[name]}\nif __name__")
+    (tmp_path / "a.py").write_text(f"{program}    {call}\n", encoding="utf-8")
+    code, found = check(run, "--exit-zero", "--select", "CUD101,CUD9")
+    assert (code, [entry["code"] for entry in found]) == (0, ["CUD101"])
+
+
+def test_a_long_circle_of_star_imports(run: Run, tmp_path: Path, forked: str) -> None:
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    *_, last = modules = [f"m{i}" for i in range(75)]
+    worker, main = forked.split("if __name__")
+    for name, following in zip(modules, [*modules[1:], modules[0]], strict=True):
+        text = f"import torch\nfrom pkg.{following} import *\n" + (worker if name == last else "")
+        (package / f"{name}.py").write_text(text, encoding="utf-8")
+    start = "import multiprocessing\nimport torch\nfrom pkg.m0 import *\nif __name__"
+    (tmp_path / "train.py").write_text(start + main, encoding="utf-8")
+    assert [entry["code"] for entry in check(run)[1]] == ["CUD101"]
+
+
+def test_imports_nested_as_deep_as_they_are_followed(run: Run, tmp_path: Path, forked: str) -> None:
+    for i in range(120):
+        nested = f"if X:\n    try:\n        with x():\n            for _ in y():\n                import m{i + 1}\n"
+        rows = [f"{nested}    finally:\n        pass\n", "import torch\n"]
+        (tmp_path / f"m{i}.py").write_text("".join(reversed(rows)), encoding="utf-8")
+    calls = "".join(f"def f{i}(n):\n    return f{i + 1}(n)\n" for i in range(60))
+    (tmp_path / "m99.py").write_text(f"import torch\n{calls}def f60(n): pass\nf0(1)\n", encoding="utf-8")
+    (tmp_path / "train.py").write_text(f"import m0\n{forked}", encoding="utf-8")
+    assert [entry["code"] for entry in check(run, "train.py")[1]] == ["CUD101"]

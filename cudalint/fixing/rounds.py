@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from cudalint import disk
 from cudalint.finding import Applicability, Edit, Fix
 from cudalint.fixes.edits import apply, as_changes
+from cudalint.fixing.reach import reach
 from cudalint.session import Report, Session
 from cudalint.text.decode import Refusal, decode, encode
 
@@ -42,8 +44,19 @@ def fix(session: Session, paths: Iterable[str], *, unsafe: bool = False) -> Fixe
     """Repair what lies under the paths; raises ``NotFound`` for a path that does not exist."""
     named = tuple(paths)
     before: dict[str, bytes] = {}
-    rule = _Admission(unsafe, frozenset(session.selected(named)))
-    return _rounds(lambda now: session.check(named, instead=now), before, rule)
+    may_write = reach(session.selected(named), named, session.root)
+
+    def check(now: Mapping[str, bytes]) -> Report:
+        through_links = {link: now[path] for link, path in may_write.aliases if path in now}
+        return session.check(named, instead={**now, **through_links})
+
+    done = _rounds(check, before, _Admission(unsafe, may_write.files))
+    left = tuple(
+        f"{path} is not repaired: it is a link to a file outside of the project"
+        for path in may_write.beyond
+        if any(f.fix is not None and f.span.filename == path for f in done.report.findings)
+    )
+    return replace(done, notes=(*done.notes, *left))
 
 
 def fix_text(session: Session, filename: str, data: bytes, *, unsafe: bool = False) -> Fixed:
@@ -126,9 +139,8 @@ def _edited(path: str, edits: list[Edit], now: Mapping[str, bytes], before: dict
         data = before.get(path)
     if data is None:
         try:
-            with open(path, "rb") as stream:
-                data = stream.read()
-        except OSError:
+            data = disk.read(path)
+        except disk.Unreadable:
             return None
         before[path] = data
     source = decode(path, data)

@@ -1,14 +1,26 @@
-"""Writing a repaired file so that a reader, or a crash, finds either the old one or the new one, never a part."""
+"""Writing a repaired file so that a reader, or a crash, finds either the old one or the new one, never a part.
+
+The new bytes go to a temporary file beside the old one, which then takes its name. The writer holds a lock on it; one
+that is not locked was left behind by a process that ended, and the next run that repairs something there removes it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import stat
+import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 
+from cudalint import disk
 from cudalint.fixing.rounds import Changed
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_SPECIAL = stat.S_ISUID | stat.S_ISGID
+_PREFIX, _SUFFIX = ".cudalint-", ".tmp"
+_TEMPORARY = re.compile(rf"{re.escape(_PREFIX)}\w{{8}}{re.escape(_SUFFIX)}")
 
 
 class Refused(Exception):
@@ -18,60 +30,117 @@ class Refused(Exception):
 def write(change: Changed) -> None:
     """Put the repaired bytes in the place of those that were read; a link keeps pointing to the file.
 
-    Raises ``Refused`` for a file that is read-only, that changed since it was read, or that cannot be replaced.
+    Raises ``Refused`` for a file that is read-only, that has other names, that changed since it was read, or that
+    cannot be replaced.
     """
     target = os.path.realpath(change.path)
     try:
         status = os.stat(target)
-        with open(target, "rb") as stream:
-            present = stream.read()
-    except OSError as error:
+        present = disk.read(target)
+    except (OSError, disk.Unreadable) as error:
         raise Refused(f"it cannot be read any more: {_words(error)}") from None
     if present != change.before:
         raise Refused("it changed while it was checked; run again")
     if not status.st_mode & _WRITABLE or not os.access(target, os.W_OK):
         raise Refused("it is read-only")
+    if status.st_nlink > 1:
+        # To replace it would part it from its other names, to write into it would change files that nobody named.
+        raise Refused(f"it has {status.st_nlink} names (hard links), which may lie anywhere")
     _replace(target, change.after, status)
 
 
+def clear_leftovers(folders: Iterable[str]) -> None:
+    """Remove the temporary files of processes that ended before they could."""
+    for folder in set(folders):
+        with contextlib.suppress(OSError):
+            for entry in list(os.scandir(folder)):
+                if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    _clear(entry.path)
+
+
+def _clear(path: str) -> None:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        try:
+            _lock(descriptor)
+            os.unlink(path)
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Take a file for this process; raises ``OSError`` where another has it. Where there are no locks, that is all."""
+    if sys.platform != "win32":  # there, files that are open cannot be removed at all
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def _replace(target: str, data: bytes, status: os.stat_result) -> None:
-    folder, name = os.path.split(target)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".cudalint", dir=folder)
+        with _temporary(os.path.dirname(target)) as (descriptor, temporary):
+            with open(descriptor, "wb", closefd=False) as stream:
+                stream.write(data)
+            _keep_owner_and_mode(descriptor, target, temporary, status)
+            os.fsync(descriptor)
+            if sys.platform == "win32":
+                os.close(descriptor)
+            os.replace(temporary, target)
+    except OSError as error:
+        raise Refused(f"it cannot be written: {_words(error)}") from None
+
+
+@contextlib.contextmanager
+def _temporary(folder: str) -> Iterator[tuple[int, str]]:
+    """A new file that is locked, and gone in the end unless it was given another name."""
+    try:
+        descriptor, path = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=folder)
     except OSError as error:
         raise Refused(f"no file can be made beside it: {_words(error)}") from None
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+        with contextlib.suppress(OSError):  # a file system without locks: then two runs may get in each other's way
+            _lock(descriptor)
+        yield descriptor, path
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+
+
+def _keep_owner_and_mode(descriptor: int, target: str, temporary: str, status: os.stat_result) -> None:
+    """Give the new file the owner, the attributes and the mode of the old one, in this order: each undoes the next."""
+    kept = _keep_owner(descriptor, status)
+    if not kept and status.st_mode & _SPECIAL:
+        raise Refused("it runs with the rights of its owner, who would become another")
+    _keep_attributes(target, descriptor)
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+    else:
         os.chmod(temporary, stat.S_IMODE(status.st_mode))
-        _keep_owner(temporary, status)
-        os.replace(temporary, target)
-    except OSError as error:
-        _discard(temporary)
-        raise Refused(f"it cannot be written: {_words(error)}") from None
-    except BaseException:
-        _discard(temporary)
-        raise
 
 
-def _keep_owner(path: str, status: os.stat_result) -> None:
-    """Give the new file to the owner of the old one where that is ours to do."""
-    if not hasattr(os, "chown"):
+def _keep_owner(descriptor: int, status: os.stat_result) -> bool:
+    """Whether the new file belongs to the owner and the group of the old one, which is not always ours to decide."""
+    if not hasattr(os, "fchown"):
+        return True
+    for owner, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, owner, group)
+            break
+    now = os.fstat(descriptor)
+    return (now.st_uid, now.st_gid) == (status.st_uid, status.st_gid)
+
+
+def _keep_attributes(target: str, descriptor: int) -> None:
+    """What lists of access rights and the like are kept in, as far as the file system lets us."""
+    if sys.platform != "linux":
         return
-    try:
-        os.chown(path, status.st_uid, status.st_gid)
-    except PermissionError:
-        return
+    with contextlib.suppress(OSError):
+        for name in os.listxattr(target):
+            with contextlib.suppress(OSError):
+                os.setxattr(descriptor, name, os.getxattr(target, name))
 
 
-def _discard(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return
-
-
-def _words(error: OSError) -> str:
-    return error.strerror or type(error).__name__
+def _words(error: Exception) -> str:
+    return disk.words(error) if isinstance(error, OSError) else str(error)

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cudalint import config
-from cudalint.config import Config
-from cudalint.discovery import NotFound
+from cudalint import config, rules
+from cudalint.config import Config, ConfigError
+from cudalint.discovery import NotFound, exists, leaves_out
 from cudalint.finding import Applicability
-from cudalint.hosts import caching
+from cudalint.hosts import caching, streams
 from cudalint.hosts.caching import Cache
 from cudalint.intake import INTERNAL_ERROR
 from cudalint.policy.selection import Layer, Selection
+from cudalint.report.plain import plain
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Report, Session
 
@@ -55,6 +56,18 @@ class CheckOptions:
     verbose: bool
     cache_dir: str | None = None
     no_cache: bool = False
+    exclude: tuple[str, ...] = ()
+    extend_exclude: tuple[str, ...] = ()
+    force_exclude: bool | None = None
+    per_file_ignores: tuple[str, ...] = ()
+    output_file: str | None = None
+    quiet: bool = False
+    config_file: str | None = None
+    isolated: bool = False
+
+    def configuration(self, paths: Iterable[str]) -> Config:
+        """What holds for some paths: the file's settings with these options on top."""
+        return _with_options(config.load(paths, self.config_file, isolated=self.isolated), self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,31 +85,50 @@ class _Input:
 
     def check(self, repair: bool) -> Report:
         session = self._session()
+        if self._is_left_out():
+            return Report()
         if self.data is not None:
             return session.check_alone(self.named[0], self.data, repair=repair)
         return session.check(self.named, repair=repair)
+
+    def _is_left_out(self) -> bool:
+        """Whether standard input stands for a file that is not to be read."""
+        return self.is_stdin and leaves_out(self.effective.exclusion, self.named[0], self.effective.root)
+
+    def files(self) -> tuple[str, ...]:
+        """The files on the disk that the run is about."""
+        return () if self.is_stdin else self._session().selected(self.named)
 
     def _session(self) -> Session:
         return Session(self.effective, self.cache.store)
 
     def repaired(self, unsafe: bool) -> Fixed:
         """All repairs that the options admit, made in memory."""
-        from cudalint.fixing.rounds import fix, fix_text
+        from cudalint.fixing.rounds import Fixed, fix, fix_text
 
         session = self._session()
+        if self._is_left_out():
+            return Fixed((), 0, Report(), stdin=self.data or b"")
         if self.data is not None:
             return fix_text(session, self.named[0], self.data, unsafe=unsafe)
         return fix(session, self.named, unsafe=unsafe)
 
 
 def _input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
+    given = _unwarned_input(paths, options)
+    if not options.quiet and not given.effective.selection.shows_any(rules.codes()):
+        streams.say("cudalint: warning: no rule is selected, so nothing is looked for")
+    return given
+
+
+def _unwarned_input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
     if _from_stdin(paths, options):
         filename = options.stdin_filename or STDIN
-        effective = _with_options(config.load((filename,)), options)
-        return _Input((filename,), effective, sys.stdin.buffer.read(), Cache())
+        effective = options.configuration((filename,))
+        return _Input((filename,), effective, streams.read_input(), Cache())
     named = paths or (".",)
     require(named)
-    effective = _with_options(config.load(named), options)
+    effective = options.configuration(named)
     return _Input(named, effective, None, caching.opened(effective, options.cache_dir, wanted=not options.no_cache))
 
 
@@ -110,10 +142,11 @@ def _from_stdin(paths: tuple[str, ...], options: CheckOptions) -> bool:
 def _with_options(found: Config, options: CheckOptions) -> Config:
     """The configuration with the command line on top."""
     layer = Layer(
-        select=config.parse_selectors("--select", options.select) if options.select else None,
+        select=_selected(options.select),
         extend_select=config.parse_selectors("--extend-select", options.extend_select),
         ignore=config.parse_selectors("--ignore", options.ignore),
     )
+    found = _with_exclusion(found, options)
     versions, platform, fail_on = options.target_version, options.platform, options.fail_on
     return dataclasses.replace(
         found,
@@ -121,13 +154,49 @@ def _with_options(found: Config, options: CheckOptions) -> Config:
         target_versions=found.target_versions if versions is None else config.parse_versions(versions),
         platform=found.platform if platform is None else config.parse_platform(platform),
         fail_on=found.fail_on if fail_on is None else config.parse_severity(fail_on),
+        force_exclude=found.force_exclude if options.force_exclude is None else options.force_exclude,
+        per_file_ignores=_ignores(options.per_file_ignores) or found.per_file_ignores,
     )
+
+
+def _with_exclusion(found: Config, options: CheckOptions) -> Config:
+    exclude = config.parse_patterns("--exclude", map(_anchored, options.exclude))
+    more = config.parse_patterns("--extend-exclude", map(_anchored, options.extend_exclude))
+    kept = (*exclude, *found.extend_exclude) if exclude else found.exclude
+    lenient = () if exclude else tuple(name for name in found.lenient if name not in more)
+    return dataclasses.replace(found, exclude=(*kept, *more), lenient=lenient)
+
+
+def _ignores(pairs: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """``PATTERN:CODE`` as many times as there are codes."""
+    found = []
+    for pair in pairs:
+        pattern, _, code = pair.rpartition(":")
+        if not pattern.strip():
+            raise ConfigError(f"--per-file-ignores: expected PATTERN:CODE, not {pair!r}")
+        (pattern,) = config.parse_patterns("--per-file-ignores", [_anchored(pattern.strip())])
+        found.append((pattern, config.parse_selectors("--per-file-ignores", [code])))
+    return tuple(found)
+
+
+def _anchored(pattern: str) -> str:
+    """A pattern of the command line: one with a slash counts from the current folder."""
+    return os.path.join(os.getcwd(), pattern.removeprefix("./")) if "/" in pattern.rstrip("/") else pattern
+
+
+def _selected(codes: tuple[str, ...]) -> tuple[str, ...] | None:
+    if not codes:
+        return None
+    selected = config.parse_selectors("--select", codes)
+    if not selected:
+        raise ConfigError("--select names no rule")
+    return selected
 
 
 def require(paths: Iterable[str]) -> None:
     """A path that does not exist is said before anything is read, whatever the configuration says."""
     for path in paths:
-        if not os.path.lexists(path):
+        if not exists(path):
             raise NotFound(path)
 
 
@@ -140,15 +209,23 @@ def check(paths: tuple[str, ...], options: CheckOptions) -> int:
     return _exit_code(report, given.effective, options)
 
 
+def show_files(paths: tuple[str, ...], options: CheckOptions) -> int:
+    """List the files that a check of the same paths is about."""
+    named = paths or (".",)
+    require(named)
+    found = Session(options.configuration(named)).selected(named)
+    _put("".join(f"{plain(path)}\n" for path in found), options)
+    return Exit.CLEAN
+
+
 def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
     """Write the repairs, and report what is left. Repaired standard input goes to standard output."""
     given = _input(paths, options)
     fixed = given.repaired(options.unsafe_fixes)
     failed = not _written(given, fixed)
-    for note in fixed.notes:
-        click.echo(f"cudalint: warning: {note}", err=True)
+    _warn(fixed.notes, options)
     if quiet:
-        click.echo(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.", err=True)
+        _tell(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.", options)
         return Exit.FAILED if failed else Exit.CLEAN
     # What was not written is still wrong: say what the files are like now.
     report = given.check(repair=True) if failed else fixed.report
@@ -160,18 +237,19 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
 
 def _written(given: _Input, fixed: Fixed) -> bool:
     """Put the repaired texts where they belong; whether all of them are there."""
-    from cudalint.fixing.write import Refused, write
+    from cudalint.fixing.write import Refused, clear_leftovers, write
 
     if given.is_stdin:
-        sys.stdout.buffer.write(fixed.stdin)
+        streams.put_bytes(fixed.stdin)
         return True
+    clear_leftovers(os.path.dirname(os.path.realpath(path)) for path in given.files())
     complete = True
     for change in fixed.changes:
         try:
             write(change)
         except Refused as refusal:
             complete = False
-            click.echo(f"cudalint: error: {change.path} is not repaired: {refusal}", err=True)
+            streams.say(f"cudalint: error: {change.path} is not repaired: {refusal}")
     return complete
 
 
@@ -182,9 +260,13 @@ def show_patch(paths: tuple[str, ...], options: CheckOptions) -> int:
     given = _input(paths, options)
     fixed = given.repaired(options.unsafe_fixes)
     given.cache.close()
-    sys.stdout.write(patch.render(fixed.changes, os.getcwd(), colour=_wants_colour()))
+    _warn(fixed.notes, options)
+    is_shown = options.output_file is None and sys.stdout.isatty()
+    shown = patch.render(fixed.changes, os.getcwd(), colour=_wants_colour(options), is_shown=is_shown)
+    in_log = options.output_file is None and os.environ.get("GITHUB_ACTIONS") == "true"
+    _put(patch.between_tokens(shown) if in_log else shown, options)
     made = f"Would make {fixed.count} repair{'' if fixed.count == 1 else 's'}"
-    click.echo(f"{made}{_reserved(fixed.report, options)}.", err=True)
+    _tell(f"{made}{_reserved(fixed.report, options)}.", options)
     return Exit.FINDINGS if fixed.changes and not options.exit_zero else Exit.CLEAN
 
 
@@ -195,33 +277,53 @@ def _reserved(report: Report, options: CheckOptions) -> str:
 
 
 def _print_report(report: Report, options: CheckOptions, cache: Cache, fixed: int = 0) -> None:
-    style = Style(_wants_colour(), os.getcwd(), unsafe_fixes=options.unsafe_fixes, fixed=fixed)
+    unsafe, quiet = options.unsafe_fixes, options.quiet
+    style = Style(_wants_colour(options), os.getcwd(), unsafe_fixes=unsafe, fixed=fixed, quiet=quiet)
     if options.statistics:
         from cudalint.report import statistics
 
         wants_json = options.output_format is OutputFormat.JSON
-        sys.stdout.write(statistics.as_json(report) if wants_json else statistics.as_text(report))
+        _put(statistics.as_json(report) if wants_json else statistics.as_text(report), options)
     else:
-        sys.stdout.write(render(report, options.output_format, style))
+        _put(render(report, options.output_format, style), options)
     if options.verbose:
         _print_effort(report, cache)
     else:
-        for note in report.warnings:
-            click.echo(f"cudalint: warning: {note}", err=True)
+        _warn(report.warnings, options)
+
+
+def _put(text: str, options: CheckOptions) -> None:
+    """Write the result where it is wanted."""
+    if options.output_file is None:
+        streams.put(text)
+    else:
+        streams.save(options.output_file, text)
+
+
+def _warn(notes: Iterable[str], options: CheckOptions) -> None:
+    for note in notes:
+        _tell(f"cudalint: warning: {note}", options)
+
+
+def _tell(text: str, options: CheckOptions) -> None:
+    if not options.quiet:
+        streams.say(text)
 
 
 def _print_effort(report: Report, cache: Cache) -> None:
-    for note in (*report.warnings, *report.notes, *report.failures):
-        click.echo(f"cudalint: {note}", err=True)
+    for note in (*report.warnings, *report.notes):
+        streams.say(f"cudalint: {note}")
+    for failure in report.failures:
+        for row in f"cudalint: {failure}".splitlines():
+            streams.say(row)
     if cache.problem is not None:
-        click.echo(f"cudalint: {cache.problem}", err=True)
+        streams.say(f"cudalint: {cache.problem}")
     effort = report.effort
-    click.echo(
+    streams.say(
         f"cudalint: read {effort.files_read:,} files ({effort.bytes_read:,} bytes), "
         f"parsed {effort.files_parsed:,} ({effort.bytes_parsed:,} bytes), "
         f"lowered {effort.nodes_lowered:,} nodes, "
-        f"entered {effort.functions:,} functions, ran {effort.entries:,} entries, {effort.cut:,} cut",
-        err=True,
+        f"entered {effort.functions:,} functions, ran {effort.entries:,} entries, {effort.cut:,} cut"
     )
 
 
@@ -232,5 +334,7 @@ def _exit_code(report: Report, effective: Config, options: CheckOptions) -> Exit
     return Exit.FINDINGS if any(counting) and not options.exit_zero else Exit.CLEAN
 
 
-def _wants_colour() -> bool:
+def _wants_colour(options: CheckOptions) -> bool:
+    if options.output_file is not None:
+        return False
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

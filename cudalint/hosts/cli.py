@@ -17,8 +17,9 @@ import click
 from cudalint import __version__, config, proof, rules
 from cudalint.config import ConfigError
 from cudalint.discovery import NotFound
-from cudalint.hosts import caching, checks, settings
+from cudalint.hosts import caching, checks, settings, streams
 from cudalint.hosts.checks import Exit, require
+from cudalint.report.plain import plain
 from cudalint.report.render import OutputFormat
 from cudalint.session import Session
 from cudalint.store import clear
@@ -47,25 +48,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run cudalint and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
+    if not _has_folder():
+        return _fail("the current folder does not exist any more")
     try:
         result: object = (
             _run_verify(given[1:])
             if given[:1] == ["--verify"]
             else cli.main(given, prog_name="cudalint", standalone_mode=False)
         )
-        sys.stdout.flush()
+        streams.put("")
     except (ConfigError, click.ClickException) as error:
         return _fail(_describe(error))
     except NotFound as error:
         return _fail(f"no such file or directory: {error}")
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted")
-    except BrokenPipeError:
-        # The reader has gone, which is its right; keep the interpreter from flushing into nothing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.FAILED
-    except SystemExit:  # what click makes of the same
-        return Exit.FAILED
+    except (BrokenPipeError, SystemExit):
+        # The reader of a page, or of a long run, has gone; SystemExit is what click makes of it.
+        streams.let_go(sys.stdout)
+        return Exit.FAILED if given[:1] == ["--verify"] else Exit.CLEAN
     except Exception as error:
         if "--verbose" in given or "-v" in given:
             import traceback
@@ -73,6 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         return _fail(f"internal error: {type(error).__name__}: {error}")
     return result if isinstance(result, int) else Exit.CLEAN
+
+
+def _has_folder() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def _run_verify(given: Sequence[str]) -> object:
@@ -139,10 +148,19 @@ def cli() -> None:
 @click.option("--select", multiple=True, metavar="CODES", help="Rules to show: codes or prefixes, comma-separated.")
 @click.option("--extend-select", multiple=True, metavar="CODES", help="Rules to show besides the selected ones.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="Rules to hide.")
+@click.option("--per-file-ignores", multiple=True, metavar="PATTERN:CODE", help="Rules to hide in some files.")
+@click.option("--exclude", multiple=True, metavar="PATTERNS", help="What not to read, instead of the defaults.")
+@click.option("--extend-exclude", multiple=True, metavar="PATTERNS", help="What not to read besides.")
+@click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out what is excluded also where named.")
+@click.option("--config", "config_file", metavar="FILE", help="Read the settings from this TOML file instead.")
+@click.option("--isolated", is_flag=True, help="Read no settings.")
 @click.option("--target-version", metavar="VERSION", help="Python the program runs on: py312, 3.12 or 3.10-3.13.")
 @click.option("--platform", metavar="PLATFORM", help="linux, darwin or win32.")
 @click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the exit code 1: note, warning, error.")
 @click.option("--output-format", metavar="FORMAT", default="full", help=", ".join(_FORMATS) + ".")
+@click.option("-o", "--output-file", metavar="FILE", help="Write the report there instead of standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="Print findings and errors, and nothing else.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
@@ -159,10 +177,19 @@ def check(
     select: tuple[str, ...],
     extend_select: tuple[str, ...],
     ignore: tuple[str, ...],
+    per_file_ignores: tuple[str, ...],
+    exclude: tuple[str, ...],
+    extend_exclude: tuple[str, ...],
+    force_exclude: bool | None,
+    config_file: str | None,
+    isolated: bool,
     target_version: str | None,
     platform: str | None,
     fail_on: str | None,
     output_format: str,
+    output_file: str | None,
+    quiet: bool,
+    show_files: bool,
     stdin_filename: str | None,
     statistics: bool,
     exit_zero: bool,
@@ -190,7 +217,19 @@ def check(
         verbose=verbose,
         cache_dir=cache_dir,
         no_cache=no_cache,
+        per_file_ignores=_split(per_file_ignores),
+        exclude=_split(exclude),
+        extend_exclude=_split(extend_exclude),
+        force_exclude=force_exclude,
+        output_file=output_file,
+        quiet=quiet,
+        config_file=config_file,
+        isolated=isolated,
     )
+    if isolated and config_file is not None:
+        raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
+    if show_files:
+        return checks.show_files(paths, options)
     if diff:
         return checks.show_patch(paths, options)
     if fix or fix_only:
@@ -211,12 +250,12 @@ def rule(code: str | None, every: bool, output_format: str) -> int:
         raise click.UsageError("name one rule, or --all")
     codes = rules.codes() if code is None else (_known_rule(code),)
     if output_format == "text":
-        click.echo("\n\n".join(f"{rules.page(known)}\n\n{proof.section(known)}".rstrip() for known in codes))
+        streams.put("\n\n".join(f"{rules.page(known)}\n\n{proof.section(known)}".rstrip() for known in codes) + "\n")
         return Exit.CLEAN
     import json
 
     described = [_described(known) for known in codes]
-    click.echo(json.dumps(described if every else described[0], indent=2, ensure_ascii=False))
+    streams.put(json.dumps(described if every else described[0], indent=2, ensure_ascii=False) + "\n")
     return Exit.CLEAN
 
 
@@ -227,14 +266,19 @@ def explain(place: str, functions: bool) -> int:
     """Say what is believed about the processes at a line."""
     if functions:
         told = _session((place,)).functions((place,))
-        click.echo("\n".join(told or [f"{place}: nothing is known to happen to CUDA or processes here"]))
+        _tell(told, place)
         return Exit.CLEAN
     filename, _, row = place.rpartition(":")
     if not filename or not row.isdecimal() or int(row) < 1:
         raise click.UsageError(f"expected FILE:LINE, not {place!r}")
     lines = _session((filename,)).explain(filename, int(row))
-    click.echo("\n".join(lines or [f"{place}: nothing is known to happen to CUDA or processes here"]))
+    _tell(lines, place)
     return Exit.CLEAN
+
+
+def _tell(lines: Iterable[str], place: str) -> None:
+    rows = tuple(lines) or (f"{place}: nothing is known to happen to CUDA or processes here",)
+    streams.put("".join(f"{plain(row)}\n" for row in rows))
 
 
 def _session(paths: tuple[str, ...]) -> Session:
@@ -250,7 +294,7 @@ def clean(paths: tuple[str, ...], cache_dir: str | None) -> int:
     require(paths)
     folder = caching.folder(config.load(paths), cache_dir)
     count = clear(folder)
-    click.echo(f"Removed {count} {'entry' if count == 1 else 'entries'} from {folder}.", err=True)
+    streams.say(f"Removed {count} {'entry' if count == 1 else 'entries'} from {folder}.")
     return Exit.CLEAN
 
 
@@ -453,7 +497,7 @@ def _verify_fixtures(paths: tuple[str, ...], options: _VerifyOptions) -> int:
 def show_config(paths: tuple[str, ...]) -> int:
     """Show the configuration that a check of the same paths uses."""
     require(paths)
-    click.echo("\n".join(settings.lines(config.load(paths))))
+    streams.put("".join(f"{plain(line)}\n" for line in settings.lines(config.load(paths))))
     return Exit.CLEAN
 
 
@@ -514,5 +558,5 @@ def _options_of(context: click.Context | None) -> list[str]:
 
 
 def _fail(message: str) -> Exit:
-    click.echo(f"cudalint: error: {' '.join(message.split())}", err=True)
+    streams.say(f"cudalint: error: {' '.join(message.split())}")
     return Exit.FAILED

@@ -31,7 +31,9 @@ class Plugin:
         try:
             results = _check(self._filename, text)
         except Exception as error:  # an exception here would end the whole flake8 run
-            words = " ".join(f"{type(error).__name__}: {error}".split())
+            from cudalint.report.plain import plain
+
+            words = plain(" ".join(f"{type(error).__name__}: {error}".split()))
             results = [(1, 0, f"CUD900 cudalint failed on this file: {words}")]
         for row, column, text in results:
             yield row, column, text, type(self)
@@ -43,6 +45,7 @@ def _check(filename: str, text: str) -> list[tuple[int, int, str]]:
     from cudalint.finding import Severity
     from cudalint.hosts import caching
     from cudalint.policy.selection import Selection
+    from cudalint.report.plain import statement
     from cudalint.session import Session
 
     found = config.load((filename,))
@@ -53,7 +56,7 @@ def _check(filename: str, text: str) -> list[tuple[int, int, str]]:
     report = Session(neutral, cache.store).check_alone(filename, text, honour_noqa=False, repair=False)
     cache.close()
     return [
-        (finding.span.start.row, finding.span.start.column - 1, f"{finding.code} {finding.message}")
+        (finding.span.start.row, finding.span.start.column - 1, f"{finding.code} {statement(finding)}")
         for finding in report.findings
         if finding.severity is not Severity.NOTE or found.fail_on is Severity.NOTE
     ]

@@ -21,6 +21,7 @@ def lines(found: Config) -> Iterable[str]:
     ignores = ", ".join(f"{_toml(pattern)} = {_toml_list(codes)}" for pattern, codes in found.per_file_ignores)
     yield f"per-file-ignores = {{{ignores}}}"
     yield f"exclude = {_toml_list(found.exclude)}"
+    yield f"force-exclude = {str(found.force_exclude).lower()}"
     yield f"target-version = {_toml(lowest if lowest == highest else f'{lowest}-{highest}')}"
     yield f"platform = {_toml(found.platform)}"
     yield f"fail-on = {_toml(found.fail_on.value)}"

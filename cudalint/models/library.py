@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TypeAlias
 
+from cudalint import disk
 from cudalint.models.schema import ModelError, validate
 
 if sys.version_info >= (3, 11):
@@ -24,6 +24,8 @@ Spec = Mapping[str, object]
 
 _BUILTINS = frozenset(dir(builtins))
 _WORD = re.compile(r"[A-Za-z_]\w*")
+# Types above one another; the largest class hierarchies have a dozen.
+MOST_BASES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,8 +335,8 @@ def load(extra: Iterable[str] = ()) -> Library:
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return disk.read(path, disk.MOST_SETTINGS_BYTES).decode()
+    except (disk.Unreadable, UnicodeDecodeError) as error:
         raise ModelError(f"{path}: cannot read the model file: {error}") from error
 
 
@@ -352,8 +354,31 @@ def _load(extra: tuple[tuple[str, str], ...]) -> Library:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ModelError(f"{path}: not valid TOML: {error}") from error
+        except RecursionError:
+            raise ModelError(f"{path}: not valid TOML: nested too deeply") from None
         declared.append((path, _add(library, document, path)))
         for function in _entries(document, "function"):
             library.user_words.update(_recognising_words(_list(function["names"])))
+        _refuse_circles(library, path)
     _settle_effects(library, declared)
     return library
+
+
+def _refuse_circles(library: Library, source: str) -> None:
+    """Types that derive from themselves have no order in which to look for a method."""
+    settled: set[str] = set()
+    for name in library.bases:
+        _settle_bases(library, library.canonical(name), (), settled, source)
+
+
+def _settle_bases(library: Library, name: str, below: tuple[str, ...], settled: set[str], source: str) -> None:
+    if name in below:
+        circle = (*below[below.index(name) :], name)
+        raise ModelError(f"{source}: type {name} derives from itself: {' -> '.join(circle)}")
+    if len(below) > MOST_BASES:
+        raise ModelError(f"{source}: type {below[0]} has more than {MOST_BASES} types above one another")
+    if name in settled:
+        return
+    for base in library.bases.get(name, ()):
+        _settle_bases(library, library.canonical(base), (*below, name), settled, source)
+    settled.add(name)

@@ -48,6 +48,10 @@ class Selection:
             carried = ()
         return shown
 
+    def shows_any(self, codes: Iterable[str]) -> bool:
+        """Whether findings about programs are shown at all, beside those about the run itself."""
+        return any(self.shows(code) for code in codes if code not in ALWAYS_ON)
+
 
 def matches(selectors: Iterable[str], code: str) -> bool:
     """Whether one of the selectors names ``code``."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from cudalint import disk
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.positions import all_spans
@@ -171,8 +172,7 @@ def _decisive(options: Options, alone: bool) -> Iterator[str]:
     """What of the options decides what entries give."""
     yield repr((options.target_versions, options.platform, alone))
     for path in options.models:
-        with open(path, encoding="utf-8") as stream:
-            yield stream.read()
+        yield disk.read(path, disk.MOST_SETTINGS_BYTES).decode()
 
 
 def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> Analysis:

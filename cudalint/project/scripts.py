@@ -7,6 +7,8 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
+from cudalint import disk
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -33,16 +35,15 @@ def console_scripts(root: str) -> list[tuple[str, str]]:
 
 def _read(root: str, name: str) -> str:
     try:
-        with open(os.path.join(root, name), encoding="utf-8") as stream:
-            return stream.read()
-    except (OSError, UnicodeDecodeError):
+        return disk.read(os.path.join(root, name), disk.MOST_SETTINGS_BYTES).decode()
+    except (disk.Unreadable, UnicodeDecodeError):
         return ""
 
 
 def _from_toml(text: str) -> Iterable[tuple[str, str]]:
     try:
         document: object = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return
     for path in _TABLES:
         table = document

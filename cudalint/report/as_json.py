@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 from cudalint.finding import Finding, Fix, Position, Step
+from cudalint.report.json_text import as_text
 from cudalint.session import Report
 
 
 def render(report: Report) -> str:
     """The findings as indented JSON; ``[]`` where there are none."""
-    return json.dumps([_finding(finding) for finding in report.findings], indent=2, ensure_ascii=False) + "\n"
+    return as_text([_finding(finding) for finding in report.findings])
 
 
 def _finding(finding: Finding) -> dict[str, object]:

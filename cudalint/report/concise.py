@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from cudalint.finding import Applicability, Finding, Severity
-from cudalint.report.paths import relative
+from cudalint.report.plain import place, statement
 from cudalint.session import Report
 
 
 def render(report: Report, directory: str, *, unsafe_fixes: bool = False) -> str:
-    """``path:row:column: CODE [*] message``; what ``--fix`` repairs has a star."""
+    """``path:row:column: CODE [*] message (condition)``; the star says that ``--fix`` repairs it."""
     return "".join(
-        f"{relative(finding.span.filename, directory)}:{finding.span.start.row}:{finding.span.start.column}: "
+        f"{place(finding.span.filename, directory)}:{finding.span.start.row}:{finding.span.start.column}: "
         f"{finding.code} {'[*] ' if _fixable(finding, unsafe_fixes) else ''}"
-        f"{'note: ' if finding.severity is Severity.NOTE else ''}{finding.message}\n"
+        f"{'note: ' if finding.severity is Severity.NOTE else ''}{statement(finding)}\n"
         for finding in report.findings
     )
 

@@ -15,6 +15,7 @@ from cudalint.config import Versions
 from cudalint.finding import Applicability, Finding, Fix, Severity, Span, Step, StepKind
 from cudalint.proof import quote
 from cudalint.report.paths import relative
+from cudalint.report.plain import plain, without_commands
 from cudalint.session import Report
 from cudalint.text.lines import split_rows
 
@@ -80,7 +81,7 @@ class _Block:
         finding = self._finding
         colour = _colour(finding.severity)
         yield Text.assemble(
-            (f"{finding.severity.value}[{finding.code}]", f"bold {colour}"), (f": {_plain(finding.message)}", "bold")
+            (f"{finding.severity.value}[{finding.code}]", f"bold {colour}"), (f": {plain(finding.message)}", "bold")
         )
         yield self._place("-->", finding.span, finding.name)
         yield from self._frame(finding.span, "^", "", colour)
@@ -90,8 +91,9 @@ class _Block:
 
     def _leg(self, kind: StepKind, steps: Iterable[Step]) -> Iterator[Text]:
         for index, step in enumerate(steps):
-            label = f"{kind.value}, in {step.process}" if index == 0 else f"then, in {step.process}"
-            message = _plain(step.message)
+            process = plain(step.process)
+            label = f"{kind.value}, in {process}" if index == 0 else f"then, in {process}"
+            message = plain(step.message)
             if step.span in self._shown:
                 # The code is on the screen already; another frame of it would only lengthen the way.
                 yield self._place(":::", step.span, label, message)
@@ -100,7 +102,7 @@ class _Block:
             yield from self._frame(step.span, "-", message, "cyan")
 
     def _place(self, arrow: str, span: Span, label: str, message: str = "") -> Text:
-        place = f"{relative(span.filename, self._directory)}:{span.start.row}:{span.start.column}"
+        place = f"{plain(relative(span.filename, self._directory))}:{span.start.row}:{span.start.column}"
         text = Text.assemble(" " * self._gutter, (arrow, _MARGIN), f" {place} ", (f"({label})", "dim"))
         return text.append(f" {message}", "cyan") if message else text
 
@@ -154,7 +156,7 @@ class _Block:
             yield self._note("not safe", reason)
 
     def _note(self, label: str, content: str) -> Text:
-        return Text.assemble(" " * self._gutter, ("=", _MARGIN), " ", (label, "bold"), f": {_plain(content)}")
+        return Text.assemble(" " * self._gutter, ("=", _MARGIN), " ", (label, "bold"), f": {plain(content)}")
 
 
 def _holds_for(finding: Finding, versions: Versions) -> Versions:
@@ -179,6 +181,7 @@ def _colour(severity: Severity) -> str:
 
 def _window(line: str, first: int, last: int) -> tuple[str, str, str]:
     """The line in three parts: before, within and after the marked stretch, cut to what fits."""
+    line = without_commands(line)
     begin, end = 0, len(line)
     if len(line) > _WIDEST:
         begin = max(0, first - _WIDEST // 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cudalint.finding import Finding, Severity
 from cudalint.report.paths import relative
+from cudalint.report.plain import conditional, plain
 from cudalint.session import Report
 
 
@@ -13,7 +14,7 @@ def render(report: Report, directory: str) -> str:
 
 
 def _command(finding: Finding, directory: str) -> str:
-    filename = relative(finding.span.filename, directory)
+    filename = plain(relative(finding.span.filename, directory))
     start, end = finding.span.start, finding.span.end
     properties = {
         "title": f"cudalint ({finding.code})",
@@ -24,7 +25,8 @@ def _command(finding: Finding, directory: str) -> str:
         "endColumn": str(end.column),
     }
     joined = ",".join(f"{key}={_escape_property(value)}" for key, value in properties.items())
-    place = f"{filename}:{start.row}:{start.column}: {finding.code} {finding.message}"
+    message = "\n".join(plain(row) for row in conditional(finding).split("\n"))
+    place = f"{filename}:{start.row}:{start.column}: {finding.code} {message}"
     return f"::{_command_of(finding.severity)} {joined}::{_escape(place)}\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import secrets
 from collections.abc import Iterable, Iterator
 
 from cudalint.fixing.rounds import Changed
@@ -14,17 +15,39 @@ from cudalint.text.decode import Refusal, decode
 _COLOURS = {"---": "1", "+++": "1", "@@": "36", "-": "31", "+": "32"}
 
 
-def render(changes: Iterable[Changed], directory: str, *, colour: bool) -> str:
-    """One patch for all files; empty where nothing changes."""
+def render(changes: Iterable[Changed], directory: str, *, colour: bool, is_shown: bool = False) -> str:
+    """One patch for all files; empty where nothing changes.
+
+    ``is_shown`` says that it goes to a terminal and no program: then what would move the cursor is replaced.
+    """
     lines = (line for change in changes for line in _lines(change, directory))
-    return "".join(_coloured(line) if colour else line for line in lines)
+    shown = (_harmless(line) if is_shown else line for line in lines)
+    return "".join(_coloured(line) if colour else line for line in shown)
+
+
+def between_tokens(patch: str) -> str:
+    """A patch in the log of GitHub Actions, which would obey what it finds there: rows beside the patch stop that."""
+    token = secrets.token_hex(16)
+    return f"::stop-commands::{token}\n{patch}::{token}::\n" if patch else ""
 
 
 def _lines(change: Changed, directory: str) -> Iterator[str]:
     old, new = _text(change.path, change.before), _text(change.path, change.after)
-    name = relative(change.path, directory).replace(os.sep, "/")
+    name = _quoted(relative(change.path, directory).replace(os.sep, "/"))
     for line in difflib.unified_diff(_rows(old), _rows(new), name, name):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _quoted(name: str) -> str:
+    """A name as git and patch write it: one that is not printed stands in quotes, byte by byte."""
+    if name.isprintable():
+        return name
+    rows = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:03o}" for b in os.fsencode(name))
+    return f'"{"".join(rows)}"'
+
+
+def _harmless(line: str) -> str:
+    return "".join(c if c.isprintable() or c in "\t\n" else "\ufffd" for c in line)
 
 
 def _text(path: str, data: bytes) -> str:

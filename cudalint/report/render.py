@@ -25,13 +25,15 @@ class OutputFormat(Enum):
 class Style:
     """How a report for people looks: whether coloured, and from which directory paths are shown.
 
-    ``unsafe_fixes`` counts unproven repairs among those that can be made; ``fixed`` were made already.
+    ``unsafe_fixes`` counts unproven repairs among those that can be made; ``fixed`` were made already. ``quiet`` leaves
+    out all but the findings.
     """
 
     colour: bool
     directory: str
     unsafe_fixes: bool = False
     fixed: int = 0
+    quiet: bool = False
 
 
 def render(report: Report, output_format: OutputFormat, style: Style) -> str:
@@ -65,6 +67,8 @@ def render(report: Report, output_format: OutputFormat, style: Style) -> str:
 
 def summary(report: Report, style: Style) -> str:
     """The last lines: what was found, and what of it can be repaired."""
+    if style.quiet:
+        return ""
     repaired = f"{_count(style.fixed, 'repair')} made. " if style.fixed else ""
     if not report.findings:
         return f"{repaired}All checks passed!\n"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import PurePath
 from urllib.parse import quote
 
 from cudalint import __version__, rules
 from cudalint.finding import Finding, Severity, Span
+from cudalint.report.json_text import as_text
 from cudalint.report.paths import relative
+from cudalint.report.plain import conditional
 from cudalint.session import Report
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -24,7 +25,7 @@ def render(report: Report, directory: str) -> str:
         "columnKind": "unicodeCodePoints",
         "results": [_result(finding, codes, directory) for finding in report.findings],
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+    return as_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _rule(code: str) -> dict[str, object]:
@@ -43,7 +44,7 @@ def _result(finding: Finding, codes: list[str], directory: str) -> dict[str, obj
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
         "level": _level(finding.severity),
-        "message": {"text": finding.message},
+        "message": {"text": conditional(finding)},
         "locations": [_location(finding.span, directory)],
     }
     if finding.trace:
@@ -57,7 +58,7 @@ def _result(finding: Finding, codes: list[str], directory: str) -> dict[str, obj
 
 def _location(span: Span, directory: str) -> dict[str, object]:
     path = relative(span.filename, directory)
-    uri = PurePath(path).as_uri() if os.path.isabs(path) else quote(path.replace(os.sep, "/"))
+    uri = PurePath(path).as_uri() if os.path.isabs(path) else quote(os.fsencode(path.replace(os.sep, "/")))
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": uri},

@@ -36,9 +36,14 @@ def decode(path: str, data: bytes) -> SourceFile | Refusal:
         return Refusal(f"it starts with a UTF-8 byte order mark but declares the encoding {cookie!r}")
     encoding = "utf-8-sig" if marked else cookie or "utf-8"
     try:
-        return SourceFile(path, data.decode(encoding), data)
+        text = data.decode(encoding)
+        if cookie is not None:
+            text.encode()  # some codecs make halves of characters, which Python refuses
+        return SourceFile(path, text, data)
     except LookupError:
         return Refusal(f"it declares the unknown encoding {encoding!r}")
+    except UnicodeEncodeError as error:
+        return Refusal(f"character {error.start + 1} is half a character")
     except UnicodeDecodeError as error:
         return Refusal(f"byte {error.start + 1} is not valid {error.encoding}")
     except ValueError:  # codecs such as idna and undefined raise the plain kind

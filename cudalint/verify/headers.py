@@ -16,6 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from cudalint import disk
 from cudalint.config import nearest
 
 _HEADER = re.compile(r"^# /// script\r?\n(?P<body>(?:#.*\n)*?)# ///\r?$", re.MULTILINE)
@@ -115,9 +116,9 @@ def parse(text: str) -> Header | None:
 def load(path: Path) -> Fixture | None:
     """The fixture in a file, ``None`` where the file is none."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise HeaderError(f"{path}: cannot be read: {error.strerror}") from None
+        data = disk.read(str(path))
+    except disk.Unreadable as reason:
+        raise HeaderError(f"{path}: {reason}") from None
     text = data.decode("utf-8", "replace")
     try:
         header = parse(text)

@@ -162,7 +162,7 @@ class Calls(Core):
             case Instance():
                 method = self.user_method(found, "__call__", state)
                 if method is not None:
-                    return self._call_atom(method, [(ref,), *args], kwargs, state, frame, site, is_open, False)
+                    return self._call_instance(ref, method, args, kwargs, state, frame, site, is_open)
                 base = self.library_base(found.cls, state)
                 path = None if base is None else f"{base}.__call__"
             case LibraryObject(type=kind):
@@ -174,6 +174,27 @@ class Calls(Core):
             return [(state, unknown("call", site, state.process.identity))]
         call.receiver = ref
         return self.library_call(call)
+
+    def _call_instance(
+        self,
+        ref: Ref,
+        method: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        is_open: bool,
+    ) -> Results:
+        """Call what the class of an instance says. That may be an instance too, of the same class even."""
+        again = (ref, len(self._active))
+        if again in self._called or len(self._called) >= MOST_DEPTH:
+            self.passes_over(site, state)
+            return [(state, unknown("recursion", site))]
+        self._called.append(again)
+        results = self._call_atom(method, [(ref,), *args], kwargs, state, frame, site, is_open, False)
+        self._called.pop()
+        return results
 
     def _library_call(
         self,
@@ -212,7 +233,7 @@ class Calls(Core):
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
-        if len(self._active) >= MOST_DEPTH:
+        if self._depth >= MOST_DEPTH:
             self.record.cut = self.record.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, args, kwargs, state, site, is_open)

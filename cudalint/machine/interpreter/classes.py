@@ -176,7 +176,7 @@ class Classes(Core):
     ) -> Results:
         """``type.__call__``: a new instance, and its ``__init__``."""
         maker = self._class_attribute(ref, "__new__", state)
-        if maker is not None and len(self._active) < MOST_DEPTH:
+        if maker is not None and self._depth < MOST_DEPTH:
             return self._make_and_init(ref, maker, args, kwargs, state, frame, site, is_open)
         attributes: dict[str, Value] = {}
         fields = self.record_fields(ref, state)

@@ -21,6 +21,8 @@ from cudalint.machine.values import Atom, Lib, Ref, Tensor, Value
 from cudalint.models.library import Library
 
 MOST_DEPTH = 40
+# Modules that import one another; an import takes a tenth of the room of a call.
+MOST_IMPORTS = 100
 
 
 class Core(Hooks, ABC):
@@ -57,6 +59,13 @@ class Core(Hooks, ABC):
         self._making: list[Ref] = []
         # The calls that are running, with what is known of their arguments.
         self._given: list[tuple[Site, Hashable]] = []
+        # The instances that are being called, each with how many functions run: calls may go around without one.
+        self._called: list[tuple[Ref, int]] = []
+
+    @property
+    def _depth(self) -> int:
+        """How many calls of functions are running."""
+        return len(self._active) - self._importing
 
     # -- budgets ---------------------------------------------------------------------------------
 

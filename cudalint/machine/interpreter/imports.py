@@ -8,7 +8,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine import collecting
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import Scope
-from cudalint.machine.interpreter.core import MOST_DEPTH, Core
+from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_IMPORTS, Core
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
@@ -252,7 +252,7 @@ class Imports(Core):
         if frame is not None:
             inner.raises = frame.raises
             inner.tries = frame.tries
-        if len(self._active) > MOST_DEPTH:
+        if self._importing > MOST_IMPORTS or self._depth > MOST_DEPTH:
             self.record.cut = self.record.cut or "imports nested too deeply"
             return [state]
         journal = collecting.begin(state)

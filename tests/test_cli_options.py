@@ -1,0 +1,142 @@
+"""Options that say which files are read, which settings hold, and where the report goes: ruff's names and manners."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, forked: str) -> Path:
+    """A project of three programs with one finding each, of which it leaves out one."""
+    for name in ("train.py", "tests/test_train.py", "third_party/old.py"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(forked, encoding="utf-8")
+    settings = '[project]\nrequires-python = ">=3.10"\n[tool.cudalint]\nextend-exclude = ["third_party"]\n'
+    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+    return tmp_path
+
+
+def found(run: Run, *arguments: str, cwd: Path | None = None) -> list[str]:
+    done = run("check", "--output-format", "json", *arguments, cwd=cwd)
+    return sorted("/".join(Path(e["filename"]).parts[-2:]) for e in json.loads(done.stdout))
+
+
+def files(run: Run, project: Path, *arguments: str, cwd: Path | None = None) -> list[str]:
+    done = run("check", "--show-files", *arguments, cwd=cwd)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [str(Path(row).relative_to(project)) for row in done.stdout.splitlines()]
+
+
+def test_exclusions_of_the_command_line(run: Run, project: Path) -> None:
+    tests, old, train = "tests/test_train.py", "third_party/old.py", "train.py"
+    assert files(run, project) == [tests, train]
+    assert files(run, project, "--exclude", "tests") == [train]
+    assert files(run, project, "--exclude", "nothing") == [tests, train]
+    assert files(run, project, "--extend-exclude", "tests/,nothing") == [train]
+    assert files(run, project, "--extend-exclude", "tests", "--extend-exclude", "train.py") == []
+    # A pattern with a slash counts from where the command was given.
+    assert files(run, project, "--extend-exclude", "./test_*.py", ".", "..", cwd=project / "tests") == [train]
+    assert files(run, project, "--isolated") == [tests, old, train]
+    assert found(run, "--extend-exclude", "tests") == [f"{project.name}/train.py"]
+
+
+def test_what_is_named_is_read_unless_exclusion_is_forced(run: Run, project: Path, forked: str) -> None:
+    old = "third_party/old.py"
+    assert found(run, old) == [old]
+    assert found(run, "third_party") == [old]
+    assert found(run, "--force-exclude", old, "third_party", "train.py") == [f"{project.name}/train.py"]
+    assert run("check", "-", "--stdin-filename", old, stdin=forked).returncode == 1
+    assert run("check", "-", "--stdin-filename", old, "--force-exclude", stdin=forked).returncode == 0
+    fixed = run("check", "--fix", "--unsafe-fixes", "-", "--stdin-filename", old, "--force-exclude", stdin=forked)
+    assert (fixed.returncode, fixed.stdout) == (0, forked)
+    with (project / "pyproject.toml").open("a") as stream:
+        stream.write("force-exclude = true\n")
+    assert found(run, old) == []
+    assert found(run, old, "--no-force-exclude") == [old]
+
+
+def test_a_project_that_lies_in_a_folder_of_an_excluded_name(run: Run, tmp_path: Path, forked: str) -> None:
+    inner = tmp_path / "build" / "project"
+    inner.mkdir(parents=True)
+    (inner / "pyproject.toml").write_text("[tool.cudalint]\n", encoding="utf-8")
+    (inner / "train.py").write_text(forked, encoding="utf-8")
+    assert found(run, "--force-exclude", ".", cwd=inner) == ["project/train.py"]
+
+
+def test_rules_hidden_in_some_files(run: Run, project: Path) -> None:
+    train = f"{project.name}/train.py"
+    assert found(run, "--per-file-ignores", "tests/*:CUD101") == [train]
+    assert found(run, "--per-file-ignores", "test_*.py:CUD2,tests:CUD1") == [train]
+    assert found(run, "--per-file-ignores", "train.py:ALL", "--per-file-ignores", "tests:ALL") == []
+    for wrong, words in (
+        ("tests", "expected PATTERN:CODE, not 'tests'"),
+        ("tests:CUD999", "unknown rule 'CUD999' in --per-file-ignores"),
+        ("[z-a]:CUD1", "invalid pattern '[z-a]'"),
+    ):
+        done = run("check", "--per-file-ignores", wrong)
+        assert (done.returncode, words in done.stderr) == (2, True)
+
+
+def test_another_file_of_settings_or_none(run: Run, project: Path, tmp_path: Path) -> None:
+    (project / "other").mkdir()
+    (project / "other" / "strict.toml").write_text('select = ["CUD2"]\nextend-exclude = ["tests"]\n', encoding="utf-8")
+    (project / "other" / "pyproject.toml").write_text('[tool.cudalint]\nexclude = ["train.py"]\n', encoding="utf-8")
+    assert files(run, project, "--config", "other/strict.toml") == ["third_party/old.py", "train.py"]
+    assert found(run, "--config", "other/strict.toml") == []
+    assert found(run, "--config", "other/strict.toml", "--select", "CUD1", "train.py") == [f"{project.name}/train.py"]
+    assert files(run, project, "--config", "other/pyproject.toml") == ["tests/test_train.py", "third_party/old.py"]
+    (project / "pyproject.toml").write_text("[tool.cudalint]\nselct = []\n", encoding="utf-8")
+    assert run("check").returncode == 2
+    assert found(run, "--isolated", "train.py") == [f"{project.name}/train.py"]
+    for wrong, words in (
+        (("--config", "nothing.toml"), "nothing.toml: it cannot be read: No such file or directory"),
+        (("--config", "pyproject.toml"), "unknown key 'selct'"),
+        (("--config", "other/strict.toml", "--isolated"), "leave out one"),
+    ):
+        done = run("check", *wrong)
+        assert (done.returncode, done.stdout, words in done.stderr) == (2, "", True)
+
+
+def test_the_report_goes_to_a_file(run: Run, project: Path) -> None:
+    shown = run("check", "--output-format", "sarif")
+    done = run("check", "--output-format", "sarif", "--output-file", "out.sarif")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert (project / "out.sarif").read_text(encoding="utf-8") == shown.stdout
+    done = run("check", "-o", "nowhere/out.txt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "cudalint: error: nowhere/out.txt cannot be written: No such file or directory\n"
+
+
+def test_quiet_prints_findings_and_errors_only(run: Run, project: Path) -> None:
+    assert run("check", "-q", "--extend-exclude", "*.py").stderr == ""
+    assert run("check", "-q", "--isolated", "--select", "CUD2").stdout == ""
+    rows = run("check", "--quiet", "--output-format", "concise").stdout.splitlines()
+    assert [row.split(":")[0] for row in rows] == ["tests/test_train.py", "train.py"]
+    assert run("check", "-q", "nothing.py").stderr == "cudalint: error: no such file or directory: nothing.py\n"
+    assert run("check", "-q", "--fix-only", "--unsafe-fixes").stderr == ""
+
+
+def test_a_run_about_nothing_says_so(run: Run, project: Path) -> None:
+    (project / "docs").mkdir()
+    (project / "docs" / "a.md").touch()
+    for output_format in ("full", "json"):
+        done = run("check", "docs", "--output-format", output_format)
+        assert (done.returncode, done.stderr) == (0, "cudalint: warning: no Python file found under docs\n")
+    done = run("check", "--force-exclude", "third_party/old.py")
+    assert done.stderr == "cudalint: warning: no Python file found under third_party/old.py\n"
+    for select in ("", " ", ","):
+        done = run("check", "--select", select)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "cudalint: error: --select names no rule\n"
+    (project / "pyproject.toml").write_text("[tool.cudalint]\nselect = []\n", encoding="utf-8")
+    done = run("check")
+    assert (done.returncode, done.stdout) == (0, "All checks passed!\n")
+    assert done.stderr == "cudalint: warning: no rule is selected, so nothing is looked for\n"
