@@ -27,7 +27,9 @@ from cudalint.machine.values import (
 )
 
 MOST_STATES = 8
+# Assumptions by which paths stay apart, and those that a path remembers in all.
 MOST_FACTS = 3
+MOST_REMEMBERED = 12
 # How deep containers in containers are looked into.
 MOST_NESTING = 2
 _TELLING_VARIABLE = re.compile(
@@ -279,25 +281,58 @@ def _object_matters(found: Object | None, state: State, depth: int) -> bool:
 
 
 def merge(states: Iterable[State]) -> list[State]:
-    """Join what need not stay apart: at most eight states of a process, each with at most three assumptions.
+    """Join what need not stay apart: at most eight states of a process, told apart by at most three assumptions each.
 
-    Parent and child of a fork run the same code: they are never joined.
+    Parent and child of a fork run the same code: they are never joined. Where too many paths are left, the question
+    that tells the least is given up first: one whose answers lead to the same processes, then one whose answers lead
+    to the same devices.
     """
     result: list[State] = []
     for state in states:
         _merge_into(result, state)
-    while len(result) > MOST_STATES or any(len(s.facts) > MOST_FACTS for s in result):
-        longest = max(len(s.facts) for s in result)
-        if longest == 0:
-            break
+    while len(result) > 1 and (given_up := _given_up(result)) is not None:
         for state in result:
-            if len(state.facts) == longest:
-                state.facts = state.facts[1:]
+            state.facts = tuple(fact for fact in state.facts if fact[0] != given_up)
         again: list[State] = []
         for state in result:
             _merge_into(again, state)
         result = again
+    for state in result:
+        state.facts = state.facts[-MOST_REMEMBERED:]
     return result
+
+
+def _given_up(states: list[State]) -> Hashable | None:
+    """The question that paths no longer stay apart for; None where they are few enough."""
+    longest = max(len(state.facts) for state in states)
+    if len(states) <= MOST_STATES and longest <= MOST_FACTS:
+        return None
+    first, *others = states
+    shared = [fact for fact in first.facts if all(fact in other.facts for other in others)]
+    if len(states) <= MOST_STATES and longest - len(shared) <= MOST_FACTS:
+        return None
+    questions: list[Hashable] = []
+    for state in states:
+        questions.extend(fact[0] for fact in state.facts if fact not in shared and fact[0] not in questions)
+    return min(questions, key=lambda question: _weight(question, states), default=None)
+
+
+def _weight(question: Hashable, states: list[State]) -> int:
+    """What the answers to a question tell: 2 where processes differ with them, 1 where devices do, else 0."""
+    yes = [state for state in states if (question, True) in state.facts]
+    no = [state for state in states if not any(state is other for other in yes)]
+    if not yes or not no:
+        return 0
+    looks = len(states) <= 2 * MOST_STATES
+    pairs = ((yes, no), (no, yes))
+    return max(min(_difference(a, b, looks) for b in there) for here, there in pairs for a in here)
+
+
+def _difference(a: State, b: State, looks: bool) -> int:
+    """How much two paths differ; at objects only where it ``looks`` at them."""
+    if a.process.identity != b.process.identity or not _alike_processes(a.process, b.process):
+        return 2
+    return 1 if looks and not _import_alike(a, b) else 0
 
 
 def merge_imported(states: Iterable[State]) -> list[State]:

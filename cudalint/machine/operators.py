@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.heap import Mapping_, Object, Sequence
 from cudalint.machine.values import (
     FALSE,
@@ -49,9 +50,10 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
         return FALSE if op == "is" else TRUE
     if op in ("!=", "is not", "not in"):
         return negate(compare(_POSITIVE[op], left, right, sym))
-    if one is not None and two is not None and not isinstance(one, Ref) and not isinstance(two, Ref):
-        return unknown("is", op, one, two)
-    return unknown(sym, op, left, right)
+    first, second = questions.identity(left), questions.identity(right)
+    if first is None or second is None:
+        return unknown(sym, op, left, right)
+    return questions.comparison(op, first, second)
 
 
 _POSITIVE = {"!=": "==", "is not": "is", "not in": "in"}
@@ -100,6 +102,21 @@ def negate(value: Value) -> Value:
             return (Unknown(atom.sym[1]),)
         return (Unknown(("not", atom.sym)),)
     return unknown("not", value)
+
+
+def membership(found: Object | None, key: Value) -> Value | None:
+    """``key in container`` of an unknown key and known constants; None where it asks anything else."""
+    wanted = questions.identity(key)
+    if wanted is None:
+        return None
+    held: list[Hashable] | None = None
+    if isinstance(found, Mapping_) and found.exact:
+        held = list(found.items)
+    elif isinstance(found, Sequence) and found.items is not None and not found.open:
+        held = [constant(item) for item in found.items]
+    if held is None or not all(isinstance(c, str | int | None) for c in held):
+        return None
+    return questions.comparison("in", wanted, Const(frozenset(held)))
 
 
 def contains(found: Object | None, key: Value) -> bool | None:

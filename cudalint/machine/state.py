@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
+from cudalint.machine import questions
 from cudalint.machine.heap import Object, Scope
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
@@ -365,15 +366,12 @@ class State:
 
     def fact(self, sym: Hashable) -> bool | None:
         """What this path assumed of an unknown."""
-        for key, value in self.facts:
-            if key == sym:
-                return value
-        return None
+        return questions.answered(self.facts, sym) if self.facts else None
 
     def assume(self, sym: Hashable, value: bool) -> None:
         """Add an assumption."""
         if self.fact(sym) is None:
-            self.facts = (*self.facts, (sym, value))
+            self.facts = (*self.facts, questions.plain(sym, value))
 
     def set_variable(self, scope: Ref, name: str, value: Value) -> None:
         """Bind a name in a scope."""
