@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Instance, Mapping_, Object, Scope, Sequence, Thing
@@ -29,7 +30,7 @@ from cudalint.machine.values import (
 MOST_STATES = 8
 # Assumptions by which paths stay apart, and those that a path remembers in all.
 MOST_FACTS = 3
-MOST_REMEMBERED = 12
+MOST_REMEMBERED = 8
 # How deep containers in containers are looked into.
 MOST_NESTING = 2
 _TELLING_VARIABLE = re.compile(
@@ -38,6 +39,7 @@ _TELLING_VARIABLE = re.compile(
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
+_BUT_ENVIRONMENT = attrgetter(*(f.name for f in fields(Process) if f.name != "environment"))
 _TELLING = frozenset({"cuda", "gpu", "cpu", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", ""})
 
 
@@ -173,7 +175,11 @@ def join(a: State, b: State) -> State:
 
 def _shared_layer(a: State, b: State) -> Layer | None:
     """The last layer of both paths."""
-    mine, theirs = a.layer, b.layer
+    return _lower(a.layer, b.layer)
+
+
+def _lower(mine: Layer | None, theirs: Layer | None) -> Layer | None:
+    """The last layer that both rest on."""
     while mine is not theirs:
         if theirs is None or (mine is not None and mine.depth >= theirs.depth):
             assert mine is not None
@@ -206,7 +212,7 @@ def _alike_processes(a: Process, b: Process) -> bool:
     """Whether two processes differ at most in variables of the environment that no rule and no library looks at."""
     if a is b or a == b:
         return True
-    if a.environment == b.environment or replace(a, environment=b.environment) != b:
+    if a.environment == b.environment or _BUT_ENVIRONMENT(a) != _BUT_ENVIRONMENT(b):
         return False
     mine, theirs = dict(a.environment), dict(b.environment)
     changed = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
@@ -305,34 +311,73 @@ def merge(states: Iterable[State]) -> list[State]:
 def _given_up(states: list[State]) -> Hashable | None:
     """The question that paths no longer stay apart for; None where they are few enough."""
     longest = max(len(state.facts) for state in states)
-    if len(states) <= MOST_STATES and longest <= MOST_FACTS:
+    if len(states) <= MOST_STATES and longest < MOST_FACTS:
         return None
     first, *others = states
     shared = [fact for fact in first.facts if all(fact in other.facts for other in others)]
-    if len(states) <= MOST_STATES and longest - len(shared) <= MOST_FACTS:
+    asked = longest - len(shared)
+    if len(states) <= MOST_STATES and asked < MOST_FACTS:
         return None
     questions: list[Hashable] = []
     for state in states:
         questions.extend(fact[0] for fact in state.facts if fact not in shared and fact[0] not in questions)
-    return min(questions, key=lambda question: _weight(question, states), default=None)
+    idle = _idle(questions, states)
+    if idle is None and len(states) <= MOST_STATES and asked == MOST_FACTS:
+        return None
+    return next(iter(questions), None) if idle is None else idle
 
 
-def _weight(question: Hashable, states: list[State]) -> int:
-    """What the answers to a question tell: 2 where processes differ with them, 1 where devices do, else 0."""
-    yes = [state for state in states if (question, True) in state.facts]
-    no = [state for state in states if not any(state is other for other in yes)]
-    if not yes or not no:
-        return 0
-    looks = len(states) <= 2 * MOST_STATES
-    pairs = ((yes, no), (no, yes))
-    return max(min(_difference(a, b, looks) for b in there) for here, there in pairs for a in here)
+def _idle(questions: list[Hashable], states: list[State]) -> Hashable | None:
+    """The question that tells the least: of those with the same processes whatever the answer, one that tells nothing
+    of devices before one that does."""
+    kinds = _kinds([state.process for state in states])
+    idle = [question for question in questions if not _tells(question, states, kinds)]
+    if len(idle) < 2:
+        return next(iter(idle), None)
+    placed = _placed_kinds(states)
+    return next((question for question in idle if not _tells(question, states, placed)), idle[0])
 
 
-def _difference(a: State, b: State, looks: bool) -> int:
-    """How much two paths differ; at objects only where it ``looks`` at them."""
-    if a.process.identity != b.process.identity or not _alike_processes(a.process, b.process):
-        return 2
-    return 1 if looks and not _import_alike(a, b) else 0
+def _tells(question: Hashable, states: list[State], kinds: list[int]) -> bool:
+    """Whether paths that answer a question in one way are of other kinds than those that do not."""
+    yes = {kind for state, kind in zip(states, kinds, strict=True) if (question, True) in state.facts}
+    no = {kind for state, kind in zip(states, kinds, strict=True) if (question, True) not in state.facts}
+    return yes != no
+
+
+def _kinds(processes: list[Process]) -> list[int]:
+    """A number for each process; those that differ in nothing a rule could look at have the same."""
+    found: list[Process] = []
+    result: list[int] = []
+    for process in processes:
+        alike = (i for i, other in enumerate(found) if _alike_processes(process, other))
+        kind = next(alike, len(found))
+        if kind == len(found):
+            found.append(process)
+        result.append(kind)
+    return result
+
+
+def _placed_kinds(states: list[State]) -> list[int]:
+    """A number for each path; those whose names stand for the same devices have the same."""
+    shared = states[0].layer
+    for state in states[1:]:
+        shared = _lower(shared, state.layer)
+    changed = {address: None for state in states for address in state.since(shared)[0]}
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(_placed_in(state, changed), len(numbers)) for state in states]
+
+
+def _placed_in(state: State, addresses: Iterable[Hashable]) -> Hashable:
+    """The devices that names stand for in some objects of a path."""
+    found: list[Hashable] = []
+    for address in addresses:
+        thing = state.at(address)
+        if thing is None or thing is BLOT:
+            continue
+        for name, value in _parts(thing).items():
+            found.extend((address, name, atom) for atom in value if _is_placed(atom))
+    return frozenset(found)
 
 
 def merge_imported(states: Iterable[State]) -> list[State]:
