@@ -29,6 +29,8 @@ from cudalint.machine.values import (
 )
 
 LONGEST = 200
+# No machine has more; larger numbers stand for something else.
+MOST_GPUS = 64
 
 
 def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
@@ -268,6 +270,11 @@ def parse_device(text: str) -> Dev | None:
 def item(found: Sequence | Mapping_, key: Value) -> Value:
     """``container[key]``; empty where nothing is known."""
     wanted = constant(key)
+    rank = only(key)
+    if isinstance(rank, Rank):
+        own = _of_rank(list(found.items.values() if isinstance(found, Mapping_) else found.items or ()), rank)
+        if own is not None:
+            return (own,)
     if isinstance(found, Mapping_):
         if wanted is not ... and wanted in found.items:
             return found.items[wanted]
@@ -279,6 +286,31 @@ def item(found: Sequence | Mapping_, key: Value) -> Value:
             return found.items[wanted]
         return union(found.items)
     return found.element
+
+
+def _of_rank(items: list[Value], rank: Rank) -> Atom | None:
+    """``devices[rank]``: of GPUs, or their numbers, that lie in a row, each rank has another one."""
+    atoms = [only(item) for item in items]
+    numbers = [_gpu_number(atom) for atom in atoms]
+    if len(set(numbers)) < 2 or len(set(numbers)) < len(numbers) or None in numbers:
+        return None
+    # By the rank among all machines only one machine's GPUs lie in a row.
+    own = Rank("each" if rank.kind == "global" else rank.kind)
+    named = any(isinstance(atom, Dev) or (isinstance(atom, Const) and parse_device(str(atom.value))) for atom in atoms)
+    return Dev("cuda", own) if named else own
+
+
+def _gpu_number(atom: Atom | None) -> int | None:
+    """The number of the GPU that an item names: a device, the text of one, or a number that a device may have."""
+    match atom:
+        case Dev(index=int(number)) if atom.is_gpu:
+            return number
+        case Const(value=int(number)) if not isinstance(number, bool) and 0 <= number < MOST_GPUS:
+            return number
+        case Const(value=str(text)):
+            device = parse_device(text)
+            return _gpu_number(device) if device is not None else int(text) if text.strip().isdigit() else None
+    return None
 
 
 def with_item(found: Sequence, key: Value, value: Value) -> Sequence:

@@ -51,6 +51,21 @@ def truth_of_rank(rank: Rank) -> Hashable:
     return ("not", ("is", "==", rank, Const(0)))
 
 
+def asked_rank(sym: Hashable) -> Rank | None:
+    """The rank that a question is about."""
+    subject, _ = _read(sym)
+    return subject if isinstance(subject, Rank) else None
+
+
+def only_rank(facts: Iterable[Fact]) -> int | None:
+    """The rank to which these facts belong, where they belong to one only."""
+    for sym, holds in facts:
+        match _read(sym):
+            case Rank(), ("==", int(number)) if holds:
+                return number
+    return None
+
+
 def plain(sym: Hashable, answer: bool) -> Fact:
     """The same fact about what is not negated."""
     while isinstance(sym, tuple) and len(sym) == 2 and sym[0] == "not":

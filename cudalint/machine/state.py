@@ -59,11 +59,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A CUDA context of a process: the devices visible when it was opened, and which of them it is on."""
+    """A CUDA context of a process: the devices visible when it was opened, and which of them it is on.
+
+    ``rank`` is the one that opens it, where the program lets only one.
+    """
 
     visible: Value
     index: Index
     where: Chain
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import operators
+from cudalint.machine import operators, questions
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
@@ -105,7 +105,8 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     visible = process.environ(VISIBLE) or ()
     there = f" on GPU {index}" if isinstance(index, int) else ""
     where = machine.chain(state, site, f"{what} opens a context{there}")
-    process = replace(process, contexts=process.contexts | {Context(visible, index, where)})
+    rank = None if process.rank is None else questions.only_rank(state.facts)
+    process = replace(process, contexts=process.contexts | {Context(visible, index, where, rank)})
     bare = device is None or device.index is None or device.index == 0
     if process.in_thread and process.device() is None and (device is None or device.index is None):
         _thread_outcome(machine, state, site, what)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.behaviours.crossing import Carried, Pickler, Transfer, carried
 from cudalint.machine.behaviours.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.behaviours.outcomes import outcome_of
@@ -280,6 +281,7 @@ def raise_in_parent(machine: Machine, state: State, frame: Frame, ended: list[En
 def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State:
     """A forked child: everything the parent has, and a driver it must not use if the parent did."""
     child = parent.clone()
+    child.facts = _answers(parent, start)
     before = parent.process
     poisoned_by = before.asked_by
     poison = before.driver if before.driver is not None else before.poison
@@ -317,6 +319,13 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
     return child
 
 
+def _answers(parent: State, start: Start) -> tuple[questions.Fact, ...]:
+    """What a child knows that its parent was told: of the parent's rank nothing, where the launcher gives out ranks."""
+    if start.rank is None:
+        return parent.facts
+    return tuple(fact for fact in parent.facts if questions.asked_rank(fact[0]) is None)
+
+
 def _with_environment(process: Process, start: Start) -> Process:
     for name, value in start.environment:
         process = process.with_environ(name, value)
@@ -350,7 +359,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         left_behind=_left_behind(machine, parent),
     )
     process = _with_environment(process, start)
-    state = State(process, {})
+    state = State(process, {}, facts=_answers(parent, start))
     if way.method == "loky" or start.pickler is Pickler.GLOBALS:
         return [state]
     module = machine.program.module(machine.main)

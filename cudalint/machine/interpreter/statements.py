@@ -83,7 +83,8 @@ class Statements(Core):
                 elif case.value is not None and case.guard is None:
                     found = self.eval(case.value, current, frame)
                     if found:
-                        equal = operators.compare("==", subject, found[0][1], ("case", frame.module, case.value.ordinal))
+                        here = ("case", frame.module, case.value.ordinal)
+                        equal = operators.compare("==", subject, found[0][1], here)
                         verdict, asked = self.truth(equal, current)
                 if verdict is not False:
                     taken = current if verdict else current.clone()
