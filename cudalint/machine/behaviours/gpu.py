@@ -76,7 +76,7 @@ def _poison(machine: Machine, state: State, site: Site, framework: str, effect: 
     process = state.process
     verb = "asks the driver" if effect == "query" else "initialises CUDA"
     made: Chain | None = None
-    if process.driver is None:
+    if process.driver is None or (process.driver.missing and (state.stack is None or not state.stack.missing)):
         made = machine.chain(state, site, f"{what} {verb}")
         process = replace(process, driver=made)
     if framework not in process.asked_by:
