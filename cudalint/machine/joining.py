@@ -31,6 +31,8 @@ MOST_STATES = 8
 # Assumptions by which paths stay apart, and those that a path remembers in all.
 MOST_FACTS = 3
 MOST_REMEMBERED = 8
+# Longer texts are messages and names of files.
+LONGEST_WORD = 15
 # How deep containers in containers are looked into.
 MOST_NESTING = 2
 _TELLING_VARIABLE = re.compile(
@@ -40,7 +42,9 @@ _TELLING_VARIABLE = re.compile(
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
 _BUT_ENVIRONMENT = attrgetter(*(f.name for f in fields(Process) if f.name != "environment"))
-_TELLING = frozenset({"cuda", "gpu", "cpu", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", ""})
+_TELLING = frozenset(
+    {"cuda", "gpu", "cpu", "nccl", "gloo", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", ""}
+)
 
 
 def join_process(a: Process, b: Process) -> Process:
@@ -271,8 +275,13 @@ def _matters(atom: object, state: State | None, depth: int = 0) -> bool:
         case Dev() | Tensor() | Lib() | Bound() | Partial() | Task() | Rank():
             return True
         case Const(value=value):
-            return isinstance(value, bool | int) or value is None or (isinstance(value, str) and value in _TELLING)
+            return isinstance(value, bool | int) or value is None or (isinstance(value, str) and _is_choice(value))
     return False
+
+
+def _is_choice(text: str) -> bool:
+    """Whether a text names a device, a method or a backend, or is a word that a later test may ask for."""
+    return text in _TELLING or (len(text) <= LONGEST_WORD and text.isidentifier())
 
 
 def _object_matters(found: Object | None, state: State, depth: int) -> bool:

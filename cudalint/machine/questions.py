@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from cudalint.machine.values import Atom, Const, Rank, Ref, Unknown, Value, only, unknown
+from cudalint.machine.values import Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
 
 Fact = tuple[Hashable, bool]
 # What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains.
 _Asked = tuple[str, Hashable]
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
+# What does not change while a program runs.
+_LASTING = frozenset(
+    {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
+     "platform.python_implementation", "platform.release", "platform.system", "platform.version", "shutil.which"}
+)  # fmt: skip
+_OF_TEXT = frozenset(
+    {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "removeprefix",
+     "removesuffix", "rstrip", "startswith", "strip", "title", "upper"}
+)  # fmt: skip
 _REFUSED = {">": "<=", ">=": "<"}
 
 
@@ -49,6 +58,26 @@ def identity(value: Value) -> Atom | Value | None:
 def truth_of_rank(rank: Rank) -> Hashable:
     """The identity of a rank's truth: any but the first is true."""
     return ("not", ("is", "==", rank, Const(0)))
+
+
+def asks(path: str, args: list[Value]) -> Value | None:
+    """What a library function answers alike wherever it is asked; None of functions that do something."""
+    name = path.rpartition(".")[2]
+    if not (name.endswith(("_available", "_installed")) or path in _LASTING) or not all(map(_stays, args)):
+        return None
+    return unknown("asks", path, tuple(args))
+
+
+def asks_of_text(method: Atom, args: list[Value]) -> Value | None:
+    """What a method answers that only texts have: a text never changes."""
+    match method:
+        case Unknown(sym=(*_, ".", str(name))) if name in _OF_TEXT and all(map(_stays, args)):
+            return unknown("asks", method, tuple(args))
+    return None
+
+
+def _stays(value: Value) -> bool:
+    return all(isinstance(atom, Const | Lib | Unknown | Dev) for atom in value)
 
 
 def asked_rank(sym: Hashable) -> Rank | None:

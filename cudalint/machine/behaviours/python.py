@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
-from cudalint.machine import operators
+from cudalint.machine import operators, questions
 from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.kinds import is_of_any
 from cudalint.machine.frame import Call, Frame, Raised, Results
@@ -613,6 +613,9 @@ def unmodelled(
         results = gpu.like(machine, call)
         return [(s, tuple(_object_of(path, a) for a in value)) for s, value in results]
     machine.evaluated[site] += 1
+    asked = questions.asks(path, args)
+    if asked is not None and not kwargs:
+        return [(state, asked)]
     return [(state, unknown("call", site, state.process.identity, len(state.facts), path))]
 
 
