@@ -48,7 +48,7 @@ FIRST = {
     "conditional expression": 'warm() if "gpu" == args.mode else None',
     "and": 'if args.mode == "gpu" and args.mode is not None:\n    warm()',
     "match": 'match args.mode:\n    case "gpu":\n        warm()',
-    "word": 'word = "many" if args.mode == "gpu" else "one"\nif args.debug:\n    print(1)\nif word == "many":\n    warm()',
+    "word": 'word = "many" if args.mode == "gpu" else "one"\nprint(args.debug)\nif word == "many":\n    warm()',
 }
 # Each launches where it is, or where it is not.
 SECOND = {
