@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cudalint.ir import nodes as ir
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import State
-from cudalint.machine.trace import Chain, Site
+from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Ref, Value
 
 Results = list[tuple[State, Value]]
@@ -20,13 +20,15 @@ class Raised:
     """An exception on its way: the outcome behind it, and the names handlers may know it by.
 
     ``harmless``: where it is caught, all is as it was meant to be. ``launch``: where the worker was started whose
-    failure it is, which was reported when the worker failed.
+    failure it is, which was reported when the worker failed. ``missing``: the import that fails where its package is
+    not installed.
     """
 
     outcome: Outcome | None
     names: tuple[str, ...]
     harmless: bool = False
     launch: Site | None = None
+    missing: TraceStep | None = None
 
 
 @dataclass(slots=True)

@@ -28,7 +28,11 @@ from cudalint.machine.values import (
 )
 
 MOST_STATES = 8
+# Assumptions by which paths stay apart, and those that a path remembers in all.
 MOST_FACTS = 3
+MOST_REMEMBERED = 8
+# Longer texts are messages and names of files.
+LONGEST_WORD = 15
 # How deep containers in containers are looked into.
 MOST_NESTING = 2
 # Variables of the environment whose values decide what a GPU library does, and those that only have to be there.
@@ -38,7 +42,10 @@ _BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
-_TELLING = frozenset({"cuda", "gpu", "cpu", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", ""})
+_BUT_ENVIRONMENT = attrgetter(*(f.name for f in fields(Process) if f.name != "environment"))
+_TELLING = frozenset(
+    {"cuda", "gpu", "cpu", "nccl", "gloo", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", ""}
+)
 
 
 def join_process(a: Process, b: Process) -> Process:
@@ -173,7 +180,11 @@ def join(a: State, b: State) -> State:
 
 def _shared_layer(a: State, b: State) -> Layer | None:
     """The last layer of both paths."""
-    mine, theirs = a.layer, b.layer
+    return _lower(a.layer, b.layer)
+
+
+def _lower(mine: Layer | None, theirs: Layer | None) -> Layer | None:
+    """The last layer that both rest on."""
     while mine is not theirs:
         if theirs is None or (mine is not None and mine.depth >= theirs.depth):
             assert mine is not None
@@ -276,8 +287,13 @@ def _matters(atom: object, state: State | None, depth: int = 0) -> bool:
         case Dev() | Tensor() | Lib() | Bound() | Partial() | Task() | Rank():
             return True
         case Const(value=value):
-            return isinstance(value, bool | int) or value is None or (isinstance(value, str) and value in _TELLING)
+            return isinstance(value, bool | int) or value is None or (isinstance(value, str) and _is_choice(value))
     return False
+
+
+def _is_choice(text: str) -> bool:
+    """Whether a text names a device, a method or a backend, or is a word that a later test may ask for."""
+    return text in _TELLING or (len(text) <= LONGEST_WORD and text.isidentifier())
 
 
 def _object_matters(found: Object | None, state: State, depth: int) -> bool:
@@ -292,25 +308,97 @@ def _object_matters(found: Object | None, state: State, depth: int) -> bool:
 
 
 def merge(states: Iterable[State]) -> list[State]:
-    """Join what need not stay apart: at most eight states of a process, each with at most three assumptions.
+    """Join what need not stay apart: at most eight states of a process, told apart by at most three assumptions each.
 
-    Parent and child of a fork run the same code: they are never joined.
+    Parent and child of a fork run the same code: they are never joined. Where too many paths are left, the question
+    that tells the least is given up first: one whose answers lead to the same processes, then one whose answers lead
+    to the same devices.
     """
     result: list[State] = []
     for state in states:
         _merge_into(result, state)
-    while len(result) > MOST_STATES or any(len(s.facts) > MOST_FACTS for s in result):
-        longest = max(len(s.facts) for s in result)
-        if longest == 0:
-            break
+    while len(result) > 1 and (given_up := _given_up(result)) is not None:
         for state in result:
-            if len(state.facts) == longest:
-                state.facts = state.facts[1:]
+            state.facts = tuple(fact for fact in state.facts if fact[0] != given_up)
         again: list[State] = []
         for state in result:
             _merge_into(again, state)
         result = again
+    for state in result:
+        state.facts = state.facts[-MOST_REMEMBERED:]
     return result
+
+
+def _given_up(states: list[State]) -> Hashable | None:
+    """The question that paths no longer stay apart for; None where they are few enough."""
+    longest = max(len(state.facts) for state in states)
+    if len(states) <= MOST_STATES and longest < MOST_FACTS:
+        return None
+    first, *others = states
+    shared = [fact for fact in first.facts if all(fact in other.facts for other in others)]
+    asked = longest - len(shared)
+    if len(states) <= MOST_STATES and asked < MOST_FACTS:
+        return None
+    questions: list[Hashable] = []
+    for state in states:
+        questions.extend(fact[0] for fact in state.facts if fact not in shared and fact[0] not in questions)
+    idle = _idle(questions, states)
+    if idle is None and len(states) <= MOST_STATES and asked == MOST_FACTS:
+        return None
+    return next(iter(questions), None) if idle is None else idle
+
+
+def _idle(questions: list[Hashable], states: list[State]) -> Hashable | None:
+    """The question that tells the least: of those with the same processes whatever the answer, one that tells nothing
+    of devices before one that does."""
+    kinds = _kinds([state.process for state in states])
+    idle = [question for question in questions if not _tells(question, states, kinds)]
+    if len(idle) < 2:
+        return next(iter(idle), None)
+    placed = _placed_kinds(states)
+    return next((question for question in idle if not _tells(question, states, placed)), idle[0])
+
+
+def _tells(question: Hashable, states: list[State], kinds: list[int]) -> bool:
+    """Whether paths that answer a question in one way are of other kinds than those that do not."""
+    yes = {kind for state, kind in zip(states, kinds, strict=True) if (question, True) in state.facts}
+    no = {kind for state, kind in zip(states, kinds, strict=True) if (question, True) not in state.facts}
+    return yes != no
+
+
+def _kinds(processes: list[Process]) -> list[int]:
+    """A number for each process; those that differ in nothing a rule could look at have the same."""
+    found: list[Process] = []
+    result: list[int] = []
+    for process in processes:
+        alike = (i for i, other in enumerate(found) if _equivalent_processes(process, other))
+        kind = next(alike, len(found))
+        if kind == len(found):
+            found.append(process)
+        result.append(kind)
+    return result
+
+
+def _placed_kinds(states: list[State]) -> list[int]:
+    """A number for each path; those whose names stand for the same devices have the same."""
+    shared = states[0].layer
+    for state in states[1:]:
+        shared = _lower(shared, state.layer)
+    changed = {address: None for state in states for address in state.since(shared)[0]}
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(_placed_in(state, changed), len(numbers)) for state in states]
+
+
+def _placed_in(state: State, addresses: Iterable[Hashable]) -> Hashable:
+    """The devices that names stand for in some objects of a path."""
+    found: list[Hashable] = []
+    for address in addresses:
+        thing = state.at(address)
+        if thing is None or thing is BLOT:
+            continue
+        for name, value in _parts(thing).items():
+            found.extend((address, name, atom) for atom in value if _is_placed(atom))
+    return frozenset(found)
 
 
 def merge_imported(states: Iterable[State]) -> list[State]:

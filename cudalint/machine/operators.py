@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.heap import Dict, Object, Sequence
 from cudalint.machine.values import (
     FALSE,
@@ -28,6 +29,8 @@ from cudalint.machine.values import (
 )
 
 LONGEST = 200
+# No machine has more; larger numbers stand for something else.
+MOST_GPUS = 64
 
 
 def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
@@ -49,9 +52,10 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
         return FALSE if op == "is" else TRUE
     if op in ("!=", "is not", "not in"):
         return negate(compare(_POSITIVE[op], left, right, sym))
-    if one is not None and two is not None and not isinstance(one, Ref) and not isinstance(two, Ref):
-        return unknown("is", op, one, two)
-    return unknown(sym, op, left, right)
+    first, second = questions.identity(left), questions.identity(right)
+    if first is None or second is None:
+        return unknown(sym, op, left, right)
+    return questions.comparison(op, first, second)
 
 
 _POSITIVE = {"!=": "==", "is not": "is", "not in": "in"}
@@ -100,6 +104,21 @@ def negate(value: Value) -> Value:
             return (Unknown(atom.sym[1]),)
         return (Unknown(("not", atom.sym)),)
     return unknown("not", value)
+
+
+def membership(found: Object | None, key: Value) -> Value | None:
+    """``key in container`` of an unknown key and known constants; None where it asks anything else."""
+    wanted = questions.identity(key)
+    if wanted is None:
+        return None
+    held: list[Hashable] | None = None
+    if isinstance(found, Dict) and found.exact:
+        held = list(found.items)
+    elif isinstance(found, Sequence) and found.items is not None and not found.open:
+        held = [constant(item) for item in found.items]
+    if held is None or not all(isinstance(c, str | int | None) for c in held):
+        return None
+    return questions.comparison("in", wanted, Const(frozenset(held)))
 
 
 def contains(found: Object | None, key: Value) -> bool | None:
@@ -255,6 +274,11 @@ def parse_device(text: str) -> Dev | None:
 def item(found: Sequence | Dict, key: Value) -> Value:
     """``container[key]``; empty where nothing is known."""
     wanted = constant(key)
+    rank = only(key)
+    if isinstance(rank, Rank):
+        own = _of_rank(list(found.items.values() if isinstance(found, Dict) else found.items or ()), rank)
+        if own is not None:
+            return (own,)
     if isinstance(found, Dict):
         if wanted is not ... and wanted in found.items:
             return found.items[wanted]
@@ -266,6 +290,31 @@ def item(found: Sequence | Dict, key: Value) -> Value:
             return found.items[wanted]
         return union(found.items)
     return found.element
+
+
+def _of_rank(items: list[Value], rank: Rank) -> Atom | None:
+    """``devices[rank]``: of GPUs, or their numbers, that lie in a row, each rank has another one."""
+    atoms = [only(item) for item in items]
+    numbers = [_gpu_number(atom) for atom in atoms]
+    if len(set(numbers)) < 2 or len(set(numbers)) < len(numbers) or None in numbers:
+        return None
+    # By the rank among all machines only one machine's GPUs lie in a row.
+    own = Rank("each" if rank.kind == "global" else rank.kind)
+    named = any(isinstance(atom, Dev) or (isinstance(atom, Const) and parse_device(str(atom.value))) for atom in atoms)
+    return Dev("cuda", own) if named else own
+
+
+def _gpu_number(atom: Atom | None) -> int | None:
+    """The number of the GPU that an item names: a device, the text of one, or a number that a device may have."""
+    match atom:
+        case Dev(index=int(number)) if atom.is_gpu:
+            return number
+        case Const(value=int(number)) if not isinstance(number, bool) and 0 <= number < MOST_GPUS:
+            return number
+        case Const(value=str(text)):
+            device = parse_device(text)
+            return _gpu_number(device) if device is not None else int(text) if text.strip().isdigit() else None
+    return None
 
 
 def with_item(found: Sequence, key: Value, value: Value) -> Sequence:

@@ -31,14 +31,19 @@ def outcome_of(
 ) -> Outcome:
     """One outcome. ``launch`` is how its process was started; ``started`` is a launch that is made here.
 
-    After a bound has cut, what would have averted it may lie in what was left out: it is not certain.
+    After a bound has cut, what would have averted it may lie in what was left out: it is not certain. Neither is what
+    needs a package to be missing that the program asks for first.
     """
     steps: tuple[TraceStep, ...] = () if launch is None else launch.chain.steps()
+    chains = (cause, started, effect, None if launch is None else launch.chain)
+    missing = next((chain.missing for chain in chains if chain is not None and chain.missing), "")
+    if missing and condition is None:
+        condition = f"{missing} is not installed"
     return Outcome(
         kind=kind,
         anchor=anchor,
         how=how,
-        certain=certain and machine.record.cut is None,
+        certain=certain and machine.record.cut is None and not missing,
         assumed=machine.options.assumed,
         cause=() if cause is None else cause.steps(),
         launch=(*steps, *(() if started is None else started.steps())),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 
+from cudalint.machine import questions
 from cudalint.machine.heap import Object, Scope
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
@@ -67,13 +68,15 @@ class Group:
 class Context:
     """A CUDA context of a process: the devices visible when it was opened, and which of them it is on.
 
-    ``prepared``: an initializer opened it, for all tasks to come.
+    ``prepared``: an initializer opened it, for all tasks to come. ``rank`` is the one that opens it, where the program
+    lets only one.
     """
 
     visible: Value
     index: Index
     where: Chain
     prepared: bool = field(default=False, compare=False)
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,15 +378,12 @@ class State:
 
     def fact(self, sym: Hashable) -> bool | None:
         """What this path assumed of an unknown."""
-        for key, value in self.facts:
-            if key == sym:
-                return value
-        return None
+        return questions.answered(self.facts, sym) if self.facts else None
 
     def assume(self, sym: Hashable, value: bool) -> None:
         """Add an assumption."""
         if self.fact(sym) is None:
-            self.facts = (*self.facts, (sym, value))
+            self.facts = (*self.facts, questions.plain(sym, value))
 
     def set_variable(self, scope: Ref, name: str, value: Value) -> None:
         """Bind a name in a scope."""

@@ -15,11 +15,12 @@ class Site(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One step of a trace."""
+    """One step of a trace; it is taken only where the package ``missing`` is not installed."""
 
     site: Site
     message: str
     process: str
+    missing: str = ""
 
 
 class Chain:
@@ -28,12 +29,14 @@ class Chain:
     Two chains are always equal: provenance must not keep states apart that behave alike.
     """
 
-    __slots__ = ("before", "length", "step")
+    __slots__ = ("before", "length", "missing", "step")
 
     def __init__(self, step: TraceStep, before: Chain | None) -> None:
         self.step = step
         self.before = before
         self.length: int = 1 if before is None else before.length + 1
+        # The package without which it comes this far.
+        self.missing: str = step.missing or ("" if before is None else before.missing)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Chain)
@@ -52,7 +55,9 @@ class Chain:
 
 
 def shorter(left: Chain | None, right: Chain | None) -> Chain | None:
-    """The shorter of two witnesses; None is no witness."""
+    """The shorter of two witnesses, but one that needs no package to be missing first; None is no witness."""
     if left is None or right is None:
         return right if left is None else left
+    if bool(left.missing) is not bool(right.missing):
+        return right if left.missing else left
     return left if left.length <= right.length else right

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.interpreter import Machine
@@ -55,6 +56,9 @@ def unmodelled(
         results = arrays.like(machine, call)
         return [(s, tuple(_object_of(path, a) for a in value)) for s, value in results]
     machine.evaluated[site] += 1
+    asked = questions.asks(path, args)
+    if asked is not None and not kwargs:
+        return [(state, asked)]
     return [(state, unknown("call", site, state.process.identity, len(state.facts), path))]
 
 

@@ -334,6 +334,9 @@ class Attributes(Core):
             return self._tensor_data(atom, "[...]", state, frame, site)
         if isinstance(atom, Unknown):
             return [(state, unknown(atom.sym, "[]", key))]
+        if isinstance(atom, Lib):
+            # What a library holds, such as sys.argv, is the same wherever it is looked up.
+            return [(state, unknown(atom, "[]", key))]
         return [(state, unknown("item", site, atom))]
 
     def _item_or_new(self, ref: Ref, found: Dict, key: Value, state: State, frame: Frame, site: Site) -> Results:

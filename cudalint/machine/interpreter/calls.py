@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import collecting
+from cudalint.machine import collecting, questions
 from cudalint.machine.frame import Around, Call, Frame, Results
 from cudalint.machine.heap import (
     BEGAN,
@@ -141,7 +141,8 @@ class Calls(Core):
                 return self.call_value(function, [*first, *args], merged, state, frame, site, is_open, statement)
             case Ref():
                 return self._call_ref(atom, args, kwargs, state, frame, site, is_open)
-        return [(state, unknown("call", site, state.process.identity, len(state.facts)))]
+        asked = None if kwargs else questions.asks_of_text(atom, args)
+        return [(state, asked or unknown("call", site, state.process.identity, len(state.facts)))]
 
     def _call_ref(
         self,

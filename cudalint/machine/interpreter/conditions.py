@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
+from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -67,15 +68,18 @@ class Conditions(Core):
         verdicts: set[bool | None] = set()
         sym: Hashable | None = None
         for atom in value:
-            if isinstance(atom, Unknown):
-                known = state.fact(atom.sym)
-                verdicts.add(known)
-                sym = atom.sym if len(value) == 1 else None
+            if isinstance(atom, Unknown | Rank):
+                sym = atom.sym if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
+                verdicts.add(state.fact(sym))
             else:
                 verdicts.add(self._truth_of(atom, state))
-        if len(verdicts) == 1:
+        if len(value) == 1:
             return verdicts.pop(), sym
-        return None, None
+        if len(verdicts) == 1 and None not in verdicts:
+            return verdicts.pop(), None
+        if questions.identity(value) is None:
+            return None, None
+        return state.fact(("any", value)), ("any", value)
 
     def _truth_of(self, atom: Atom, state: State) -> bool | None:
         match atom:
@@ -88,7 +92,7 @@ class Conditions(Core):
                 if isinstance(found, Dict):
                     return bool(found.items) if found.exact else None
                 return None if isinstance(found, Instance) and self.user_method(found, "__len__", state) else True
-            case Rank() | Tensor():
+            case Tensor():
                 return None
         return True
 

@@ -150,6 +150,10 @@ class Core(Hooks, ABC):
         """The states in which a test holds, and those in which it does not."""
 
     @abstractmethod
+    def truth(self, value: Value, state: State) -> tuple[bool | None, Hashable | None]:
+        """Whether a value is true on this path; else the identity to assume something about."""
+
+    @abstractmethod
     def _set_on_object(self, ref: Ref, attr: str, value: Value, state: State, weak: bool) -> None:
         """Set an attribute of an object; ``weak``: it may be another object that is changed."""
 

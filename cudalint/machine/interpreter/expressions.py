@@ -104,6 +104,10 @@ class Expressions(Core):
                 if known is not None:
                     results.append((after, const(known if node.op == "in" else not known)))
                     continue
+                asked = operators.membership(found, wanted)
+                if asked is not None:
+                    results.append((after, asked if node.op == "in" else operators.negate(asked)))
+                    continue
             results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
         return results
 

@@ -10,7 +10,7 @@ from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_IMPORTS, Core
 from cudalint.machine.state import State
-from cudalint.machine.trace import Site
+from cudalint.machine.trace import Site, TraceStep
 from cudalint.machine.values import Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
 
 REEXPORTS = 10
@@ -32,7 +32,7 @@ class Imports(Core):
     def _import_one(self, dotted: str, alias: str | None, state: State, frame: Frame, ordinal: int) -> list[State]:
         home = self.program.resolve(frame.module, dotted, 0)
         if home is None:
-            self._may_be_missing(dotted, state, frame)
+            self._may_be_missing(dotted, state, frame, ordinal)
             states = self._library_import(dotted, state, frame, ordinal)
             value: Value = (Lib(self.library.canonical(dotted)),) if alias else (Lib(dotted.split(".")[0]),)
             for current in states:
@@ -56,7 +56,7 @@ class Imports(Core):
             result.append(current)
         return result
 
-    def _may_be_missing(self, dotted: str, state: State, frame: Frame) -> None:
+    def _may_be_missing(self, dotted: str, state: State, frame: Frame, ordinal: int) -> None:
         """A path on which a guarded import fails: it is not known whether that package is installed."""
         first = dotted.partition(".")[0]
         if not frame.guards_import or self.library.knows(first) or first in sys.stdlib_module_names:
@@ -67,7 +67,8 @@ class Imports(Core):
         without = state.clone()
         without.assume(sym, False)
         state.assume(sym, True)
-        frame.raises.append((without, Raised(None, ("ImportError", "ModuleNotFoundError"))))
+        missing = TraceStep(Site(frame.module, ordinal), f"{first} is not installed", state.process.label, first)
+        frame.raises.append((without, Raised(None, ("ImportError", "ModuleNotFoundError"), missing=missing)))
 
     def imported(self, dotted: str, state: State, frame: Frame, site: Site) -> list[State]:
         """What importing a library does."""
@@ -90,7 +91,7 @@ class Imports(Core):
     def _import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
         home = self.program.resolve(frame.module, node.module, node.level)
         if home is None:
-            self._may_be_missing(node.module, state, frame)
+            self._may_be_missing(node.module, state, frame, node.ordinal)
             return self._library_import_from(node, state, frame)
         if node.names is not None:
             return self._defer(node, node.names, home, state, frame)

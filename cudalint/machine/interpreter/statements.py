@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -12,7 +12,7 @@ from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Value, constant
+from cudalint.machine.values import NONE, Value
 
 
 class Statements(Core):
@@ -77,15 +77,20 @@ class Statements(Core):
             following: list[State] = []
             for current in remaining:
                 verdict: bool | None = None
+                asked: Hashable | None = None
                 if case.irrefutable:
                     verdict = True
                 elif case.value is not None and case.guard is None:
                     found = self.eval(case.value, current, frame)
                     if found:
-                        equal = constant(operators.compare("==", subject, found[0][1], ("case",)))
-                        verdict = equal if isinstance(equal, bool) else None
+                        here = ("case", frame.module, case.value.ordinal)
+                        equal = operators.compare("==", subject, found[0][1], here)
+                        verdict, asked = self.truth(equal, current)
                 if verdict is not False:
                     taken = current if verdict else current.clone()
+                    if verdict is None and asked is not None:
+                        taken.assume(asked, True)
+                        current.assume(asked, False)
                     for name in case.binds:
                         self.bind(name, subject, taken, frame)
                     result.extend(self.block(case.body, [taken], frame))

@@ -12,7 +12,7 @@ from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
-from cudalint.machine.trace import Site
+from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import NONE, Bound, Ref, Value, constant, only, unknown
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
@@ -47,7 +47,12 @@ class Unwinding(Core):
                 self.bind(handler.name, unknown("exception", frame.module), state, frame)
             frame.handling.append(raised)
             before, left = len(frame.raises), _exits(frame)
+            outside, returned = state.stack, len(frame.returns)
+            if raised.missing is not None:
+                state.stack = Chain(raised.missing, outside)
             after = self.block(handler.body, [state], frame)
+            for leaving in (*after, *(s for s, _ in frame.returns[returned:]), *frame.breaks, *frame.continues):
+                leaving.stack = outside
             frame.handling.pop()
             again = any(r.outcome is raised.outcome and r.launch == raised.launch for _, r in frame.raises[before:])
             if not again:
@@ -224,8 +229,8 @@ def _joined_raises(raised: list[tuple[State, Raised]]) -> list[tuple[State, Rais
     """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
     if len(raised) < 2:
         return raised
-    alike: dict[tuple[int, tuple[str, ...], Site | None], tuple[Raised, list[State]]] = {}
+    alike: dict[tuple[int, tuple[str, ...], Site | None, TraceStep | None], tuple[Raised, list[State]]] = {}
     for state, exception in raised:
-        key = (id(exception.outcome), exception.names, exception.launch)
+        key = (id(exception.outcome), exception.names, exception.launch, exception.missing)
         alike.setdefault(key, (exception, []))[1].append(state)
     return [(state, exception) for exception, states in alike.values() for state in merge(states)]

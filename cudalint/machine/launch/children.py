@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter import Machine
@@ -22,6 +23,7 @@ def child_identity(parent: State, start: Start) -> tuple[str, ...]:
 def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State:
     """A forked child: everything the parent has, and a driver it must not use if the parent did."""
     child = parent.clone()
+    child.facts = _answers(parent, start)
     before = parent.process
     poisoned_by = before.asked_by
     poison = before.driver if before.driver is not None else before.poison
@@ -72,6 +74,13 @@ def _siblings(parent: Process, start: Start) -> int | None:
     return None if parent.siblings is None or start.count is None else parent.siblings * start.count
 
 
+def _answers(parent: State, start: Start) -> tuple[questions.Fact, ...]:
+    """What a child knows that its parent was told: of the parent's rank nothing, where the launcher gives out ranks."""
+    if start.rank is None:
+        return parent.facts
+    return tuple(fact for fact in parent.facts if questions.asked_rank(fact[0]) is None)
+
+
 def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch) -> list[State]:
     """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
     before = parent.process
@@ -92,7 +101,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         parent_only_globals=_parent_only_globals(machine, parent),
     )
     process = _with_environment(process, start)
-    state = State(process, {})
+    state = State(process, {}, facts=_answers(parent, start))
     if way.method == "loky" or start.pickler is Pickler.GLOBALS:
         return [state]
     module = machine.program.module(machine.main)

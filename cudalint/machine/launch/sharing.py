@@ -22,12 +22,16 @@ def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, ch
     """
     before = dict(state.process.gpu_sharers)
     grown = dict(before)
+    ranks: dict[tuple[str, str], set[int | None]] = {}
     for child in children:
         if _parent_took_all(state, child):
             _shared_outcome(machine, state, start, way, child, "crash", child.process.driver)
             return
         for opened in sorted(filter(_on_one_gpu, child.process.contexts), key=_place):
             key = _place(opened)
+            ranks.setdefault(key, set()).add(opened.rank)
+            if None not in ranks[key] and len(ranks[key]) == 1:
+                continue
             count = before.get(key, 0) + (2 if start.many else 1)
             grown[key] = count
             if start.adds_up or start.family in ("process", "fork"):

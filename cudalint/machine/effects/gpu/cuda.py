@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.gpu_memory import owner_of
 from cudalint.machine.interpreter import Machine
@@ -57,7 +58,7 @@ def _poison(machine: Machine, state: State, site: Site, framework: str, effect: 
     process = state.process
     verb = "asks the driver" if effect == "query" else "initialises CUDA"
     made: Chain | None = None
-    if process.driver is None:
+    if process.driver is None or (process.driver.missing and (state.stack is None or not state.stack.missing)):
         made = machine.chain(state, site, f"{what} {verb}")
         process = replace(process, driver=made)
     if framework not in process.asked_by:
@@ -87,7 +88,8 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     there = f" on GPU {index}" if isinstance(index, int) else ""
     where = machine.chain(state, site, f"{what} opens a context{there}")
     prepared = process.launch is not None and process.launch.stage == "initializer"
-    process = replace(process, contexts=process.contexts | {Context(visible, index, where, prepared)})
+    rank = None if process.rank is None else questions.only_rank(state.facts)
+    process = replace(process, contexts=process.contexts | {Context(visible, index, where, prepared, rank)})
     bare = device is None or device.index is None or device.index == 0
     if process.in_thread and process.device() is None and (device is None or device.index is None):
         _thread_outcome(machine, state, site, what)

@@ -1,0 +1,228 @@
+"""What programs ask of values that the code does not show, and what earlier answers say of later questions.
+
+A question is known by what it asks, not by where it stands: ``mode != "gpu"`` asks what ``mode == "gpu"`` asks, and
+whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``. The identity of an unknown truth is
+``("is", op, left, right)`` for comparisons, in one spelling for all that mean the same, and ``("not", identity)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from cudalint.machine.values import Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
+
+Fact = tuple[Hashable, bool]
+# What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains.
+_Asked = tuple[str, Hashable]
+
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
+# What does not change while a program runs.
+_LASTING = frozenset(
+    {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
+     "platform.python_implementation", "platform.release", "platform.system", "platform.version", "shutil.which"}
+)  # fmt: skip
+_OF_TEXT = frozenset(
+    {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "removeprefix",
+     "removesuffix", "rstrip", "startswith", "strip", "title", "upper"}
+)  # fmt: skip
+_REFUSED = {">": "<=", ">=": "<"}
+
+
+def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
+    """The unknown truth of ``left op right``, of things that keep their identity."""
+    if isinstance(left, Const) and op in _MIRRORED and not isinstance(right, Const):
+        left, op, right = right, _MIRRORED[op], left
+    if isinstance(right, Const):
+        op = "==" if op == "is" else op
+    elif op in (">", ">=") or (op == "<=" and not isinstance(left, Const)):
+        # ``a > b`` is ``b < a``, and ``a <= b`` is not ``b < a``.
+        if op == ">":
+            return unknown("is", "<", right, left)
+        pair = (left, right) if op == ">=" else (right, left)
+        return unknown("not", ("is", "<", *pair))
+    if op in _REFUSED:
+        return unknown("not", ("is", _REFUSED[op], left, right))
+    return unknown("is", op, left, right)
+
+
+def identity(value: Value) -> Atom | Value | None:
+    """What a value can be asked about again: one thing, or alternatives that one unknown tells from all others."""
+    atom = only(value)
+    if atom is not None:
+        return None if isinstance(atom, Ref) else atom
+    if any(isinstance(a, Ref) for a in value) or not any(isinstance(a, Unknown) for a in value):
+        return None
+    return None if Unknown("joined") in value else value
+
+
+def truth_of_rank(rank: Rank) -> Hashable:
+    """The identity of a rank's truth: any but the first is true."""
+    return ("not", ("is", "==", rank, Const(0)))
+
+
+def asks(path: str, args: list[Value]) -> Value | None:
+    """What a library function answers alike wherever it is asked; None of functions that do something."""
+    name = path.rpartition(".")[2]
+    if not (name.endswith(("_available", "_installed")) or path in _LASTING) or not all(map(_stays, args)):
+        return None
+    return unknown("asks", path, tuple(args))
+
+
+def asks_of_text(method: Atom, args: list[Value]) -> Value | None:
+    """What a method answers that only texts have: a text never changes."""
+    match method:
+        case Unknown(sym=(*_, ".", str(name))) if name in _OF_TEXT and all(map(_stays, args)):
+            return unknown("asks", method, tuple(args))
+    return None
+
+
+def _stays(value: Value) -> bool:
+    return all(isinstance(atom, Const | Lib | Unknown | Dev) for atom in value)
+
+
+def asked_rank(sym: Hashable) -> Rank | None:
+    """The rank that a question is about."""
+    subject, _ = _read(sym)
+    return subject if isinstance(subject, Rank) else None
+
+
+def only_rank(facts: Iterable[Fact]) -> int | None:
+    """The rank to which these facts belong, where they belong to one only."""
+    for sym, holds in facts:
+        match _read(sym):
+            case Rank(), ("==", int(number)) if holds:
+                return number
+    return None
+
+
+def plain(sym: Hashable, answer: bool) -> Fact:
+    """The same fact about what is not negated."""
+    while isinstance(sym, tuple) and len(sym) == 2 and sym[0] == "not":
+        sym, answer = sym[1], not answer
+    return sym, answer
+
+
+def answered(facts: Iterable[Fact], sym: Hashable) -> bool | None:
+    """What facts say about a question; None where they leave it open."""
+    wanted, positive = plain(sym, True)
+    facts = tuple(facts)
+    for known, value in facts:
+        if known == wanted:
+            return value is positive
+    found = _answered(facts, wanted)
+    return None if found is None else found is positive
+
+
+def _answered(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
+    if not facts:
+        return None
+    subject, asked = _read(wanted)
+    known = [(told, value) for sym, value in facts for about, told in (_read(sym),) if about == subject]
+    if not known:
+        return _mirrored(facts, wanted)
+    return _follows(asked, known)
+
+
+def _mirrored(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
+    """``b == a`` where ``a == b`` was answered."""
+    match wanted:
+        case ("is", "==" | "is" as op, left, right):
+            return dict(facts).get(("is", op, right, left))
+    return None
+
+
+def highest(facts: Iterable[Fact], number: Value) -> int | None:
+    """The number that a value is at most, by these facts."""
+    subject = identity(number)
+    found: list[int] = []
+    for sym, holds in facts:
+        of, told = _read(sym)
+        limit = told[1] if told[0] == "==" else _at_most(told)
+        if holds and of == subject and isinstance(limit, int):
+            found.append(limit)
+    return min(found) if found and subject is not None else None
+
+
+def _read(sym: Hashable) -> tuple[Hashable, _Asked]:
+    """What a question is about, and what it asks."""
+    match sym:
+        case ("is", "in", Const(value=str(part)), subject):
+            return subject, ("has", part)
+        case ("is", str(op), subject, Const(value=value)):
+            return subject, (op, value)
+        case ("any", subject):
+            return subject, ("true", None)
+    return Unknown(sym), ("true", None)
+
+
+def _follows(asked: _Asked, known: list[tuple[_Asked, bool]]) -> bool | None:
+    """What follows from what is known of the same thing."""
+    possible = _possible(known)
+    if possible is not None:
+        verdicts = {_holds(asked, c) for c in possible if not _contradicts(c, known)}
+        return verdicts.pop() if len(verdicts) == 1 else None
+    op, operand = asked
+    if op == "==":
+        return False if _contradicts(operand, known) else None
+    if op == "in" and isinstance(operand, frozenset):
+        return False if all(_contradicts(c, known) for c in operand) else None
+    return _by_order(asked, known)
+
+
+def _possible(known: list[tuple[_Asked, bool]]) -> frozenset[Hashable] | None:
+    """The constants of which it is one; None where any may be meant."""
+    for (op, operand), holds in known:
+        if holds and op == "==":
+            return frozenset({operand})
+    for (op, operand), holds in known:
+        if holds and op == "in" and isinstance(operand, frozenset):
+            return operand
+    return None
+
+
+def _contradicts(constant: Hashable, known: list[tuple[_Asked, bool]]) -> bool:
+    return any(_holds(asked, constant) is (not answer) for asked, answer in known)
+
+
+def _holds(asked: _Asked, constant: Hashable) -> bool | None:
+    """What a constant would answer."""
+    op, operand = asked
+    match op:
+        case "true":
+            return bool(constant)
+        case "==":
+            return constant == operand
+        case "in" if isinstance(operand, frozenset):
+            return constant in operand
+        case "has" if isinstance(operand, str):
+            return operand in constant if isinstance(constant, str) else None
+        case "<" | "<=" if isinstance(constant, int | float) and isinstance(operand, int | float):
+            return constant < operand if op == "<" else constant <= operand
+    return None
+
+
+def _by_order(asked: _Asked, known: list[tuple[_Asked, bool]]) -> bool | None:
+    """What follows from whole numbers that it is at most, or more than."""
+    highest = _at_most(asked)
+    for told, holds in known:
+        limit = _at_most(told)
+        if limit is None:
+            continue
+        if highest is None:
+            # More than zero, or less, is true.
+            if asked[0] == "true" and (limit < 0 if holds else limit >= 0):
+                return True
+            continue
+        if holds and limit <= highest:
+            return True
+        if not holds and highest <= limit:
+            return False
+    return None
+
+
+def _at_most(asked: _Asked) -> int | None:
+    """The number that ``x <= number`` or ``x < number`` allows at most."""
+    op, operand = asked
+    if op not in ("<", "<=") or isinstance(operand, bool) or not isinstance(operand, int):
+        return None
+    return operand if op == "<=" else operand - 1

@@ -1,0 +1,77 @@
+"""One question, asked twice in any of its spellings and places, has one answer."""
+
+from __future__ import annotations
+
+import pytest
+from small_projects import findings
+
+HEAD = """\
+import argparse
+from multiprocessing import Pool
+import torch
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+def warm():
+    return torch.ones(3, device="cuda")
+def launch():
+    with Pool(1) as pool:
+        pool.map(work, [1])
+def is_gpu(args):
+    return args.mode == "gpu"
+def warm_if(args):
+    if args.mode != "gpu":
+        return
+    warm()
+class Runner:
+    def __init__(self, args):
+        self.on_gpu = args.mode == "gpu"
+        if self.on_gpu:
+            warm()
+"""
+TAIL = """\
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mode")
+    parser.add_argument("--debug", action="store_true")
+    parser.add_argument("--x", action="store_true")
+    args = parser.parse_args()
+    if args.debug:
+        print(args)
+"""
+# Each warms up where the mode is "gpu".
+FIRST = {
+    "inline": 'if args.mode == "gpu":\n    warm()',
+    "swapped": 'if args.mode != "gpu":\n    pass\nelse:\n    warm()',
+    "helper": "if is_gpu(args):\n    warm()",
+    "early return": "warm_if(args)",
+    "field": "runner = Runner(args)",
+    "conditional expression": 'warm() if "gpu" == args.mode else None',
+    "and": 'if args.mode == "gpu" and args.mode is not None:\n    warm()',
+    "match": 'match args.mode:\n    case "gpu":\n        warm()',
+    "word": 'word = "many" if args.mode == "gpu" else "one"\nprint(args.debug)\nif word == "many":\n    warm()',
+}
+# Each launches where it is, or where it is not.
+SECOND = {
+    "inline": ('if args.mode != "gpu":\n    launch()', 'if args.mode == "gpu":\n    launch()'),
+    "another value": ('if args.mode == "cpu":\n    launch()', 'if args.mode != "cpu":\n    launch()'),
+    "membership": (
+        'if args.mode in ("cpu", "none"):\n    launch()',
+        'if args.mode not in ("cpu", "none"):\n    launch()',
+    ),
+    "helper": ("if not is_gpu(args):\n    launch()", "if is_gpu(args):\n    launch()"),
+    "nothing": ("if not args.mode:\n    launch()", "if args.mode:\n    launch()"),
+    "or": ('if not (args.mode == "gpu" or args.x):\n    launch()', 'if args.mode == "gpu" or args.x:\n    launch()'),
+}
+
+
+def _codes(first: str, second: str) -> list[str]:
+    body = "\n".join(f"    {line}" for line in f"{first}\n{second}".splitlines())
+    return [finding.code for finding in findings({"main.py": f"{HEAD}{TAIL}{body}\n"})]
+
+
+@pytest.mark.parametrize("second", SECOND)
+@pytest.mark.parametrize("first", FIRST)
+def test_paths_that_exclude_each_other_stay_apart(first: str, second: str) -> None:
+    apart, together = SECOND[second]
+    assert _codes(FIRST[first], apart) == []
+    assert _codes(FIRST[first], together) == ["CUD101"]
