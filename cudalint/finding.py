@@ -30,7 +30,7 @@ class Applicability(Enum):
 
 
 class StepKind(Enum):
-    """Which leg of a trace a step belongs to."""
+    """Which segment of a trace a step belongs to."""
 
     CAUSE = "cause"
     LAUNCH = "launch"
@@ -57,7 +57,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One hop of the path that leads to a finding.
+    """One step of the path that leads to a finding.
 
     ``process`` names the process the step runs in: ``main``, ``worker``, ``rank`` ...
     """

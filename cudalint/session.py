@@ -210,7 +210,7 @@ class Session:
             return False
         from cudalint.models.library import load
 
-        return load(self._config.models).speaks_of_own(data)
+        return load(self._config.models).mentions_user_models(data)
 
     def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes] | None = None) -> tuple[Read, ...]:
         """The rest of the project; where nothing marks one, what the files import from beside them."""

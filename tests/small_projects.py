@@ -68,7 +68,7 @@ def places(found: tuple[Finding, ...]) -> set[Place]:
 
 
 def hops(finding: Finding) -> list[str]:
-    """A trace as ``leg file:row`` lines."""
+    """A trace as ``segment file:row`` lines."""
     return [
         f"{step.kind.value} {step.span.filename.removeprefix(f'{ROOT}/')}:{step.span.start.row}"
         for step in finding.trace

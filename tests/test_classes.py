@@ -79,7 +79,7 @@ def heap(bases: dict[str, Iterable[str]]) -> State:
     state = State(Process(), {})
     for i, (name, above) in enumerate(bases.items()):
         values = tuple(((Ref(base) if base in bases else Lib(base)),) for base in above)
-        state.put(Ref(name), Class(name, name, "m", values, Ref(("scope", name)), Site("m", i)))
+        state.store(Ref(name), Class(name, name, "m", values, Ref(("scope", name)), Site("m", i)))
     return state
 
 
@@ -111,7 +111,7 @@ def test_bases_bound_anew_give_another_order() -> None:
     one, other = heap({"A": (), "B": ("A",), "C": ("B",)}), heap({"A": ("lib.Base",), "B": ("A",), "C": ("B",)})
     shared = other.get(Ref("C"))
     assert shared is not None
-    one.put(Ref("C"), shared)
+    one.store(Ref("C"), shared)
     orders = Orders(str)
     for _ in range(2):
         assert names(orders.of(Ref("C"), one)) == ["C", "B", "A"]

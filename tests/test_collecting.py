@@ -6,7 +6,7 @@ import pytest
 
 from cudalint.machine import collecting
 from cudalint.machine.frame import Raised
-from cudalint.machine.heap import Instance, Mapping_, Scope, Sequence
+from cudalint.machine.heap import Dict, Instance, Scope, Sequence
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Const, Ref, Unknown, Value, const, unknown
@@ -20,7 +20,7 @@ SITE = Site("m", 1)
 @pytest.fixture
 def state() -> State:
     made = State(Process(), {})
-    made.put(MODULE, Scope({}, None, "m", "module"))
+    made.store(MODULE, Scope({}, None, "m", "module"))
     return made
 
 
@@ -51,13 +51,13 @@ def test_addresses_are_given_again_only_where_nothing_refers_to_them(state: Stat
 
 
 def test_what_an_older_object_or_the_environment_was_given_stays(state: State) -> None:
-    table = state.new("table", Mapping_({}))
+    table = state.new("table", Dict({}))
     journal = collecting.begin(state)
     stored = state.new("stored", Sequence("list", ()))
     named = state.new("named", Sequence("list", ()))
     key = state.new("key", Sequence("list", ()))
     passed = state.new("passed", Sequence("list", ()))
-    state.put(table, Mapping_({key: (stored,)}))
+    state.store(table, Dict({key: (stored,)}))
     state.set_variable(MODULE, "name", (named,))
     state.process = state.process.with_environ("X", (passed,))
     collecting.end([(state, ())], [], journal, ())
@@ -97,7 +97,7 @@ def test_paths_that_left_by_an_exception_or_split_are_collected_each_by_itself(s
     assert raised.get(shared) is None
 
 
-def test_many_objects_that_settled_are_dropped_with_their_layers(state: State) -> None:
+def test_many_objects_that_were_frozen_are_dropped_with_their_layers(state: State) -> None:
     before = len(list(state.objects()))
     journal = collecting.begin(state)
     for number in range(100):

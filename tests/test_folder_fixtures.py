@@ -34,7 +34,7 @@ def place(path: str, row: int, folder: Path) -> str:
 
 
 def trace(findings: tuple[Finding, ...], folder: Path) -> str:
-    """Each finding with the hops that lead there: leg, place, process and what happens."""
+    """Each finding with the steps that lead there: segment, place, process and what happens."""
     lines: list[str] = []
     for one in findings:
         lines.append(f"{one.code} {one.severity.value} {place(one.span.filename, one.span.start.row, folder)}")

@@ -23,6 +23,13 @@ LAYERS = (
     "ir",
     "project",
     "machine",
+    "machine.interpreter",
+    "machine.gpu_memory",
+    "machine.reporting",
+    "machine.launch",  # knows no library's effect
+    "machine.effects",
+    "machine.shapes",
+    "machine.inheritance",
     "project.entry_results",
     "project.fixtures",  # runs what pytest puts around a test
     "project.running",  # runs entries on the machine

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cudalint.models
-from cudalint.machine.behaviours import BEHAVIOURS
+from cudalint.machine.effects.registry import EFFECTS
 from cudalint.models.library import load
 from cudalint.models.schema import DOES
 
@@ -128,7 +128,7 @@ def test_a_model_file_that_is_missing(run: Run, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-# Behaviours that change the process itself: all of what has one is inherited by a fork and missing in a fresh process.
+# Effects that change the process itself: all of what has one is inherited by a fork and missing in a fresh process.
 STATEFUL = {
     "set-device": "process",
     "default-device": "process",
@@ -164,7 +164,7 @@ def test_what_changes_its_process_says_so() -> None:
     for name, entry in shipped_functions():
         expected = STATEFUL.get(str(entry["does"]))
         if expected is not None:
-            effect = library.effect(name)
+            effect = library.process_effect(name)
             assert effect is not None
             assert effect.state == expected, name
 
@@ -174,7 +174,7 @@ def test_what_is_called_a_setter_or_a_seed_leaves_something() -> None:
     setters = [name for name, _ in shipped_functions() if SETTERS.search(name)]
     assert len(setters) > 20
     for name in setters:
-        effect = library.effect(name)
+        effect = library.process_effect(name)
         assert effect is not None
         assert effect.state != "none", name
 
@@ -187,7 +187,7 @@ def test_what_an_effect_says_is_what_is_found() -> None:
     exact = [(name, entry) for entry in entries for name in entry["names"] if not name.endswith("*")]
     assert len(exact) > 500
     for name, entry in exact:
-        found = library.effect(name)
+        found = library.process_effect(name)
         assert found is not None
         told = (entry.get("state", "none"), entry.get("gives", ""), entry.get("shows", False), entry.get("pickle"))
         assert (found.state, found.gives, found.shows, None if found.pickles else "never") == told, name
@@ -196,7 +196,8 @@ def test_what_an_effect_says_is_what_is_found() -> None:
 def test_users_say_better_what_a_function_leaves(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('[library]\nname = "own"\n[[effect]]\nnames = ["keras.utils.set_random_seed"]\nstate = "none"\n')
-    before, after = (load(paths).effect("tensorflow.keras.utils.set_random_seed") for paths in ((), (str(own),)))
+    name = "tensorflow.keras.utils.set_random_seed"
+    before, after = (load(paths).process_effect(name) for paths in ((), (str(own),)))
     assert before is not None
     assert after is not None
     assert (before.state, after.state) == ("seed", "none")
@@ -225,8 +226,8 @@ def test_an_effect_of_ones_own_makes_a_repair_safe_and_another_does_not(run: Run
         assert ("engine.report" in (entry["fix"].get("reason") or "")) == (level == "unsafe")
 
 
-def test_a_model_may_name_every_behaviour_and_no_other() -> None:
-    assert set(BEHAVIOURS) == DOES
+def test_a_model_may_name_every_effect_and_no_other() -> None:
+    assert set(EFFECTS) == DOES
 
 
 def test_no_function_is_modelled_twice() -> None:

@@ -665,7 +665,7 @@ _EXPRESSIONS: dict[type[cst.CSTNode], _LowerExpr] = {
 
 
 def _named(text: str) -> list[str]:
-    """The words of a string that can name a device, a variable or an attribute: prose names nothing."""
+    """The words of a string that can name a device, a variable or an attribute; strings of prose are left out."""
     return _WORD.findall(text) if _SPACE.search(text) is None else []
 
 

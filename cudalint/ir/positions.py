@@ -38,7 +38,7 @@ def all_spans(text: str, filename: str, name: str) -> dict[int, Span]:
 
 
 def _of_parts(shape: Outline, filename: str, name: str, wanted: set[int]) -> dict[int, Span] | None:
-    """The same from an outline and some bodies; None where these do not tell."""
+    """The same from an outline and some bodies; None where these do not contain it."""
     outers: list[Outer] = []
 
     def left_out(outer: Outer) -> ir.Source:

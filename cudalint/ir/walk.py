@@ -36,7 +36,7 @@ def bound_names(target: ir.Expr) -> Iterable[str]:
 
 
 def last_name(node: ir.Expr) -> str:
-    """The name by which an expression speaks of something: ``c`` of ``a.b.c``; empty where it is no name."""
+    """The name by which an expression mentions something: ``c`` of ``a.b.c``; empty where it is no name."""
     match node:
         case ir.Attr(attr=attr):
             return attr

@@ -1,4 +1,4 @@
-"""What a path assumes about a number, told from the comparisons that led to it."""
+"""What a path assumes about a number, derived from the comparisons that led to it."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from cudalint.machine.heap import Class, Scope
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Bound, Lib, Ref
 
-# Of one order as many classes are kept; an order costs as much as it is long, and that of a row of classes its square.
+# An order keeps at most so many classes: it costs its length, and those of a chain of classes the square of that.
 MOST_BASES = 256
 
 # A class and those it derives from, the nearest first; of libraries, their dotted names.
@@ -83,9 +83,9 @@ class Orders:
 
 
 def _merged(rows: list[Order]) -> Order:
-    """Rows of bases as one: each before its own, and in the order in which they are named (C3).
+    """Several orders merged into one: each class before its bases, and in the order in which they are named (C3).
 
-    Where the rows contradict each other, which Python refuses, the first of the first row goes ahead.
+    Where the orders contradict each other, which Python refuses, the head of the first one goes ahead.
     """
     names = [[entry if isinstance(entry, str) else id(entry) for entry in row] for row in rows]
     behind: Counter[str | int] = Counter(name for row in names for name in row[1:])

@@ -11,8 +11,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.machine.frame import Raised, Results
-from cudalint.machine.heap import Cache, Class, Closure, Generator, Instance, Mapping_, Object, Scope, Sequence, Thing
-from cudalint.machine.state import Journal, Settled, State
+from cudalint.machine.heap import (
+    Cache,
+    Class,
+    Closure,
+    Dict,
+    Generator,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
+from cudalint.machine.state import FrozenHeap, Journal, State
 from cudalint.machine.values import (
     Atom,
     Bound,
@@ -33,9 +44,9 @@ def begin(state: State, frame: Ref | None = None) -> Journal:
 
     The variables of the call, in ``frame``, are the call's own although its arguments were bound before it began.
     """
-    state.settle()
+    state.freeze()
     outer = state.journal
-    state.journal = Journal(outer, Settled(state.base, state.base_counts, state.layer))
+    state.journal = Journal(outer, FrozenHeap(state.frozen, state.frozen_counts, state.layer))
     if frame is not None and frame.address in outer.fresh and isinstance(frame.address, tuple):
         outer.fresh.discard(frame.address)
         state.journal.fresh.add(frame.address)
@@ -91,13 +102,13 @@ def end_import(states: Iterable[State], inner: Journal, reserved: Iterable[Hasha
 def _collect(state: State, values: list[Value], journal: Journal, reserved: Iterable[Hashable]) -> set[Hashable]:
     """Drop what cannot be reached any more; the result is what can."""
     if len(journal.fresh) == 1 and _is_left_frame(state, journal):
-        state.drop(journal.fresh, journal.settled)
+        state.drop(journal.fresh, journal.frozen)
         _free(state, journal.fresh, journal, set(reserved))
         return set()
     mark = _Mark(state, journal, set(reserved))
     mark.run(values)
     dead = [address for address in journal.fresh if address not in mark.live]
-    state.drop(dead, journal.settled)
+    state.drop(dead, journal.frozen)
     _free(state, dead, journal, mark.reserved)
     return mark.live
 
@@ -120,7 +131,7 @@ def _free(state: State, dead: Iterable[Hashable], journal: Journal, reserved: se
     identity = state.process.identity
     for site in {address[0] for address in free if isinstance(address, tuple)}:
         floor = journal.floors.get(site, 0)
-        count = before = state.counts.get(site, state.base_counts.get(site, 0))
+        count = before = state.counts.get(site, state.frozen_counts.get(site, 0))
         while count > floor:
             address = (site, count - 1, identity)
             if address in reserved or (address not in free and state.at(address) is not None):
@@ -169,12 +180,12 @@ class _Mark:
             case Instance(cls=cls, attributes=names):
                 self._values(names.values())
                 self._ref(cls)
-            case Thing(fields=names):
+            case LibraryObject(fields=names):
                 self._values(names.values())
             case Sequence(items=items, element=element):
                 self._values(items or ())
                 self._value(element)
-            case Mapping_(items=items, element=element, factory=factory, view=view):
+            case Dict(items=items, element=element, factory=factory, view=view):
                 for key, value in items.items():
                     self._key(key)
                     self._value(value)

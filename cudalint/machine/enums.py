@@ -35,8 +35,8 @@ def give_members(cls: Ref, names: Iterable[str], bases: Iterable[str], library: 
         member = Member(found.module, found.qualname, name, given, cls)
         variables[name] = given if text or number else (Const(member),)
     if isinstance(scope, Scope):
-        state.put(found.scope, replace(scope, variables=variables))
-    state.put(cls, replace(found, members=tuple(known)))
+        state.store(found.scope, replace(scope, variables=variables))
+    state.store(cls, replace(found, members=tuple(known)))
 
 
 def _is_member(name: str, value: Value | None, state: State) -> bool:

@@ -20,7 +20,7 @@ class Raised:
     """An exception on its way: the outcome behind it, and the names handlers may know it by.
 
     ``harmless``: where it is caught, all is as it was meant to be. ``launch``: where the worker was started whose
-    failure it is, which was told when the worker failed.
+    failure it is, which was reported when the worker failed.
     """
 
     outcome: Outcome | None
@@ -56,7 +56,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Call:
-    """A call of a library function: what a behaviour gets to see.
+    """A call of a library function: what an effect gets to see.
 
     ``path`` is the canonical name that was called, ``spec`` its model, ``open`` whether ``*args`` or
     ``**kwargs`` of unknown content were passed.
@@ -82,6 +82,12 @@ class Call:
             if position < len(self.args):
                 return self.args[position]
         return None
+
+    @property
+    def label(self) -> str:
+        """How the call is named in messages."""
+        path = self.path.removeprefix("?")
+        return path.removesuffix(".__get__").removesuffix(".__enter__") + ("" if path.endswith("__get__") else "()")
 
     @property
     def params(self) -> list[str]:

@@ -92,7 +92,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping_:
+class Dict:
     """A dict: known constant keys, and what may stand under any other; ``factory`` makes what is missing.
 
     ``view`` is the object whose attributes these are.
@@ -106,7 +106,7 @@ class Mapping_:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class LibraryObject:
     """An object of a library, of the type that models name; what it keeps is in ``fields``."""
 
     type: str
@@ -117,7 +117,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A generator that nobody has consumed yet."""
+    """A generator that was not consumed yet."""
 
     closure: Ref
     scope: Ref
@@ -131,4 +131,4 @@ class Cache:
     results: dict[Hashable, Value]
 
 
-Object = Scope | Closure | Class | Instance | Sequence | Mapping_ | Thing | Generator | Cache
+Object = Scope | Closure | Class | Instance | Sequence | Dict | LibraryObject | Generator | Cache

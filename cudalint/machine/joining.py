@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import TypeVar
 
-from cudalint.machine.heap import Cache, Class, Closure, Instance, Mapping_, Object, Scope, Sequence, Thing
+from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.state import BLOT, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -30,9 +31,10 @@ MOST_STATES = 8
 MOST_FACTS = 3
 # How deep containers in containers are looked into.
 MOST_NESTING = 2
-_TELLING_VARIABLE = re.compile(
-    "CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_|PYTORCH|MASTER_|SLURM|OMPI|PMI|MV2|.*RANK|.*WORLD_SIZE|JOBLIB|LOKY"
-)
+# Variables of the environment whose values decide what a GPU library does, and those that only have to be there.
+_TELLING_VARIABLE = re.compile("CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_|PYTORCH_NVML|JOBLIB|LOKY")
+_NEEDED_VARIABLE = re.compile("MASTER_|SLURM|.*RANK|.*WORLD_SIZE")
+_BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part.name != "environment"))
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
@@ -40,7 +42,7 @@ _TELLING = frozenset({"cuda", "gpu", "cpu", "fork", "spawn", "forkserver", "loky
 
 
 def join_process(a: Process, b: Process) -> Process:
-    """Guilt of either; protection in doubt unless both have it."""
+    """What harms counts if either has it; what protects is in doubt unless both have it."""
     if a == b:
         return a
     methods = dict(a.methods)
@@ -72,11 +74,11 @@ def join_process(a: Process, b: Process) -> Process:
         default_device=a.default_device or b.default_device,
         default_where=a.default_where or b.default_where,
         contexts=a.contexts | b.contexts,
-        crowd=max(a.crowd, b.crowd, key=len),
+        gpu_sharers=max(a.gpu_sharers, b.gpu_sharers, key=len),
         growth=a.growth if b.growth is not None else None,
         group=a.group or b.group,
         allocated=shorter(a.allocated, b.allocated),
-        doomed=a.doomed and b.doomed,
+        dead=a.dead and b.dead,
         misread=a.misread and b.misread,
         unseen=a.unseen or b.unseen,
     )
@@ -100,14 +102,14 @@ def _join_objects(a: Object, b: Object) -> Object:
             return replace(a, variables=_join_names(a.variables, b.variables))
         case Instance(), Instance():
             return replace(a, attributes=_join_names(a.attributes, b.attributes))
-        case Thing(), Thing() if a.type == b.type:
+        case LibraryObject(), LibraryObject() if a.type == b.type:
             return replace(a, fields=_join_names(a.fields, b.fields))
         case Sequence(), Sequence():
             return _join_sequences(a, b)
         case Cache(), Cache():
             known = a.results.keys() & b.results.keys()
             return Cache({k: union([a.results[k], b.results[k]]) for k in a.results if k in known})
-        case Mapping_(), Mapping_():
+        case Dict(), Dict():
             items = {k: union([v for v in (a.items.get(k), b.items.get(k)) if v]) for k in {**a.items, **b.items}}
             return replace(a, items=items, element=union([a.element, b.element]), exact=a.exact and b.exact)
     return a
@@ -144,11 +146,11 @@ def join(a: State, b: State) -> State:
         elif mine is not theirs:
             heap[address] = _join_objects(mine, theirs)
     for address, mine in mine_all.items():
-        if address not in theirs_all and (before := b.base.get(address)) is not None and before is not mine:
+        if address not in theirs_all and (before := b.frozen.get(address)) is not None and before is not mine:
             heap[address] = _join_objects(mine, before)
     counts = dict(a.counts)
     for site, count in their_counts.items():
-        if count > counts.get(site, a.base_counts.get(site, 0)):
+        if count > counts.get(site, a.frozen_counts.get(site, 0)):
             counts[site] = count
     facts = tuple(f for f in a.facts if f in b.facts)
     stack = a.stack if a.stack is not None else b.stack
@@ -156,8 +158,8 @@ def join(a: State, b: State) -> State:
     return State(
         join_process(a.process, b.process),
         heap,
-        a.base,
-        a.base_counts,
+        a.frozen,
+        a.frozen_counts,
         a.layer,
         facts,
         placed,
@@ -181,59 +183,70 @@ def _shared_layer(a: State, b: State) -> Layer | None:
     return mine
 
 
-def alike(a: State, b: State) -> bool:
+def equivalent(a: State, b: State) -> bool:
     """Whether two paths differ in nothing that a rule could look at.
 
     Paths that differed in an object mostly go on to differ in it, so that one is looked at first.
     """
-    if not _alike_processes(a.process, b.process) or a.placed.keys() != b.placed.keys():
+    if not _equivalent_processes(a.process, b.process) or a.placed.keys() != b.placed.keys():
         return False
-    if _differ(a.apart, a, b) or (b.apart is not a.apart and _differ(b.apart, a, b)):
+    if _differ(a.distinguishing_address, a, b) or (
+        b.distinguishing_address is not a.distinguishing_address and _differ(b.distinguishing_address, a, b)
+    ):
         return False
     shared = _shared_layer(a, b)
     mine_all, _ = a.since(shared)
     theirs_all, _ = b.since(shared)
     for address in (*mine_all, *(k for k in theirs_all if k not in mine_all)):
         if _differ(address, a, b):
-            a.apart = b.apart = address
+            a.distinguishing_address = b.distinguishing_address = address
             return False
     return True
 
 
-def _alike_processes(a: Process, b: Process) -> bool:
+def _equivalent_processes(a: Process, b: Process) -> bool:
     """Whether two processes differ at most in variables of the environment that no rule and no library looks at."""
-    if a is b or a == b:
+    if a is b:
         return True
-    if a.environment == b.environment or replace(a, environment=b.environment) != b:
+    if _BESIDE_ENVIRONMENT(a) != _BESIDE_ENVIRONMENT(b):
         return False
     mine, theirs = dict(a.environment), dict(b.environment)
-    changed = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
-    # Nothing but constants is asked of: what a variable holds is text.
-    return not any(_TELLING_VARIABLE.match(name) for name in changed) and not any(
-        _matters(atom, None) for name in changed for atom in (*mine.get(name, ()), *theirs.get(name, ()))
+    return not any(
+        _variable_distinguishes(name, mine.get(name), theirs.get(name)) for name in mine.keys() | theirs.keys()
     )
 
 
+def _variable_distinguishes(name: str, mine: Value | None, theirs: Value | None) -> bool:
+    if mine == theirs:
+        return False
+    if _TELLING_VARIABLE.match(name):
+        return True
+    if _NEEDED_VARIABLE.match(name):
+        return mine is None or theirs is None
+    # Of others code of the project may ask, which compares texts.
+    return any(_matters(atom, None) for atom in (*(mine or ()), *(theirs or ())))
+
+
 def _differ(address: Hashable, a: State, b: State) -> bool:
-    """Whether an object tells two paths apart; one that only one path has does not."""
+    """Whether an object distinguishes two paths; one that only one path has does not."""
     if address is None:
         return False
     mine, theirs = a.at(address), b.at(address)
     if mine is theirs or mine is None or theirs is None or mine is BLOT or theirs is BLOT:
         return False
-    return mine != theirs and _tell_apart(mine, theirs, a, b)
+    return mine != theirs and _distinguishes(mine, theirs, a, b)
 
 
-def _tell_apart(mine: Object, theirs: Object, a: State, b: State) -> bool:
+def _distinguishes(mine: Object, theirs: Object, a: State, b: State) -> bool:
     match mine, theirs:
         case Scope(), Scope():
-            return _names_tell_apart(mine.variables, theirs.variables, a, b)
+            return _names_distinguish(mine.variables, theirs.variables, a, b)
         case Instance(), Instance():
-            return _names_tell_apart(mine.attributes, theirs.attributes, a, b)
-        case Mapping_(), Mapping_():
-            return _names_tell_apart({**mine.items, _ANY: mine.element}, {**theirs.items, _ANY: theirs.element}, a, b)
+            return _names_distinguish(mine.attributes, theirs.attributes, a, b)
+        case Dict(), Dict():
+            return _names_distinguish({**mine.items, _ANY: mine.element}, {**theirs.items, _ANY: theirs.element}, a, b)
         case Sequence(), Sequence():
-            return _names_tell_apart(_by_place(mine), _by_place(theirs), a, b)
+            return _names_distinguish(_by_place(mine), _by_place(theirs), a, b)
         case (Closure(), Closure()) | (Class(), Class()) | (Cache(), Cache()):
             # What a function remembers it gave before: that was looked at where it was given.
             return False
@@ -244,7 +257,7 @@ def _by_place(found: Sequence) -> dict[Hashable, Value]:
     return {_ANY: found.element, **dict(enumerate(found.items or ()))}
 
 
-def _names_tell_apart(mine: Mapping[_Name, Value], theirs: Mapping[_Name, Value], a: State, b: State) -> bool:
+def _names_distinguish(mine: Mapping[_Name, Value], theirs: Mapping[_Name, Value], a: State, b: State) -> bool:
     for name in mine.keys() | theirs.keys():
         left, right = mine.get(name, ()), theirs.get(name, ())
         if left is right or left == right:
@@ -271,7 +284,7 @@ def _object_matters(found: Object | None, state: State, depth: int) -> bool:
     match found:
         case Sequence(items=items, element=element):
             values = (*(items or ()), element)
-        case Mapping_(items=items, element=element):
+        case Dict(items=items, element=element):
             values = (*items.values(), element)
         case _:
             return True
@@ -301,15 +314,15 @@ def merge(states: Iterable[State]) -> list[State]:
 
 
 def merge_imported(states: Iterable[State]) -> list[State]:
-    """Join the ways through the top level of an imported module, unless a device or a method tells them apart.
+    """Join the ways through the top level of an imported module, unless a device or a method distinguishes them.
 
-    What was found installed there, and which version, is asked by hardly anybody again; each way that stays is one
+    What was found installed there, and which version, is hardly ever asked again; each way that stays is one
     more on which everything after the import runs.
     """
     result: list[State] = []
     for state in states:
         for i, other in enumerate(result):
-            if other.process == state.process and _import_alike(other, state):
+            if other.process == state.process and _equivalent_at_import(other, state):
                 result[i] = join(other, state)
                 break
         else:
@@ -317,7 +330,7 @@ def merge_imported(states: Iterable[State]) -> list[State]:
     return result
 
 
-def _import_alike(a: State, b: State) -> bool:
+def _equivalent_at_import(a: State, b: State) -> bool:
     if a.placed.keys() != b.placed.keys():
         return False
     shared = _shared_layer(a, b)
@@ -334,14 +347,14 @@ def _told_apart_by_device(address: Hashable, a: State, b: State) -> bool:
     return any(_differ_in_device(left.get(name, ()), right.get(name, ())) for name in left.keys() | right.keys())
 
 
-def _parts(thing: Object) -> Mapping[Hashable, Value]:
+def _parts(obj: Object) -> Mapping[Hashable, Value]:
     """What an object holds, by name."""
-    match thing:
-        case Scope(variables=names) | Instance(attributes=names) | Thing(fields=names):
+    match obj:
+        case Scope(variables=names) | Instance(attributes=names) | LibraryObject(fields=names):
             return {name: names[name] for name in names}
         case Sequence(items=items, element=element):
             return {None: tuple(atom for value in (*(items or ()), element) for atom in value)}
-        case Mapping_(items=named, element=element):
+        case Dict(items=named, element=element):
             return {**named, None: element}
     return {}
 
@@ -372,7 +385,7 @@ def _merge_into(result: list[State], state: State) -> None:
     for i, other in enumerate(result):
         if other.process.identity != state.process.identity:
             continue
-        if _same_facts(other.facts, state.facts) or alike(other, state):
+        if _same_facts(other.facts, state.facts) or equivalent(other, state):
             result[i] = join(other, state)
             return
     result.append(state)

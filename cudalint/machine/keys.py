@@ -1,4 +1,4 @@
-"""Keys of dicts: constants, rows of them, and classes, functions and names of libraries, which are what they are."""
+"""Keys of dicts: constants, tuples of them, and classes, functions and names of libraries."""
 
 from __future__ import annotations
 

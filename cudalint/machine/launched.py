@@ -14,7 +14,7 @@ class Launched:
     ``made`` is the call that made the pool, process, executor or loader. ``settled`` is where the program chose the
     start method (``get_context``, ``set_start_method``), None for a default. ``library`` owns the launcher.
     ``keyword`` is the parameter in which an executor takes a context or the name of a start method, if it has one.
-    ``unproven`` says, in words, what may not survive pickling to a fresh process; None where everything is seen
+    ``unproven`` says, in words, what may not survive pickling to a fresh process; None where everything is proven
     to. ``refused`` names what is sure not to arrive with functions that travel by value. ``targets`` are the functions
     that the worker runs; ``prepared`` are those of its initializer, and of a loader its dataset and the functions that
     it is given.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from cudalint.machine.heap import Mapping_, Object, Sequence
+from cudalint.machine.heap import Dict, Object, Sequence
 from cudalint.machine.values import (
     FALSE,
     TRUE,
@@ -107,7 +107,7 @@ def contains(found: Object | None, key: Value) -> bool | None:
     wanted = constant(key)
     if wanted is ...:
         return None
-    if isinstance(found, Mapping_):
+    if isinstance(found, Dict):
         return True if wanted in found.items else (False if found.exact else None)
     if isinstance(found, Sequence) and found.items is not None and not found.open:
         known = [constant(v) for v in found.items]
@@ -248,10 +248,10 @@ def parse_device(text: str) -> Dev | None:
 # -- containers ----------------------------------------------------------------------------------------
 
 
-def item(found: Sequence | Mapping_, key: Value) -> Value:
+def item(found: Sequence | Dict, key: Value) -> Value:
     """``container[key]``; empty where nothing is known."""
     wanted = constant(key)
-    if isinstance(found, Mapping_):
+    if isinstance(found, Dict):
         if wanted is not ... and wanted in found.items:
             return found.items[wanted]
         if wanted is ...:
@@ -273,7 +273,7 @@ def with_item(found: Sequence, key: Value, value: Value) -> Sequence:
     return Sequence(found.kind, None, union([*(found.items or ()), found.element, value]))
 
 
-def with_key(found: Mapping_, key: Value, value: Value) -> Mapping_:
+def with_key(found: Dict, key: Value, value: Value) -> Dict:
     """The dict after ``d[key] = value``."""
     wanted = constant(key)
     if wanted is ...:
@@ -281,13 +281,13 @@ def with_key(found: Mapping_, key: Value, value: Value) -> Mapping_:
     return replace(found, items={**found.items, wanted: value})
 
 
-def without_key(found: Mapping_, key: Value) -> Mapping_:
+def without_key(found: Dict, key: Value) -> Dict:
     """The dict after ``del d[key]``."""
     wanted = constant(key)
     return replace(found, items={k: v for k, v in found.items.items() if k != wanted})
 
 
-def merged(one: Mapping_, two: Mapping_) -> Mapping_:
+def merged(one: Dict, two: Dict) -> Dict:
     """``one | two``."""
     exact = one.exact and two.exact
     return replace(one, items={**one.items, **two.items}, element=union([one.element, two.element]), exact=exact)

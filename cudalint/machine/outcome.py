@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 
-from cudalint.machine.trace import Hop, Site
+from cudalint.machine.trace import Site, TraceStep
 
 
 class Kind(Enum):
@@ -52,11 +52,11 @@ class Outcome:
     """One thing that goes wrong on one path.
 
     ``how`` is what hardware shows: crash, hang, child-death, wrong-device, cost.
-    ``certain``: guilt was seen and no protective fact is in doubt. ``assumed``: found from an entry
-    that nobody is seen to call. ``caught``: the program handles it. ``outlived``: it ends a worker, and the parent
+    ``certain``: the cause was observed and no protective fact is in doubt. ``assumed``: found from an entry
+    with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the parent
     handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that share
-    one, only the root cause is told. ``facts``
-    are what its path assumed. ``unsaid``: it shows only because a bound ended the paths before it, and is not told.
+    one, only the root cause is reported. ``facts``
+    are what its path assumed. ``unsaid``: it shows only because a bound ended the paths before it, and is not reported.
     """
 
     kind: Kind
@@ -64,9 +64,9 @@ class Outcome:
     how: str
     certain: bool
     assumed: bool
-    cause: tuple[Hop, ...] = ()
-    launch: tuple[Hop, ...] = ()
-    effect: tuple[Hop, ...] = ()
+    cause: tuple[TraceStep, ...] = ()
+    launch: tuple[TraceStep, ...] = ()
+    effect: tuple[TraceStep, ...] = ()
     caught: bool = False
     launcher: str = ""
     subject: str = ""
@@ -80,5 +80,5 @@ class Outcome:
 
     @property
     def length(self) -> int:
-        """Hops in all, for choosing the shortest."""
+        """Steps in all, for choosing the shortest."""
         return len(self.cause) + len(self.launch) + len(self.effect)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.behaviours.crossing import Pickler, carried
-from cudalint.machine.behaviours.gpu import placed_tensor
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Generator, Mapping_, Sequence
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Machine, Program
+from cudalint.machine.gpu_memory import placed_tensor
+from cudalint.machine.heap import Dict, Generator, Sequence
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Machine, Program
+from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value
@@ -69,12 +69,12 @@ class Watcher(Machine):
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         self.shapes: dict[Site, dict[Shape, None]] = {}
 
     def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
@@ -105,7 +105,7 @@ class Watcher(Machine):
             return Shape(Form.MODEL, "torch.nn.Module", _device(memory))
         if isinstance(found, Sequence):
             return self._rows(found, state, frame, site, depth + 1)
-        if isinstance(found, Mapping_):
+        if isinstance(found, Dict):
             return self._table(found, state, frame, site, depth + 1)
         return HIDDEN
 
@@ -121,7 +121,7 @@ class Watcher(Machine):
         parts = tuple(enumerate(items)) if exact else ()
         return Shape(Form.ROWS, rows.kind, parts=parts, element=joined(items))
 
-    def _table(self, table: Mapping_, state: State, frame: Frame, site: Site, depth: int) -> Shape:
+    def _table(self, table: Dict, state: State, frame: Frame, site: Site, depth: int) -> Shape:
         known = {k: self._shape(v, state, frame, site, depth) for k, v in table.items.items()}
         others = [self._shape(table.element, state, frame, site, depth)] if table.element else []
         parts = tuple(known.items()) if table.exact and not others else ()

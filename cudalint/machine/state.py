@@ -90,7 +90,8 @@ class Process:
 
     ``driver`` is the witness of the first query or initialisation in this process: it poisons forks and
     freezes the visible devices. ``poison`` is the parent's witness in a child that forked after it.
-    ``left_behind`` are globals, by module and name, that this fresh process's parent had and no import sets.
+    ``parent_only_globals`` are those, by module and name, that this fresh process's parent had and no import sets.
+    ``dead``: it failed, and that was reported; what it would do afterwards is not judged.
     """
 
     identity: tuple[str, ...] = ("main",)
@@ -114,9 +115,9 @@ class Process:
     selected: tuple[tuple[str, Selected], ...] = ()
     group: Group | None = None
     contexts: frozenset[Context] = frozenset()
-    crowd: tuple[tuple[Hashable, int], ...] = ()
+    gpu_sharers: tuple[tuple[Hashable, int], ...] = ()
     growth: Chain | None = None
-    doomed: bool = False
+    dead: bool = False
     misread: bool = False
     in_thread: bool = False
     rank: str | None = None
@@ -130,7 +131,7 @@ class Process:
     late_visible: tuple[Site, ...] = ()
     joblib_jobs: Value = ()
     siblings: int | None = 1
-    left_behind: frozenset[tuple[str, str]] = frozenset()
+    parent_only_globals: frozenset[tuple[str, str]] = frozenset()
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""
@@ -179,7 +180,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """What a path changed between two settlings, and what it had settled before."""
+    """What a path changed between two freezes of its heap, and what was frozen before."""
 
     before: Layer | None
     objects: dict[Hashable, Object]
@@ -188,10 +189,10 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settled:
-    """What a path had settled when a call began."""
+class FrozenHeap:
+    """The frozen part of a path's heap when a call began."""
 
-    base: dict[Hashable, Object]
+    objects: dict[Hashable, Object]
     counts: dict[Hashable, int]
     layer: Layer | None
 
@@ -205,7 +206,7 @@ class Journal:
     """
 
     outer: Journal | None = None
-    settled: Settled | None = None
+    frozen: FrozenHeap | None = None
     fresh: set[Hashable] = field(default_factory=set)
     written: set[Hashable] = field(default_factory=set)
     floors: dict[Hashable, int] = field(default_factory=dict)
@@ -231,16 +232,16 @@ class Journal:
 class State:
     """One path: a process, a heap, what was assumed to get here, and the calls that led here.
 
-    ``heap`` holds the path's own objects, ``base`` all that lay on it when it last settled; ``base`` never
-    changes and is shared by the paths that split afterwards. ``layer`` remembers what ``base`` was made of: two
+    ``heap`` holds the path's own objects, ``frozen`` those that lay on it when it was last frozen; these never
+    change and are shared by the paths that split afterwards. ``layer`` remembers what they were frozen from: two
     paths differ in nothing that stands below the last layer they share, so that copying, comparing and joining
     paths costs what they differ in.
     """
 
     process: Process
     heap: dict[Hashable, Object]
-    base: dict[Hashable, Object] = field(default_factory=dict)
-    base_counts: dict[Hashable, int] = field(default_factory=dict)
+    frozen: dict[Hashable, Object] = field(default_factory=dict)
+    frozen_counts: dict[Hashable, int] = field(default_factory=dict)
     layer: Layer | None = None
     facts: tuple[tuple[Hashable, bool], ...] = ()
     placed: dict[Hashable, Tensor] = field(default_factory=dict)
@@ -249,18 +250,18 @@ class State:
     second_round: bool = False
     caught: bool = False
     owned: set[Hashable] = field(default_factory=set)
-    apart: Hashable = None
+    distinguishing_address: Hashable = None
     journal: Journal = field(default_factory=Journal)
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""
-        self.settle(LARGE_SPLIT)
+        self.freeze(LARGE_SPLIT)
         self.owned = set()
         return State(
             self.process,
             dict(self.heap),
-            self.base,
-            self.base_counts,
+            self.frozen,
+            self.frozen_counts,
             self.layer,
             self.facts,
             dict(self.placed),
@@ -268,7 +269,7 @@ class State:
             self.stack,
             self.second_round,
             self.caught,
-            apart=self.apart,
+            distinguishing_address=self.distinguishing_address,
             journal=self.journal,
         )
 
@@ -277,7 +278,7 @@ class State:
         if other is self:
             return
         self.process = other.process
-        self.heap, self.base, self.base_counts = other.heap, other.base, other.base_counts
+        self.heap, self.frozen, self.frozen_counts = other.heap, other.frozen, other.frozen_counts
         self.layer = other.layer
         self.facts, self.placed, self.counts = other.facts, other.placed, other.counts
         self.journal = other.journal
@@ -290,19 +291,19 @@ class State:
     def at(self, address: Hashable) -> Object | None:
         """The object at an address."""
         found = self.heap.get(address)
-        return self.base.get(address) if found is None else found
+        return self.frozen.get(address) if found is None else found
 
     def objects(self) -> Iterable[Object]:
         """Whatever lies on the heap of this path."""
-        return {**self.base, **self.heap}.values()
+        return {**self.frozen, **self.heap}.values()
 
-    def settle(self, most: int = LARGE_LAYER) -> None:
-        """Make what is on the heap now, if it is more than this, part of what all paths to come share."""
+    def freeze(self, most: int = LARGE_LAYER) -> None:
+        """Make the path's own objects, if there are more than this, part of what all paths that split from it share."""
         if len(self.heap) <= most:
             return
         self.layer = Layer(self.layer, self.heap, self.counts, 1 if self.layer is None else self.layer.depth + 1)
-        self.base = {**self.base, **self.heap}
-        self.base_counts = {**self.base_counts, **self.counts}
+        self.frozen = {**self.frozen, **self.heap}
+        self.frozen_counts = {**self.frozen_counts, **self.counts}
         self.heap = {}
         self.counts = {}
         self.owned = set()
@@ -325,32 +326,30 @@ class State:
         counts.update(self.counts)
         return objects, counts
 
-    def put(self, ref: Ref, value: Object) -> None:
+    def store(self, ref: Ref, value: Object) -> None:
         """Change the object at a reference."""
         self.heap[ref.address] = value
         self.journal.written.add(ref.address)
 
-    def drop(self, addresses: Collection[Hashable], settled: Settled | None) -> None:
-        """Let go of objects that nothing refers to and that were made after a path had ``settled`` so much.
+    def drop(self, addresses: Collection[Hashable], frozen: FrozenHeap | None) -> None:
+        """Let go of objects that nothing refers to and that were made after this much was ``frozen``.
 
-        Few of them that settled since are blotted out where they lie, so that no path differs in them; where they are
-        many, what is left of the layers is the path's own again.
+        Few of them that were frozen since are blotted out where they lie, so that no path differs in them; where they
+        are many, what is left of the layers is the path's own again.
         """
-        gone = [address for address in addresses if self.heap.pop(address, None) is None and address in self.base]
-        if settled is None or self.layer is settled.layer or len(gone) <= LARGE_SPLIT:
-            self.heap.update(dict.fromkeys(gone, BLOT))
-            return
-        objects, counts = self.since(settled.layer)
-        self.heap = dict(objects)
-        for address in gone:
+        gone = [address for address in addresses if address in self.frozen]
+        if frozen is not None and self.layer is not frozen.layer and len(gone) > LARGE_SPLIT:
+            objects, counts = self.since(frozen.layer)
+            self.heap, self.counts = dict(objects), dict(counts)
+            self.frozen, self.frozen_counts, self.layer = frozen.objects, frozen.counts, frozen.layer
+            self.owned = set()
+        for address in addresses:
             self.heap.pop(address, None)
-        self.counts = dict(counts)
-        self.base, self.base_counts, self.layer = settled.base, settled.counts, settled.layer
-        self.owned = set()
+        self.heap.update({address: BLOT for address in gone if address in self.frozen})
 
     def new(self, site: Hashable, value: Object) -> Ref:
         """A fresh address for an object allocated at a site; after eight, the last is used again."""
-        known = self.counts.get(site, self.base_counts.get(site, 0))
+        known = self.counts.get(site, self.frozen_counts.get(site, 0))
         count = min(known, 7)
         self.counts[site] = count + 1
         ref = Ref((site, count, self.process.identity))

@@ -28,7 +28,7 @@ class Imports(Protocol):
     def child(self, package: str, name: str) -> str | None:
         """The submodule of this name in a package of the project."""
 
-    def acting(self, name: str) -> tuple[str, ...]:
+    def effectful_imports(self, name: str) -> tuple[str, ...]:
         """The modules whose top level may do something to the process when ``name`` is imported."""
 
 
@@ -114,7 +114,7 @@ def _imported(
     if home is None:
         path = library.canonical(dotted) if alias else first
         return None if _does_something(dotted, library) else [(alias or first, (Lib(path),))]
-    if (alias is None and "." in dotted) or imports.acting(home):
+    if (alias is None and "." in dotted) or imports.effectful_imports(home):
         return None
     return [(alias or dotted, (Deferred(home, None, Site(importer, node.ordinal)),))]
 
@@ -125,12 +125,12 @@ def _imported_from(
     home = imports.resolve(importer, node.module, node.level)
     if home is None:
         return None if node.level or _does_something(node.module, library) else _of_library(names, node, library)
-    if imports.acting(home):
+    if imports.effectful_imports(home):
         return None
     result: list[_Bound] = []
     for name, alias in names:
         child = imports.child(home, name)
-        if child is not None and imports.acting(child):
+        if child is not None and imports.effectful_imports(child):
             return None
         result.append((alias or name, (Deferred(home, name, Site(importer, node.ordinal)),)))
     return result

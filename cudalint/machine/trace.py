@@ -14,7 +14,7 @@ class Site(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class TraceStep:
     """One step of a trace."""
 
     site: Site
@@ -23,15 +23,15 @@ class Hop:
 
 
 class Chain:
-    """A linked list of hops, the newest first.
+    """A linked list of steps, the newest first.
 
     Two chains are always equal: provenance must not keep states apart that behave alike.
     """
 
-    __slots__ = ("before", "hop", "length")
+    __slots__ = ("before", "length", "step")
 
-    def __init__(self, hop: Hop, before: Chain | None) -> None:
-        self.hop = hop
+    def __init__(self, step: TraceStep, before: Chain | None) -> None:
+        self.step = step
         self.before = before
         self.length: int = 1 if before is None else before.length + 1
 
@@ -41,12 +41,12 @@ class Chain:
     def __hash__(self) -> int:
         return 0
 
-    def hops(self) -> tuple[Hop, ...]:
+    def steps(self) -> tuple[TraceStep, ...]:
         """Oldest first."""
-        result: list[Hop] = []
+        result: list[TraceStep] = []
         link: Chain | None = self
         while link is not None:
-            result.append(link.hop)
+            result.append(link.step)
             link = link.before
         return tuple(reversed(result))
 

@@ -16,7 +16,7 @@ MOST_ALTERNATIVES = 4
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something the code does not show; ``sym`` tells whether two unknowns are the same thing."""
+    """Something the code does not show; ``sym`` identifies it: two unknowns with the same one are the same thing."""
 
     sym: Hashable
 
@@ -142,7 +142,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A module of the project, or a name in it, that is not run before somebody looks at it; ``site`` imports it."""
+    """A module of the project, or a name in it, that runs when it is first used; ``site`` imports it."""
 
     module: str
     name: str | None

@@ -29,7 +29,7 @@ MOST_BASES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ProcessEffect:
     """What a function leaves behind in its process, beside what its result is.
 
     ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
@@ -44,7 +44,7 @@ class Effect:
 
 
 # What a file says that functions leave behind, in the order in which it does.
-_Told: TypeAlias = list[tuple[str, Effect]]
+_Declared: TypeAlias = list[tuple[str, ProcessEffect]]
 
 
 @dataclass(slots=True)
@@ -66,11 +66,11 @@ class Library:
     # The top-level packages that may use a GPU.
     gpu_roots: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
-    own_words: set[str] = field(default_factory=set)
-    effects: dict[str, Effect] = field(default_factory=dict)
-    wide_effects: list[tuple[str, Effect]] = field(default_factory=list)
+    user_words: set[str] = field(default_factory=set)
+    process_effects: dict[str, ProcessEffect] = field(default_factory=dict)
+    wide_process_effects: list[tuple[str, ProcessEffect]] = field(default_factory=list)
     environment: dict[str, list[str]] = field(default_factory=dict)
-    _own: re.Pattern[bytes] | None = None
+    _user_pattern: re.Pattern[bytes] | None = None
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
 
@@ -135,28 +135,28 @@ class Library:
             return False
         return all(self.lacks(base, name) for base in self.bases.get(kind, ()))
 
-    def effect(self, path: str) -> Effect | None:
+    def process_effect(self, path: str) -> ProcessEffect | None:
         """What a function leaves behind in its process; None where no model says anything of it.
 
-        Of a modelled function nothing is said beside its model: it leaves nothing behind. What is said of a name goes
-        before what is said of all names like it.
+        A modelled function of which no effect is said leaves nothing behind. What is said of a name goes before what is
+        said of all names that match a pattern.
         """
         path = self.canonical(path)
-        found = self._told_effect(path, 0)
+        found = self._declared_effect(path, 0)
         spec = self.function(path)
         if found is None and spec is not None and "state" in spec:
-            return Effect(str(spec["state"]))
+            return ProcessEffect(str(spec["state"]))
         if found is None:
-            below = (effect for pattern, effect in reversed(self.wide_effects) if _lies_below(path, pattern))
+            below = (effect for pattern, effect in reversed(self.wide_process_effects) if _lies_below(path, pattern))
             found = next(below, None)
-        return Effect() if found is None and spec is not None else found
+        return ProcessEffect() if found is None and spec is not None else found
 
-    def _told_effect(self, path: str, depth: int) -> Effect | None:
+    def _declared_effect(self, path: str, depth: int) -> ProcessEffect | None:
         """What an ``[[effect]]`` says of a name, or of the method of a base."""
-        found = self.effects.get(path)
+        found = self.process_effects.get(path)
         owner, _, name = path.rpartition(".")
         for base in self.bases.get(owner, ()) if depth < 5 else ():
-            found = found or self._told_effect(f"{base}.{name}", depth + 1)
+            found = found or self._declared_effect(f"{base}.{name}", depth + 1)
         return found
 
     def reads_at_import(self, root: str, variable: str) -> bool:
@@ -199,21 +199,21 @@ class Library:
         """Whether a top-level name is a library that is modelled: one that is installed where it is imported."""
         return name in self.roots
 
-    def speaks_of_own(self, data: bytes) -> bool:
+    def mentions_user_models(self, data: bytes) -> bool:
         """Whether a file names something of the user's own models."""
-        if not self.own_words:
+        if not self.user_words:
             return False
-        if self._own is None:
-            words = "|".join(re.escape(word) for word in sorted(self.own_words))
-            self._own = re.compile(rb"\b(?:%s)\b" % words.encode())
-        return self._own.search(data) is not None
+        if self._user_pattern is None:
+            words = "|".join(re.escape(word) for word in sorted(self.user_words))
+            self._user_pattern = re.compile(rb"\b(?:%s)\b" % words.encode())
+        return self._user_pattern.search(data) is not None
 
     def owns(self, name: str) -> bool:
         """Whether a top-level name is a library whose own functions are modelled, even in its own source."""
         return name in self.owned
 
 
-def _add(library: Library, document: Mapping[str, object], source: str) -> _Told:
+def _add(library: Library, document: Mapping[str, object], source: str) -> _Declared:
     """Add a file to the models, except what its functions leave behind, which is given."""
     validate(document, source)
     head = document.get("library")
@@ -237,9 +237,9 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Told
         if "attributes" in entry:
             library.attributes[str(entry["name"])] = frozenset(_list(entry["attributes"]))
     library.gpu_roots.update(_gpu_roots(document, framework))
-    told: _Told = []
+    declared: _Declared = []
     for entry in _entries(document, "effect"):
-        _add_effect(library, entry, told)
+        _add_effect(library, entry, declared)
     for entry in _entries(document, "function"):
         spec = {**entry, "framework": entry.get("framework", framework)}
         for name in _list(entry["names"]):
@@ -249,12 +249,12 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Told
             else:
                 library.functions[name] = spec
                 if "state" in entry:
-                    told.append((name, Effect(str(entry["state"]))))
+                    declared.append((name, ProcessEffect(str(entry["state"]))))
     library.owned.update(_list(head.get("owns")))
-    return told
+    return declared
 
 
-# Behaviours of libraries that use a GPU by themselves, though none of their functions is said to.
+# Effects of libraries that use a GPU by themselves, though none of their functions is said to.
 _ON_GPU = frozenset({"engine", "estimator", "trainer", "text-pipe", "placed"})
 
 
@@ -273,8 +273,8 @@ def _root(path: str) -> str:
     return path.removeprefix("import ").partition(".")[0]
 
 
-def _add_effect(library: Library, entry: Mapping[str, object], told: _Told) -> None:
-    effect = Effect(
+def _add_effect(library: Library, entry: Mapping[str, object], declared: _Declared) -> None:
+    effect = ProcessEffect(
         str(entry.get("state", "none")),
         str(entry.get("gives", "")),
         entry.get("shows") is True,
@@ -282,19 +282,19 @@ def _add_effect(library: Library, entry: Mapping[str, object], told: _Told) -> N
     )
     for name in _list(entry["names"]):
         if name.endswith("*"):
-            library.wide_effects.append((name, effect))
+            library.wide_process_effects.append((name, effect))
         else:
-            told.append((name, effect))
+            declared.append((name, effect))
 
 
-def _settle_effects(library: Library, told: Iterable[tuple[str, _Told]]) -> None:
+def _settle_effects(library: Library, declared: Iterable[tuple[str, _Declared]]) -> None:
     """Take what all files say under the names where functions are defined; a later file says better."""
-    for source, effects in told:
-        given: dict[str, Effect] = {}
+    for source, effects in declared:
+        given: dict[str, ProcessEffect] = {}
         for name, effect in effects:
             if given.setdefault(library.canonical(name), effect) != effect:
                 raise ModelError(f"{source}: {name} is said to leave two different things behind in its process")
-        library.effects.update(given)
+        library.process_effects.update(given)
 
 
 def _lies_below(path: str, pattern: str) -> bool:
@@ -305,8 +305,8 @@ def _lies_below(path: str, pattern: str) -> bool:
     return path.startswith(prefix) and "." not in path[len(prefix) :]
 
 
-def _own_words(names: Iterable[str]) -> Iterable[str]:
-    """The words by which a file that uses these functions can be told."""
+def _recognising_words(names: Iterable[str]) -> Iterable[str]:
+    """The words by which a file that uses these functions can be recognised."""
     for name in names:
         path = name.removeprefix("import ")
         for word in (path.partition(".")[0], path.removesuffix(".*").rpartition(".")[2]):
@@ -343,12 +343,12 @@ def _text(path: str) -> str:
 @cache
 def _load(extra: tuple[tuple[str, str], ...]) -> Library:
     library = Library()
-    told: list[tuple[str, _Told]] = []
+    declared: list[tuple[str, _Declared]] = []
     folder = files("cudalint.models")
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
         if entry.name.endswith(".toml"):
             text = entry.read_text(encoding="utf-8")
-            told.append((entry.name, _add(library, tomllib.loads(text), entry.name)))
+            declared.append((entry.name, _add(library, tomllib.loads(text), entry.name)))
     for path, text in extra:
         try:
             document = tomllib.loads(text)
@@ -356,11 +356,11 @@ def _load(extra: tuple[tuple[str, str], ...]) -> Library:
             raise ModelError(f"{path}: not valid TOML: {error}") from error
         except RecursionError:
             raise ModelError(f"{path}: not valid TOML: nested too deeply") from None
-        told.append((path, _add(library, document, path)))
+        declared.append((path, _add(library, document, path)))
         for function in _entries(document, "function"):
-            library.own_words.update(_own_words(_list(function["names"])))
+            library.user_words.update(_recognising_words(_list(function["names"])))
         _refuse_circles(library, path)
-    _settle_effects(library, told)
+    _settle_effects(library, declared)
     return library
 
 

@@ -72,7 +72,7 @@ _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 
 
-# What a function may be said to do; the machine has one behaviour for each.
+# What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",

@@ -20,7 +20,7 @@ from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Shape, Watcher, noted
 from cudalint.machine.state import Process
-from cudalint.machine.trace import Hop, Site
+from cudalint.machine.trace import Site, TraceStep
 from cudalint.models.library import load
 from cudalint.project.callers import Place
 from cudalint.project.changes import renumbered, touched
@@ -92,7 +92,7 @@ class Basis:
     cut: frozenset[Entry] = frozenset()
 
 
-# One launch tells its root cause only: the earlier kind wins.
+# Of one launch only the root cause is reported: the earlier kind wins.
 _ROOTS: tuple[frozenset[Kind], ...] = (
     frozenset({Kind.METHOD_WITHOUT_EFFECT, Kind.METHOD_ALREADY_SET}),
     frozenset({Kind.CUDA_TO_FORK, Kind.UNPICKLABLE_CUDA, Kind.UNPICKLABLE_TARGET, Kind.FOREIGN_LOCK}),
@@ -254,7 +254,7 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
 
 
 def inherited(before: Basis, after: Basis, changes: Mapping[str, str], about: Finding) -> tuple[Inheritance, ...]:
-    """What speaks against fresh processes in a changed program, as all entries run it that the changes can matter to.
+    """The doubts about fresh processes in a changed program, as all entries run it that the changes can matter to.
 
     ``changes`` are the new texts of files by path, ``before`` the program without them.
     """
@@ -372,7 +372,7 @@ def _better(new: _Judged, old: _Judged) -> bool:
 
 
 def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
-    """CUD102 says nothing where CUD101 speaks, CUD501 nothing where a collective in between does."""
+    """CUD102 is dropped where CUD101 is reported, CUD501 where a collective in between is."""
     result: list[_Judged] = []
     for (code, anchor), judged in best.items():
         if code == "CUD102" and ("CUD101", anchor) in best:
@@ -382,7 +382,7 @@ def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
 
 
 def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """One launch tells its root cause only, for each start method that the Python versions in range give it."""
+    """Of one launch only the root cause is reported, for each start method that the Python versions give it."""
     given = list(outcomes)
     first: dict[tuple[Site, str | None], int] = {}
     for outcome in given:
@@ -410,8 +410,8 @@ _AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVIC
 def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]:
     wanted: dict[str, set[int]] = {}
     for outcome in outcomes:
-        legs = (outcome.cause, outcome.launch, outcome.effect)
-        for site in (outcome.anchor, *(hop.site for leg in legs for hop in _shown(leg))):
+        segments = (outcome.cause, outcome.launch, outcome.effect)
+        for site in (outcome.anchor, *(step.site for segment in segments for step in _shown(segment))):
             wanted.setdefault(site.module, set()).add(site.ordinal)
     result: dict[Site, Span] = {}
     for name, ordinals in wanted.items():
@@ -448,29 +448,29 @@ def _finding(judged: _Judged, places: dict[Site, Span]) -> Finding:
     )
 
 
-def _steps(hops: Sequence[Hop], kind: StepKind, places: dict[Site, Span]) -> Iterable[Step]:
-    """The last hop of a leg is what happens; those before lead to it."""
-    shown = _shown(hops)
-    for i, hop in enumerate(shown):
-        span = places.get(hop.site)
+def _steps(steps: Sequence[TraceStep], kind: StepKind, places: dict[Site, Span]) -> Iterable[Step]:
+    """The last step of a segment is what happens; those before lead to it."""
+    shown = _shown(steps)
+    for i, step in enumerate(shown):
+        span = places.get(step.site)
         if span is None:
             continue
         step_kind = kind if i == len(shown) - 1 else StepKind.STEP
-        yield Step(_first_line(span), hop.message, step_kind, hop.process)
+        yield Step(_first_line(span), step.message, step_kind, step.process)
 
 
-# Nobody reads more of one leg, and each file that a trace touches is parsed again for its places.
-MOST_HOPS = 16
+# A reader needs no more of one segment, and each file that a trace touches is parsed again for its places.
+MOST_TRACE_STEPS = 16
 
 
-def _shown(hops: Sequence[Hop]) -> Sequence[Hop]:
-    """A leg as it is shown: of a very long one the first hops, the last ones, and how many were between."""
-    if len(hops) <= MOST_HOPS:
-        return hops
-    half = MOST_HOPS // 2
-    after = hops[-half]
-    left_out = len(hops) - MOST_HOPS
-    return (*hops[:half], replace(after, message=f"{left_out} calls later: {after.message}"), *hops[-half + 1 :])
+def _shown(steps: Sequence[TraceStep]) -> Sequence[TraceStep]:
+    """A segment as it is shown: of a very long one the first steps, the last ones, and how many were between."""
+    if len(steps) <= MOST_TRACE_STEPS:
+        return steps
+    half = MOST_TRACE_STEPS // 2
+    after = steps[-half]
+    left_out = len(steps) - MOST_TRACE_STEPS
+    return (*steps[:half], replace(after, message=f"{left_out} calls later: {after.message}"), *steps[-half + 1 :])
 
 
 def _first_line(span: Span) -> Span:
@@ -523,7 +523,7 @@ def functions(
     files = program(sources, load(options.models), root, store)
     with _at_work():
         ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
-        return summaries(files, [hop for one in ran for hop in one.machine.record.hops])
+        return summaries(files, [step for one in ran for step in one.machine.record.trace_steps])
 
 
 def _described(process: Process) -> Iterable[str]:
@@ -531,13 +531,13 @@ def _described(process: Process) -> Iterable[str]:
     how = "" if launch is None else f", started by {launch.launcher} ({launch.method})"
     yield f"{process.label}{how}{', called by nobody in sight' if process.unseen else ''}"
     if process.poison is not None:
-        yield f"  the parent used CUDA before the fork: {process.poison.hop.message}"
+        yield f"  the parent used CUDA before the fork: {process.poison.step.message}"
     if process.driver is None:
         yield "  CUDA: untouched in this process"
     else:
         names = ", ".join(n for n, _ in process.initialised)
         state = f"initialised by {names}" if names else "queried"
-        yield f"  CUDA: {state}: {process.driver.hop.message}"
+        yield f"  CUDA: {state}: {process.driver.step.message}"
     selected = process.device()
     if selected is not None:
         yield f"  device: {selected.index if isinstance(selected.index, int) else 'one per rank'} selected"

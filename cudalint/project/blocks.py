@@ -1,4 +1,4 @@
-"""Which lines of a file run when it is imported, told from its bytes and their indentation."""
+"""Which lines of a file run when it is imported, by its bytes and their indentation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def runs_at_once(data: bytes, start: int, indent: int) -> bool | None:
         begin = data.rfind(b"\n", 0, end - 1) + 1
         line = data[begin : end - 1].rstrip()
         end = begin
-        if not line or line.lstrip().startswith(b"#"):
+        # A bracket that closes what a row above began, as that of a ``def`` over several rows, begins no block.
+        if not line or line.lstrip().startswith((b"#", b")", b"]", b"}")):
             continue
         block = _BLOCK.match(line)
         if block is None or len(block["indent"]) >= indent:

@@ -1,6 +1,6 @@
 """Who calls a function that no entry reached: the places from which it takes its state.
 
-Callers are told from names: a module that imports the function's module, however far, with a function that speaks its
+Callers are found by name: a module that imports the function's module, however far, with a function that mentions its
 name. A wrong guess costs work and nothing else, because whether a caller reaches the function is seen when it runs.
 """
 
@@ -43,7 +43,7 @@ class Callers:
     _known: dict[Place, list[Caller]] = field(default_factory=dict)
 
     def roots(self, of: Caller, seen: Collection[Place]) -> list[Caller]:
-        """The functions from which a function is reached and that nobody calls, ``seen`` ones left out."""
+        """The functions from which a function is reached and that have no known caller, ``seen`` ones left out."""
         found: dict[Place, Caller] = {}
         known: set[Place] = {of.place}
         level = [of]
@@ -66,7 +66,7 @@ class Callers:
         return self._known[callee.place]
 
     def _search(self, callee: Caller) -> list[Caller]:
-        wanted = _spoken(callee.function)
+        wanted = _mentioned_as(callee.function)
         word = wanted[-1].encode()
         homes = [n for n in self._users(callee.module) if word in self.files.sources[n].data]
         result: list[Caller] = []
@@ -93,8 +93,8 @@ class Callers:
         return self._above[name]
 
 
-def _spoken(function: ir.Function) -> tuple[str, ...]:
-    """The name by which a caller speaks of a function: a special method by its class."""
+def _mentioned_as(function: ir.Function) -> tuple[str, ...]:
+    """The name by which a caller mentions a function: a special method by its class."""
     parts = tuple(p for p in function.qualname.split(".") if p != "<locals>")
     special = function.name.startswith("__") or function.name in ("run", "forward")
     return parts[:-1] if special and len(parts) > 1 else parts

@@ -1,4 +1,4 @@
-"""Where programs start: main modules, tests, and launchers that nobody here is seen to call."""
+"""Where programs start: main modules, tests, and launchers without a known caller."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEVICES = frozenset({"device", "Device"})
 
 def candidates(program: FileProgram, among: frozenset[str] | None = None) -> list[str]:
     """The modules, all or ``among`` some, in which something that a rule judges may start, or that lead to one."""
-    own = program.library.speaks_of_own
+    own = program.library.mentions_user_models
     launching = {n for n, s in program.sources.items() if program.facts(n).may_launch or own(s.data)}
     result: list[str] = []
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
@@ -42,7 +42,7 @@ _FIXTURE = re.compile(rb"@(?:\w+\.)?fixture\b[^@]*?^[ \t]*(?:async[ \t]+)?def[ \
 
 
 def _asked(program: FileProgram, name: str) -> Iterable[str]:
-    """The conftests above a test module that define a fixture of which it speaks."""
+    """The conftests above a test module that define a fixture which it mentions."""
     if not is_test_module(program.sources[name].path):
         return
     data = program.sources[name].data
@@ -104,9 +104,7 @@ def _process_classes(module: ir.Module, launchers: frozenset[str]) -> frozenset[
     """The classes of a module that derive from a process: making one is how they are launched."""
     names: set[str] = set()
     for statement in module.body:
-        if isinstance(statement, ir.ClassDef) and any(
-            last_name(a.value) in launchers | names for a in statement.bases
-        ):
+        if isinstance(statement, ir.ClassDef) and any(last_name(a.value) in launchers | names for a in statement.bases):
             names.add(statement.name)
     return frozenset(names)
 

@@ -15,7 +15,7 @@ from typing import Any
 from cudalint import fingerprint
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.trace import Hop, Site
+from cudalint.machine.trace import Site, TraceStep
 from cudalint.project.callers import Place
 from cudalint.project.program import MOST_BYTES, FileProgram
 from cudalint.store import Store
@@ -41,7 +41,7 @@ class EntryResult:
 
 
 def identity(files: FileProgram, *decisive: str) -> str:
-    """What tells a program from all others for any of its entries, beside the contents of modules."""
+    """What distinguishes a program from all others for any of its entries, beside the contents of modules."""
     scripts = (name for name in files.sources if files.facts(name).guards_main)
     layout = (part for path in sorted(files.names) for part in (path, files.names[path]))
     commands = (part for command in sorted(files.commands) for part in command)
@@ -51,7 +51,7 @@ def identity(files: FileProgram, *decisive: str) -> str:
 
 @dataclass(slots=True)
 class EntryResults:
-    """The kept results of one program under one configuration; ``about`` tells it from all others."""
+    """The kept results of one program under one configuration; ``about`` distinguishes it from all others."""
 
     files: FileProgram
     store: Store
@@ -143,12 +143,12 @@ def _site(row: list[Any]) -> Site:
     return Site(row[0], row[1])
 
 
-def _hop_rows(hops: Iterable[Hop]) -> list[list[Any]]:
-    return [[hop.site.module, hop.site.ordinal, hop.message, hop.process] for hop in hops]
+def _trace_rows(steps: Iterable[TraceStep]) -> list[list[Any]]:
+    return [[step.site.module, step.site.ordinal, step.message, step.process] for step in steps]
 
 
-def _hops(rows: Iterable[list[Any]]) -> tuple[Hop, ...]:
-    return tuple(Hop(Site(module, ordinal), message, process) for module, ordinal, message, process in rows)
+def _trace_steps(rows: Iterable[list[Any]]) -> tuple[TraceStep, ...]:
+    return tuple(TraceStep(Site(module, ordinal), message, process) for module, ordinal, message, process in rows)
 
 
 def _outcome_row(outcome: Outcome) -> list[Any]:
@@ -158,9 +158,9 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.how,
         outcome.certain,
         outcome.assumed,
-        _hop_rows(outcome.cause),
-        _hop_rows(outcome.launch),
-        _hop_rows(outcome.effect),
+        _trace_rows(outcome.cause),
+        _trace_rows(outcome.launch),
+        _trace_rows(outcome.effect),
         outcome.caught,
         outcome.launcher,
         outcome.subject,
@@ -182,9 +182,9 @@ def _outcome(row: list[Any]) -> Outcome:
         how=how,
         certain=certain,
         assumed=assumed,
-        cause=_hops(cause),
-        launch=_hops(launch),
-        effect=_hops(effect),
+        cause=_trace_steps(cause),
+        launch=_trace_steps(launch),
+        effect=_trace_steps(effect),
         caught=caught,
         launcher=launcher,
         subject=subject,

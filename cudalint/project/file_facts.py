@@ -1,4 +1,4 @@
-"""What the bytes of each file tell, asked once per content and kept between runs.
+"""What searching the bytes of each file shows, asked once per content and kept between runs.
 
 Most of what a run does to a file that does not matter is to search its bytes. The answers depend on nothing but these
 bytes and cudalint's own code, so a later run takes them from the store, all of a project's at once.
@@ -40,7 +40,7 @@ _SERVES = Words((b"celery", b"wsgi_app", b"uwsgidecorators"))
 class FileFacts:
     """The answers about one content, each worked out when it is first asked for.
 
-    ``known`` is plain data; ``digest`` tells the content from others, where facts are kept.
+    ``known`` is plain data; ``digest`` identifies the content where facts are kept.
     """
 
     data: bytes

@@ -1,4 +1,4 @@
-"""What pytest runs around a test: the fixtures it asks for, from its own module or a ``conftest.py`` above it."""
+"""What pytest runs around a test: the fixtures it requests, from its own module or a ``conftest.py`` above it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Fixtures:
         atom = only(module)
         scope = state.get(atom) if isinstance(atom, Ref) else None
         value = scope.variables.get(name) if isinstance(scope, Scope) else None
-        for current, forced in self.machine.force(value, state, self.frame)[:1] if value is not None else ():
+        for current, forced in self.machine.resolve_deferred(value, state, self.frame)[:1] if value is not None else ():
             ref = only(forced)
             closure = current.get(ref) if isinstance(ref, Ref) else None
             if isinstance(ref, Ref) and isinstance(closure, Closure) and self._is_fixture(closure):

@@ -1,4 +1,4 @@
-"""The imports of a file, told from its bytes: which modules it may run, and which of them when it is imported."""
+"""The imports of a file, found in its bytes: which modules it may run, and which of them when it is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bytes of a file tell: whether it can matter at all, and whether something may start there."""
+"""What searching the bytes of a file shows: whether it can matter at all, and whether something may start there."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def may_matter(data: bytes) -> bool:
 
 
 def may_launch(data: bytes) -> bool:
-    """Whether something that a rule speaks about may start in the file."""
+    """Whether something that a rule judges may start in the file."""
     if _NAMED_LAUNCH.stand_in(data) or _CALLED_LAUNCH.are_used_in(data):
         return True
     if device_statement(data) or (b"ddp_" in data and _STRATEGY.search(data) is not None):

@@ -27,7 +27,7 @@ from cudalint.text.source import SourceFile
 
 MOST_BYTES = 2_000_000
 MOST_ASSUMED_BYTES = 400_000
-MOST_ACTING = 8
+MOST_EFFECTFUL_IMPORTS = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
 MOST_PLAIN_BYTES = 10_000
@@ -97,7 +97,7 @@ class FileProgram:
         return result
 
     def facts(self, name: str) -> FileFacts:
-        """What the bytes of a module's file tell."""
+        """What searching the bytes of a module's file shows."""
         found = self._facts.get(name)
         if found is None:
             found = self._facts[name] = self.known.of(self.sources[name].data)
@@ -153,7 +153,7 @@ class FileProgram:
             return True
         if name not in self._worth:
             around = (name, *self.reach(name))
-            self._worth[name] = any(self.facts(n).may_matter or self._speaks_of_own(n) for n in around)
+            self._worth[name] = any(self.facts(n).may_matter or self._mentions_user_models(n) for n in around)
         return self._worth[name]
 
     def _lower(self, name: str, source: SourceFile) -> ir.Module | None:
@@ -250,7 +250,7 @@ class FileProgram:
             self._tops[module] = frozenset() if lowered is None else _set_by_main(lowered.body)
         return self._tops[module]
 
-    def acting(self, name: str) -> tuple[str, ...]:
+    def effectful_imports(self, name: str) -> tuple[str, ...]:
         """What has to run when ``name`` is imported, because a top level that it reaches may do something.
 
         These are the packages and the module itself: they import what they need, in their order and under their
@@ -263,24 +263,24 @@ class FileProgram:
 
     def _acting_from(self, name: str) -> list[str]:
         reached = self._reached(name, at_once=True)
-        acting = [n for n in reached if self._acts(n)]
-        if not acting:
+        effectful = [n for n in reached if self._has_import_effects(n)]
+        if not effectful:
             return []
         if len(reached) <= MOST_IMPORTED:
             return [name]
-        if len(acting) > MOST_ACTING:
+        if len(effectful) > MOST_EFFECTFUL_IMPORTS:
             self.notes.add(f"importing {name} runs more modules than are followed")
-        return sorted(acting)[:MOST_ACTING]
+        return sorted(effectful)[:MOST_EFFECTFUL_IMPORTS]
 
-    def _acts(self, name: str) -> bool:
+    def _has_import_effects(self, name: str) -> bool:
         if name not in self._tops_act:
-            acts = self.facts(name).acts_at_top or self._speaks_of_own(name)
+            acts = self.facts(name).acts_at_top or self._mentions_user_models(name)
             self._tops_act[name] = acts or self._calls_at_top(name)
         return self._tops_act[name]
 
-    def _speaks_of_own(self, name: str) -> bool:
+    def _mentions_user_models(self, name: str) -> bool:
         """Whether a file names something of the user's own models."""
-        return self.library.speaks_of_own(self.sources[name].data)
+        return self.library.mentions_user_models(self.sources[name].data)
 
     def _calls_at_top(self, name: str) -> bool:
         """Whether the top level calls a function of the project that may use a GPU, or hands one to a registry."""
@@ -300,11 +300,11 @@ class FileProgram:
             facts = self.facts(name)
             roots = {found.module.partition(".")[0] for found in facts.imports if not found.level}
             uses = not roots.isdisjoint(self.library.gpu_roots) or facts.places_on_gpu
-            self._gpu[name] = uses or self._speaks_of_own(name)
+            self._gpu[name] = uses or self._mentions_user_models(name)
         return self._gpu[name]
 
     def reach(self, name: str) -> frozenset[str]:
-        """The modules that running a file may import, told from its bytes."""
+        """The modules that running a file may import, by its bytes."""
         if name not in self._reach:
             self._reach[name] = frozenset(self._reached(name, at_once=False))
         return self._reach[name]

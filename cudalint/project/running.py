@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions
-from cudalint.machine.behaviours import LibraryBehaviours
+from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine
@@ -181,7 +181,7 @@ class Runner:
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
         machine = self._machine(module.name, in_test)
-        machine.behaviours.served(machine, self._imported(machine, module, assumed=False), module.name)
+        machine.effects.served(machine, self._imported(machine, module, assumed=False), module.name)
         return Ran(module.name, module.name, machine)
 
     def _tests(self, module: ir.Module) -> Iterator[Ran]:
@@ -238,7 +238,7 @@ class Runner:
         if module is None:
             return
         told: set[Machine] = set()
-        for function in unreached(module, self.files.facts(name), frozenset(self.files.library.own_words)):
+        for function in unreached(module, self.files.facts(name), frozenset(self.files.library.user_words)):
             launcher = Caller(name, function)
             if launcher.place in self.entered:
                 continue
@@ -337,7 +337,7 @@ class Runner:
             shaped=self.shaped,
         )
         kind = Watcher if self.shaped else Prover if self.proves else Machine
-        return kind(self.files, self.files.library, LibraryBehaviours(), name, self.host, options)
+        return kind(self.files, self.files.library, LibraryEffects(), name, self.host, options)
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []
@@ -389,11 +389,11 @@ def _end(machine: Machine, frame: Frame, states: list[State]) -> None:
 
 
 def _as_seen(outcome: Outcome) -> Outcome:
-    """A launch whose caller was seen to use CUDA is as certain as if a call of that one were seen."""
+    """A launch whose caller was seen to use CUDA is as certain as if a call of that caller were seen."""
     if outcome.kind is not Kind.CUDA_IN_FORK or not outcome.certain or not outcome.cause or len(outcome.launch) < 2:
         return outcome
     launching = outcome.launch[-2].site
-    return outcome if any(hop.site == launching for hop in outcome.cause) else replace(outcome, assumed=False)
+    return outcome if any(step.site == launching for step in outcome.cause) else replace(outcome, assumed=False)
 
 
 def _find(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> tuple[Value | None, State]:

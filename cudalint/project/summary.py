@@ -6,24 +6,24 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.trace import Hop
+from cudalint.machine.trace import TraceStep
 from cudalint.project.program import FileProgram
 
 _TOP = "<module>"
 
 
-def summaries(files: FileProgram, seen: Iterable[Hop]) -> list[str]:
+def summaries(files: FileProgram, seen: Iterable[TraceStep]) -> list[str]:
     """One line per function that did something, and below it what it did and in which process, in order."""
     homes: dict[str, Mapping[int, str]] = {}
     told: dict[tuple[str, int, str], dict[tuple[int, str, str], None]] = {}
-    for hop in seen:
-        name = hop.site.module
+    for step in seen:
+        name = step.site.module
         if name not in homes:
             module = files.module(name)
             homes[name] = {} if module is None else dict(_owners(module))
-        owner = homes[name].get(hop.site.ordinal, _TOP)
+        owner = homes[name].get(step.site.ordinal, _TOP)
         first = min((o for o, q in homes[name].items() if q == owner), default=-1)
-        told.setdefault((name, first, owner), {})[hop.site.ordinal, hop.process, hop.message] = None
+        told.setdefault((name, first, owner), {})[step.site.ordinal, step.process, step.message] = None
     lines: list[str] = []
     for name, _, owner in sorted(told):
         first = next(key[1] for key in told if key[0] == name and key[2] == owner)

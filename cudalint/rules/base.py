@@ -1,4 +1,4 @@
-"""What a rule is: a code, a name, the worst severity hardware showed, and the outcomes it speaks about."""
+"""What a rule is: a code, a name, the worst severity hardware showed, and the outcomes it reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cudalint.machine.outcome import Kind, Outcome
 
 
 def measured(outcome: Outcome) -> Severity | None:
-    """The severity that hardware showed, softened where the code leaves something open.
+    """The severity that hardware showed, reduced where the code leaves something open.
 
     What merely costs, what the program catches, what only some paths show, and what an unseen caller
     decides is a warning.
@@ -26,7 +26,7 @@ def warned(outcome: Outcome) -> Severity | None:
 
 
 class RepairLevel(Enum):
-    """Whether findings of a rule come with a repair that can be made; advice alone is none."""
+    """Whether findings of a rule come with a repair that can be made; advice alone does not count."""
 
     ALWAYS = "always"
     SOMETIMES = "sometimes"

@@ -6,12 +6,12 @@ from collections.abc import Hashable, Iterable
 
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Scope, Thing
+from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Scope
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.inheritance.effects import shown
 from cudalint.machine.inheritance.iteration import ITERATING, WITHOUT_ORDER, Iteration, as_set
+from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.sameness import follows, known
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -45,18 +45,18 @@ _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 
 
 class Calls(Iteration):
-    """A machine that follows the calls that other runs leave out because no rule could care."""
+    """A machine that follows the calls that other runs leave out because no rule depends on them."""
 
     def __init__(
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         self._speculated: set[Hashable] = set()
 
     def _call_atom(
@@ -75,7 +75,7 @@ class Calls(Iteration):
                 receiver = atom.receiver if isinstance(atom, Bound) else None
                 return self._foreign(path, receiver, atom, args, kwargs, state, frame, site, is_open, statement)
             case Unknown(sym=sym):
-                effect = self._calls_stranger(sym, site, state)
+                effect = self._calls_unshown(sym, site, state)
                 is_value = effect is not None and effect.gives == "value"
                 if is_value and follows(sym) and _all_known(args, kwargs):
                     return [(state, unknown("follows", sym, *args))]
@@ -175,7 +175,7 @@ class Calls(Iteration):
             case Instance(cls=cls):
                 base = self.library_base(cls, state)
                 self._calls_object(f"{base or 'an object'}.__call__", site, state)
-            case Thing(type=kind):
+            case LibraryObject(type=kind):
                 self._calls_object(f"{kind}.__call__", site, state)
             case _:
                 self._calls_unknown("", site, state)
@@ -195,7 +195,7 @@ class Calls(Iteration):
         elif path.startswith("?.") and path[2:] in self._functions:
             self._calls_unknown("", site, state)
         else:
-            effect = self.library.effect(path)
+            effect = self.library.process_effect(path)
             if effect is not None:
                 self._leaves(effect, path, site, state)
         self._names(call, does)

@@ -1,4 +1,4 @@
-"""What a proof reports: the launches of fresh processes, and all that speaks against each."""
+"""What a proof reports: the launches of fresh processes, and the doubts about each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Inheritance:
-    """A launch of fresh processes, and all that speaks against their being what forked ones were."""
+    """A launch of fresh processes, and the doubts whether they are what forked ones were."""
 
     anchor: Site
     method: str

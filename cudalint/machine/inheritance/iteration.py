@@ -10,13 +10,13 @@ from cudalint.machine.frame import Around, Frame, Results
 from cudalint.machine.heap import Generator, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, only, union, unknown
 from cudalint.models.library import Library
 
-# What gives an iterator, which is not what it was once something was taken from it.
+# What makes an iterator, which is used up by what takes elements from it.
 ITERATING = frozenset({"iter", "zip", "map", "starmap", "filter", "enumerate"})
 # Functions that give the same whatever the order of what they iterate.
 WITHOUT_ORDER = frozenset(
@@ -34,12 +34,12 @@ class Iteration(Stores):
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         # The addresses of iterators.
         self._iterators: set[Hashable] = set()
         # Whether what runs does not look at the order of what it iterates.
@@ -48,7 +48,7 @@ class Iteration(Stores):
     def consume(
         self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
     ) -> Results:
-        """Run a generator at its first consumer; what it changes between two elements nobody knows."""
+        """Run a generator at its first consumer; what it changes between two elements is unknown."""
         self._late += around is None
         results = super().consume(ref, generator, state, frame, around)
         self._late -= around is None
@@ -95,4 +95,4 @@ def as_set(value: Value, state: State) -> None:
     atom = only(value)
     found = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(atom, Ref) and isinstance(found, Sequence):
-        state.put(atom, replace(found, kind="set"))
+        state.store(atom, replace(found, kind="set"))

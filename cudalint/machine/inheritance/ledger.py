@@ -1,4 +1,4 @@
-"""What processes did that the heap does not show: each thing under the calls that lead to it, and since when."""
+"""What processes did that the heap does not show: each action by the calls that lead to it, and since when."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Fresh, Host, Machine, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Fresh, Host, Machine, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
@@ -69,12 +69,12 @@ class Ledger(Machine):
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         self._moment = 0
         self._ledger: dict[tuple[str, ...], list[Entry]] = {}
         # When pools and executors were made, by process and place.
@@ -85,9 +85,9 @@ class Ledger(Machine):
         self._outside: State | None = None
 
     def _key(self, site: Site, why: Why) -> Hashable:
-        """A thing that is done, by the calls that lead to it from the top of its module.
+        """An action, by the calls that lead to it from the top of its module.
 
-        Of what a library may call nobody knows when it does, so that it is never the same thing in another process.
+        When a library calls a function is unknown, so that the call is never the same thing in another process.
         """
         modules = [i for i, step in enumerate(self._where) if isinstance(step, str)]
         when = None if self._outside is None else "some day"
@@ -121,7 +121,7 @@ class Ledger(Machine):
                 entry.end = self._moment
 
     def _watch(self, state: State) -> Watch | None:
-        """The fresh process that a state is of."""
+        """The fresh process that a state belongs to."""
         identity = state.process.identity
         return next((w for w in reversed(self._watches) if w.launch.identity == identity), None)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
-from cudalint.machine.behaviours.crossing import reachable, visited
-from cudalint.machine.heap import Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.sameness import Comparison
 from cudalint.machine.inheritance.statements import Statements
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Fresh, Host, Machine, Program
+from cudalint.machine.interpreter import Effects, EntryOptions, Fresh, Host, Machine, Program
+from cudalint.machine.launch.crossing import reachable, visited
 from cudalint.machine.state import State
 from cudalint.machine.values import Ref, Tensor
 from cudalint.models.library import Library
@@ -20,21 +20,21 @@ from cudalint.models.library import Library
 class Prover(Statements):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
-    It follows what other runs leave out because no rule could care: idle functions, handlers of exceptions that nobody
-    is seen to raise, callbacks of libraries, and the imports of all modules when they are imported. Whatever it cannot
-    decide is a doubt.
+    It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
+    nothing is seen to raise, callbacks of libraries, and the imports of all modules when they are imported. Whatever
+    it cannot decide is a doubt.
     """
 
     def __init__(
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         self.inherited: list[Inheritance] = []
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:
@@ -55,7 +55,7 @@ class Prover(Statements):
         for child in children:
             # Each of them takes the memory that its parent took, of one GPU.
             for context in child.process.contexts:
-                watch.doubts.setdefault(Doubt(Why.REPEATS, "", context.where.hop.site))
+                watch.doubts.setdefault(Doubt(Why.REPEATS, "", context.where.step.site))
 
     def ends_fresh(self, ran: bool, lends: bool) -> None:
         """The process that began last has ended; ``ran`` is false where it never came to its work."""
@@ -84,7 +84,7 @@ class Prover(Statements):
             match atom, found:
                 case Tensor(framework="torch"), _ if watch.writes:
                     return True
-                case Ref(), Thing(type=kind) if self.library.is_a(kind, "torch.nn.Module"):
+                case Ref(), LibraryObject(type=kind) if self.library.is_a(kind, "torch.nn.Module"):
                     return True
                 case Ref(), Instance(cls=cls):
                     base = self.library_base(cls, parent)
@@ -141,7 +141,7 @@ class Prover(Statements):
             return address in self._iterators or not self._unsteady.get(address, set()) <= watch.booted
 
         def is_value(kind: str) -> bool:
-            effect = self.library.effect(kind)
+            effect = self.library.process_effect(kind)
             return kind == "argparse.Namespace" or (effect is not None and effect.gives == "value")
 
         return Comparison(parent, state, unsteady, is_value)
@@ -167,7 +167,7 @@ class Prover(Statements):
 def _is_mutable(ref: Ref, state: State) -> bool:
     """Whether a change of an object is seen by all who hold it."""
     found = state.get(ref)
-    return isinstance(found, Instance | Mapping_ | Thing) or (isinstance(found, Sequence) and found.kind != "tuple")
+    return isinstance(found, Instance | Dict | LibraryObject) or (isinstance(found, Sequence) and found.kind != "tuple")
 
 
 def combined(machines: Iterable[Machine]) -> tuple[Inheritance, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cudalint.machine.heap import Cache, Class, Closure, Instance, Mapping_, Object, Scope, Sequence, Thing
+from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     Atom,
@@ -129,9 +129,9 @@ class Comparison:
                 yield from self._instances(one, two, path)
             case Sequence(), Sequence():
                 yield from self._sequences(one, two, path)
-            case Mapping_(), Mapping_():
+            case Dict(), Dict():
                 yield from self._mappings(one, two, path)
-            case Thing(), Thing() if one.type == two.type and self.is_value(one.type):
+            case LibraryObject(), LibraryObject() if one.type == two.type and self.is_value(one.type):
                 yield from self._named(one.fields, two.fields, path)
             case Cache(), Cache():
                 yield from self._equal(not one.results and not two.results, path)
@@ -186,7 +186,7 @@ class Comparison:
         yield from self._named(one.attributes, two.attributes, path)
 
     def _is_bare(self, cls: Atom, depth: int) -> bool:
-        """Whether what the instances of a class hold are their attributes and nothing else."""
+        """Whether the instances of a class hold their attributes and nothing else."""
         if isinstance(cls, Lib):
             return cls.path in _BARE
         if isinstance(cls, Bound) and isinstance(cls.function, Lib):
@@ -205,7 +205,7 @@ class Comparison:
             return
         yield from self._rows(one.items, two.items, path)
 
-    def _mappings(self, one: Mapping_, two: Mapping_, path: str) -> Iterator[Difference]:
+    def _mappings(self, one: Dict, two: Dict, path: str) -> Iterator[Difference]:
         if not one.exact or not two.exact or one.element or two.element:
             yield Difference(path, hidden=True)
             return

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Closure, Instance, Thing
+from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.inheritance.calls import Calls
-from cudalint.machine.inheritance.effects import shown
+from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.joining import merge, merge_imported
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -78,7 +78,7 @@ class Statements(Calls):
         return after
 
     def _manages(self, manager: ir.Expr, site: Site, state: State, frame: Frame) -> None:
-        """A manager that was made elsewhere: entering it may do what nobody sees."""
+        """A manager that was made elsewhere: what entering it does is unknown."""
         for current, value in self.eval(manager, state.clone(), frame):
             for atom in value:
                 if isinstance(atom, Unknown) and not self._is_own(atom, current):
@@ -120,7 +120,7 @@ class Statements(Calls):
                 return None
             case Ref():
                 found = state.get(atom)
-                if isinstance(found, Thing):
+                if isinstance(found, LibraryObject):
                     return None
                 if isinstance(found, Instance) and self.user_method(found, "__bool__", state) is not None:
                     return None

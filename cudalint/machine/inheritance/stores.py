@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.behaviours.callees import library_self
+from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.frame import Call, Frame
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Why
-from cudalint.machine.inheritance.effects import Effects
-from cudalint.machine.interpreter import Behaviours, EntryOptions, Host, Program
+from cudalint.machine.inheritance.process_effects import ProcessEffects
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, constant, only
@@ -27,19 +27,19 @@ _LOSSY = frozenset(
 _CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear", "setdefault"})
 
 
-class Stores(Effects):
+class Stores(ProcessEffects):
     """A machine that notes which objects and variables are changed in a way that their content does not show."""
 
     def __init__(
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
-        super().__init__(program, library, behaviours, main, host, options)
+        super().__init__(program, library, effects, main, host, options)
         # By what objects and variables were changed in a way that their content does not show.
         self._unsteady: dict[Hashable, set[Hashable]] = {}
         # Calls that gave a new object in a function, which nothing else holds.
@@ -97,7 +97,7 @@ class Stores(Effects):
                         self._note(Why.STORES, "", site, state)
                 case Ref(address=address), Scope():
                     self._stores_into((address, attr), site, state)
-                case Ref(address=address), Instance() | Thing():
+                case Ref(address=address), Instance() | LibraryObject():
                     self._stores_into(address, site, state)
                 case Ref(), Closure(function=function):
                     self._note(Why.STORES, f"{function.name}.{attr}", site, state)
@@ -131,10 +131,10 @@ class Stores(Effects):
         if isinstance(atom, Tensor):
             self._writes_array(state)
         match atom, found:
-            case Ref(address=address), Sequence() | Mapping_():
+            case Ref(address=address), Sequence() | Dict():
                 lossy = isinstance(found, Sequence) and method == "__delitem__"
                 self._stores_into(address, site, state, lossy=lossy)
-            case (Tensor(), _) | (Ref(), Thing()):
+            case (Tensor(), _) | (Ref(), LibraryObject()):
                 pass
             case Lib(path=path), _:
                 if self.library.function(f"{path}.{method}") is None:
@@ -142,11 +142,11 @@ class Stores(Effects):
             case _ if not self._is_own(atom, state):
                 self._note(Why.STORES, "", site, state)
 
-    def put_mapping(self, ref: Ref, made: Mapping_, state: State) -> None:
+    def store_dict(self, ref: Ref, made: Dict, state: State) -> None:
         """A dict after a change; that of an object's attributes changes the object."""
         if made.view is not None and not isinstance(state.get(made.view), Instance):
             self._unsteady.setdefault(made.view.address, set()).add(("view", made.view.address))
-        super().put_mapping(ref, made, state)
+        super().store_dict(ref, made, state)
 
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         """``x op= y``, which changes lists, sets and objects in place."""
@@ -154,7 +154,7 @@ class Stores(Effects):
         if any(isinstance(atom, Tensor) for atom in left):
             self._writes_array(state)
         for atom in left:
-            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Mapping_ | Instance):
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Dict | Instance):
                 constant_kind = isinstance(found, Sequence) and found.kind == "tuple"
                 if not constant_kind:
                     self._stores_into(atom.address, Site("", node.ordinal), state, lossy=made != left)
@@ -167,7 +167,7 @@ class Stores(Effects):
         found = call.state.get(receiver) if isinstance(receiver, Ref) else None
         if name not in _LOSSY and name not in _CHANGES:
             return
-        if not isinstance(receiver, Ref) or not isinstance(found, Sequence | Mapping_):
+        if not isinstance(receiver, Ref) or not isinstance(found, Sequence | Dict):
             self._calls_unknown("", call.site, call.state)
             return
         self._stores_into(receiver.address, call.site, call.state, lossy=name in _LOSSY)
@@ -199,7 +199,7 @@ class Stores(Effects):
                     self._stores_into(scope.address, site, state, lossy=True)
                 case Ref(address=address), Scope():
                     self._stores_into((address, attr), site, state, lossy=True)
-                case Ref(address=address), Instance() | Thing():
+                case Ref(address=address), Instance() | LibraryObject():
                     self._stores_into(address, site, state, lossy=True)
                 case _:
                     self._note(Why.STORES, "", site, state)

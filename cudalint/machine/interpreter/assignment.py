@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
@@ -39,11 +39,11 @@ class Assignment(Core):
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         atom = only(left)
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
-            state.put(atom, operators.extend(found, self.elements(right, state)))
+            state.store(atom, operators.extend(found, self.elements(right, state)))
             return left
         second = state.get(two) if isinstance(two := only(right), Ref) else None
-        if isinstance(atom, Ref) and isinstance(found := state.get(atom), Mapping_) and isinstance(second, Mapping_):
-            self.put_mapping(atom, operators.merged(found, second), state)
+        if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict) and isinstance(second, Dict):
+            self.store_dict(atom, operators.merged(found, second), state)
             return left
         return operators.binary(node.op, left, right, ("aug", node.ordinal))
 
@@ -150,9 +150,9 @@ class Assignment(Core):
             case Instance():
                 old = found.attributes.get(attr)
                 new = union([old, value]) if weak and old is not None else value
-                state.put(ref, replace(found, attributes={**found.attributes, attr: new}))
-            case Thing():
-                state.put(ref, replace(found, fields={**found.fields, attr: value}))
+                state.store(ref, replace(found, attributes={**found.attributes, attr: new}))
+            case LibraryObject():
+                state.store(ref, replace(found, fields={**found.fields, attr: value}))
             case Class(scope=scope):
                 state.set_variable(scope, attr, value)
             case Scope():
@@ -163,10 +163,10 @@ class Assignment(Core):
         states = [state]
         for atom in owner:
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence):
-                state.put(atom, operators.with_item(found, key, value))
+                state.store(atom, operators.with_item(found, key, value))
                 continue
-            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Mapping_):
-                self.put_mapping(atom, operators.with_key(found, as_key(key, state), value), state)
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
+                self.store_dict(atom, operators.with_key(found, as_key(key, state), value), state)
                 continue
             path = self._method_path(atom, "__setitem__", state)
             call = None if path is None else self._library_call(path, state, frame, site, [key, value])
@@ -195,8 +195,8 @@ class Assignment(Core):
 
     def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
         for atom in owner:
-            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Mapping_):
-                self.put_mapping(atom, operators.without_key(found, as_key(key, state)), state)
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
+                self.store_dict(atom, operators.without_key(found, as_key(key, state)), state)
                 continue
             path = self._method_path(atom, "__delitem__", state)
             call = None if path is None else self._library_call(path, state, frame, site, [key])
@@ -204,12 +204,12 @@ class Assignment(Core):
                 return [s for s, _ in self.library_call(call)]
         return [state]
 
-    def put_mapping(self, ref: Ref, made: Mapping_, state: State) -> None:
+    def store_dict(self, ref: Ref, made: Dict, state: State) -> None:
         """A dict after a change; that of an object's attributes changes the object."""
-        state.put(ref, made)
+        state.store(ref, made)
         owner = state.get(made.view) if made.view is not None else None
         if made.view is None or not isinstance(owner, Instance):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
         named = {k: v for k, v in made.items.items() if isinstance(k, str)}
-        state.put(made.view, replace(owner, attributes={**kept, **named}))
+        state.store(made.view, replace(owner, attributes={**kept, **named}))

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from cudalint.machine import enums, operators
 from cudalint.machine.classes import behind, is_class
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.keys import as_key
@@ -170,14 +170,14 @@ class Attributes(Core):
                 if name == "__name__":
                     return [(state, const(found.name))]
                 return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
-            case Thing():
-                return self._thing_attribute(ref, found, name, state, frame, site)
+            case LibraryObject():
+                return self._library_object_attribute(ref, found, name, state, frame, site)
             case Scope():
                 measured = self._measured(found.module, name) if found.kind == "module" else None
                 if measured is not None:
                     return [(state, (measured,))]
                 if name in found.variables:
-                    return self.force(found.variables[name], state, frame)
+                    return self.resolve_deferred(found.variables[name], state, frame)
                 child = self.program.child(found.module, name)
                 if child is not None:
                     return self.load(child, state, frame, site)
@@ -185,7 +185,7 @@ class Attributes(Core):
                 return [(state, unknown("module", found.module, name))] if given is None else given
             case Sequence(kind=kind):
                 return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]
-            case Mapping_():
+            case Dict():
                 return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
             case Generator():
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
@@ -258,14 +258,22 @@ class Attributes(Core):
     def attributes_of(self, ref: Ref, state: State, site: Site) -> Value:
         """``x.__dict__``: what is written there is written to the object."""
         found = state.get(ref)
-        given = found.attributes if isinstance(found, Instance) else found.fields if isinstance(found, Thing) else {}
+        given = (
+            found.attributes
+            if isinstance(found, Instance)
+            else found.fields
+            if isinstance(found, LibraryObject)
+            else {}
+        )
         items: dict[Hashable, Value] = {name: value for name, value in given.items() if not name.startswith("<")}
-        return (state.new(("attributes", site), Mapping_(items, view=ref)),)
+        return (state.new(("attributes", site), Dict(items, view=ref)),)
 
-    def _thing_attribute(self, ref: Ref, thing: Thing, name: str, state: State, frame: Frame, site: Site) -> Results:
-        if name in thing.fields:
-            return [(state, thing.fields[name])]
-        path = f"{thing.type}.{name}"
+    def _library_object_attribute(
+        self, ref: Ref, obj: LibraryObject, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        if name in obj.fields:
+            return [(state, obj.fields[name])]
+        path = f"{obj.type}.{name}"
         call = self._library_call(f"{path}.__get__", state, frame, site, [])
         if call is not None:
             call.receiver = ref
@@ -283,7 +291,7 @@ class Attributes(Core):
                 return f"torch.device.{method}"
             case Ref():
                 found = state.get(atom)
-                if isinstance(found, Thing):
+                if isinstance(found, LibraryObject):
                     return f"{found.type}.{method}"
                 if isinstance(found, Instance):
                     base = self.library_base(found.cls, state)
@@ -308,10 +316,10 @@ class Attributes(Core):
                 row = self._row_of(found, state)
                 if row is not None:
                     return [(state, operators.item(Sequence("tuple", row), key) or unknown("item", site, atom.address))]
-            key = as_key(key, state) if isinstance(found, Mapping_) else key
-            if isinstance(found, Mapping_) and found.factory:
+            key = as_key(key, state) if isinstance(found, Dict) else key
+            if isinstance(found, Dict) and found.factory:
                 return self._item_or_new(atom, found, key, state, frame, site)
-            if isinstance(found, Sequence | Mapping_):
+            if isinstance(found, Sequence | Dict):
                 return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
             if isinstance(found, Class) and found.members:
                 return [(state, enums.by_name(found, key, state) or unknown("member", site))]
@@ -328,7 +336,7 @@ class Attributes(Core):
             return [(state, unknown(atom.sym, "[]", key))]
         return [(state, unknown("item", site, atom))]
 
-    def _item_or_new(self, ref: Ref, found: Mapping_, key: Value, state: State, frame: Frame, site: Site) -> Results:
+    def _item_or_new(self, ref: Ref, found: Dict, key: Value, state: State, frame: Frame, site: Site) -> Results:
         """An item of a ``defaultdict``, which is made where it is missing."""
         there = operators.item(found, key)
         if there:
@@ -336,7 +344,7 @@ class Attributes(Core):
         results: Results = []
         for after, made in self.call_value(found.factory, [], {}, state, frame, site):
             current = after.get(ref)
-            if isinstance(current, Mapping_):
-                after.put(ref, operators.with_key(current, key, made))
+            if isinstance(current, Dict):
+                after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results

@@ -66,4 +66,4 @@ class Bodies(Core):
                     variables[name] = (state.new(("def", frame.module, given.function.ordinal), made),)
                 else:
                     variables[name] = given
-            state.put(frame.scope, replace(found, variables=variables))
+            state.store(frame.scope, replace(found, variables=variables))

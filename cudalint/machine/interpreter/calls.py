@@ -8,7 +8,18 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting
 from cudalint.machine.frame import Around, Call, Frame, Results
-from cudalint.machine.heap import BEGAN, Cache, Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import (
+    BEGAN,
+    Cache,
+    Class,
+    Closure,
+    Dict,
+    Generator,
+    Instance,
+    LibraryObject,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
 from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.state import State
@@ -51,12 +62,12 @@ class Calls(Core):
         """A call that consumes a generator expression itself began before the elements are made: keep how it was."""
         for atom in function:
             found = state.get(atom) if isinstance(atom, Ref) else None
-            if not isinstance(atom, Ref) or not isinstance(found, Thing) or BEGAN in found.fields:
+            if not isinstance(atom, Ref) or not isinstance(found, LibraryObject) or BEGAN in found.fields:
                 continue
             spec = self.library.function(f"{found.type}.__call__")
             if spec is not None and spec.get("lazy") is True:
                 began: Value = (Snapshot(state.clone()),)
-                state.put(atom, replace(found, fields={**found.fields, BEGAN: began}))
+                state.store(atom, replace(found, fields={**found.fields, BEGAN: began}))
 
     def _arguments(
         self, node: ir.Call, values: list[Value], state: State
@@ -71,7 +82,7 @@ class Calls(Core):
                 args.extend(exact or [])
             elif arg.star == "**":
                 found = state.get(atom) if isinstance(atom := only(value), Ref) else None
-                if isinstance(found, Mapping_):
+                if isinstance(found, Dict):
                     kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
                     is_open = is_open or not found.exact
                 else:
@@ -154,7 +165,7 @@ class Calls(Core):
                     return self._call_instance(ref, method, args, kwargs, state, frame, site, is_open)
                 base = self.library_base(found.cls, state)
                 path = None if base is None else f"{base}.__call__"
-            case Thing(type=kind):
+            case LibraryObject(type=kind):
                 path = f"{kind}.__call__"
             case _:
                 path = None
@@ -265,7 +276,7 @@ class Calls(Core):
         for after, value in results:
             now = after.get(memory) if memory is not None else None
             if memory is not None and isinstance(now, Cache):
-                after.put(memory, Cache({**now.results, key: value}))
+                after.store(memory, Cache({**now.results, key: value}))
         return results
 
     def _call_compiled(
@@ -344,7 +355,7 @@ class Calls(Core):
             elif param.kind is ir.ParamKind.VAR_KEYWORD:
                 given: dict[Hashable, Value] = {}
                 given.update(named)
-                made_map = Mapping_(given, exact=not is_open)
+                made_map = Dict(given, exact=not is_open)
                 variables[param.name] = (state.new(("kwargs", site, param.name), made_map),)
             elif param.kind is ir.ParamKind.POSITIONAL and rest:
                 variables[param.name] = rest.pop(0)

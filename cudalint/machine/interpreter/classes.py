@@ -9,7 +9,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine import enums
 from cudalint.machine.classes import Order, behind
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Instance, Mapping_, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
@@ -110,7 +110,7 @@ class Classes(Core):
         scope = state.get(found.scope)
         names: dict[Hashable, Value] = dict(scope.variables.items()) if isinstance(scope, Scope) else {}
         bases: Value = (state.new(("bases", site), Sequence("tuple", found.bases)),)
-        body: Value = (state.new(("namespace", site), Mapping_(names)),)
+        body: Value = (state.new(("namespace", site), Dict(names)),)
         states = [state]
         self._making.append(cls)
         for hook, first in (("__new__", meta), ("__init__", cls)):
@@ -138,10 +138,10 @@ class Classes(Core):
         for value in found.variables.values():
             for atom in value:
                 if isinstance(atom, Ref) and isinstance(method := state.get(atom), Closure):
-                    state.put(atom, replace(method, owner=owner))
+                    state.store(atom, replace(method, owner=owner))
                     setter = None if method.setter is None else state.get(method.setter)
                     if method.setter is not None and isinstance(setter, Closure):
-                        state.put(method.setter, replace(setter, owner=owner))
+                        state.store(method.setter, replace(setter, owner=owner))
 
     def instantiate(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Instance, Mapping_, Sequence
+from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.state import State
@@ -85,7 +85,7 @@ class Conditions(Core):
                 found = state.get(atom)
                 if isinstance(found, Sequence):
                     return None if found.items is None or found.open else bool(found.items)
-                if isinstance(found, Mapping_):
+                if isinstance(found, Dict):
                     return bool(found.items) if found.exact else None
                 return None if isinstance(found, Instance) and self.user_method(found, "__len__", state) else True
             case Rank() | Tensor():

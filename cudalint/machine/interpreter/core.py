@@ -16,7 +16,7 @@ from cudalint.machine.interpreter.hooks import Hooks
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import State
-from cudalint.machine.trace import Chain, Hop, Site
+from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Value
 from cudalint.models.library import Library
 
@@ -46,7 +46,7 @@ class Core(Hooks, ABC):
         self.rendezvous_seen = False
         # Per collective, the GPUs that ranks started one by one use there, by their start.
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[int]]] = {}
-        # What left the top level of the module that ran last as a program.
+        # The exceptions that left the top level of the module that ran last as a program.
         self.uncaught: list[tuple[State, Raised]] = []
         self.saved: dict[Atom, bool] = {}
         self.evaluated: Counter[Site] = Counter()
@@ -107,10 +107,10 @@ class Core(Hooks, ABC):
         """The calls that led here, and this."""
         if state.second_round:
             message += " (second time round)"
-        hop = Hop(site, message, state.process.label)
+        step = TraceStep(site, message, state.process.label)
         if self.options.listens:
-            self.record.hops.append(hop)
-        return Chain(hop, state.stack)
+            self.record.trace_steps.append(step)
+        return Chain(step, state.stack)
 
     def fail(self, state: State, frame: Frame, raised: Raised) -> Results:
         """End this path with an exception."""
@@ -322,7 +322,7 @@ class Core(Hooks, ABC):
         """Import a module of the project: its packages first, its top level once per process."""
 
     @abstractmethod
-    def force(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
+    def resolve_deferred(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
         """What a deferred import stands for: its module runs now, in this process."""
 
     @abstractmethod

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Process
-from cudalint.machine.trace import Hop, Site
+from cudalint.machine.trace import Site, TraceStep
 
 MOST_STEPS = 12_000
 MOST_ASSUMED_STEPS = 3_000
@@ -58,8 +58,8 @@ class EntryRecord:
 
     ``outcomes`` gathers what goes wrong, ``entered`` the functions that it reached, ``launches`` the launches by place
     and start method. ``commands`` are the functions that it registered for a library to call, ``serves`` says that it
-    started a server. ``processes`` are those that came to the watched statements, ``hops`` what functions did, where
-    the options ask for these.
+    started a server. ``processes`` are those that came to the watched statements, ``trace_steps`` what functions did,
+    where the options ask for these.
 
     ``cut`` says which bound was met: from then on it is not known what was not done, and nothing is certain.
     ``spent`` is set when the steps are used up: all paths have ended there.
@@ -73,7 +73,7 @@ class EntryRecord:
     commands: list[Site] = field(default_factory=list)
     serves: bool = False
     processes: dict[Site, list[Process]] = field(default_factory=dict)
-    hops: list[Hop] = field(default_factory=list)
+    trace_steps: list[TraceStep] = field(default_factory=list)
     # The launches that do no harm, with the assumptions of the paths on which they do none.
     protected: list[tuple[Site, tuple[tuple[Hashable, bool], ...]]] = field(default_factory=list)
     # The launches whose workers fail and whose parent goes on, because it catches that.
@@ -100,14 +100,14 @@ class EntryRecord:
             case Kind.INIT_BEFORE_DEVICE:
                 return outcome.anchor in self.device_first
             case Kind.BARRIER_BEFORE_DEVICE:
-                return any(hop.site in self.device_first for hop in outcome.cause)
+                return any(step.site in self.device_first for step in outcome.cause)
         return False
 
     def _falls_back(self, outcome: Outcome) -> bool:
         """Whether a global rank is used only where the rank within the machine is not known."""
         if outcome.kind is not Kind.GLOBAL_RANK_DEVICE:
             return False
-        return tuple(hop.site for hop in outcome.effect) in self.local_choices
+        return tuple(step.site for step in outcome.effect) in self.local_choices
 
     def _may_be_contradicted(self, outcome: Outcome) -> bool:
         if self.cut is not None and (outcome.facts or outcome.kind in _BY_ABSENCE):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Mapping_, Scope, Sequence
+from cudalint.machine.heap import Dict, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_results, merge_rows
 from cudalint.machine.keys import as_key
@@ -66,7 +66,7 @@ class Expressions(Core):
     def _name(self, node: ir.Name, state: State, frame: Frame) -> Results:
         value = self.lookup(node.id, state, frame.scope)
         if value is not None:
-            return self.force(value, state, frame) if holds_deferred(value) else [(state, value)]
+            return self.resolve_deferred(value, state, frame) if holds_deferred(value) else [(state, value)]
         if node.id == "__class__" and frame.owner is not None:
             return [(state, (frame.owner,))]
         if self.library.is_builtin(node.id):
@@ -99,7 +99,7 @@ class Expressions(Core):
                         results.append((last, operators.negate(value) if node.op == "not in" else value))
                     continue
                 found = after.get(atom) if isinstance(atom, Ref) else None
-                wanted = as_key(left, after) if isinstance(found, Mapping_) else left
+                wanted = as_key(left, after) if isinstance(found, Dict) else left
                 known = operators.contains(found, wanted)
                 if known is not None:
                     results.append((after, const(known if node.op == "in" else not known)))
@@ -138,7 +138,7 @@ class Expressions(Core):
         if isinstance(first, Sequence) and op == "*":
             made = operators.repeat(first, right)
             return (state.new(("repeat", frame.module, ordinal), made),)
-        if isinstance(first, Mapping_) and op == "|" and isinstance(second, Mapping_):
+        if isinstance(first, Dict) and op == "|" and isinstance(second, Dict):
             made_map = replace(operators.merged(first, second), view=None)
             return (state.new(("merged", frame.module, ordinal), made_map),)
         return operators.binary(op, left, right, ("bin", frame.module, ordinal))
@@ -176,15 +176,15 @@ class Expressions(Core):
         parts = [e for key, value in node.items for e in ((key, value) if key is not None else (value,))]
         for after, values in self.eval_all(parts, state, frame):
             queue = list(values)
-            made = Mapping_({})
+            made = Dict({})
             for key, _ in node.items:
                 if key is None:
                     spread = queue.pop(0)
                     atom = only(spread)
                     found = after.get(atom) if isinstance(atom, Ref) else None
-                    if isinstance(found, Mapping_):
+                    if isinstance(found, Dict):
                         items = {**made.items, **found.items}
-                        made = Mapping_(items, union([made.element, found.element]), made.exact and found.exact)
+                        made = Dict(items, union([made.element, found.element]), made.exact and found.exact)
                     else:
                         made = replace(made, exact=False)
                     continue

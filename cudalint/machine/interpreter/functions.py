@@ -64,7 +64,7 @@ class Functions(Core):
             kind = _METHOD_KINDS.get(atom.path) if isinstance(atom, Lib) else None
             closure = only(value)
             if kind is not None and isinstance(closure, Ref) and isinstance(found := current.get(closure), Closure):
-                current.put(closure, replace(found, kind=kind))
+                current.store(closure, replace(found, kind=kind))
                 result.append((current, value))
             elif isinstance(atom, Ref) and isinstance(current.get(atom), Closure | Class):
                 site = Site(frame.module, decorator.ordinal)

@@ -1,4 +1,4 @@
-"""Where the proof of sameness (``machine/inheritance/``) looks on."""
+"""Hooks for the proof of sameness (``machine/inheritance/``)."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class Imports(Core):
     def act(self, home: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         """Run the modules that an import reaches and whose top level matters; the others wait."""
         states, site = [state], Site(frame.module, ordinal)
-        for name in self.program.acting(home):
+        for name in self.program.effectful_imports(home):
             states = [s for c in states for s, _ in self._load_one(name, c, frame, site, through=home)]
         return states
 
@@ -130,11 +130,11 @@ class Imports(Core):
         path = self.library.canonical(f"{module}.{name}")
         return Lib(path) if self.library.function(path) is not None else None
 
-    def force(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
+    def resolve_deferred(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
         """What a deferred import stands for: its module runs now, in this process."""
         if len(value) > 1 and holds_deferred(value):
             parts = [(state if i == 0 else state.clone(), (a,)) for i, a in enumerate(value)]
-            return [r for current, part in parts for r in self.force(part, current, frame, depth)]
+            return [r for current, part in parts for r in self.resolve_deferred(part, current, frame, depth)]
         atom = only(value)
         if not isinstance(atom, Deferred):
             return [(state, value)]
@@ -151,7 +151,7 @@ class Imports(Core):
                 found = self._member(module, atom.name, current)
                 # A package may import its own submodules by its own name: that is what they are.
                 if found is not None and atom not in found:
-                    result.extend(self.force(found, current, frame, depth + 1))
+                    result.extend(self.resolve_deferred(found, current, frame, depth + 1))
                 else:
                     result.extend(self.load(child, current, frame, atom.site))
             return result
@@ -162,7 +162,7 @@ class Imports(Core):
                 continue
             found = self._member(module, atom.name, current)
             if found is not None:
-                result.extend(self.force(found, current, frame, depth + 1))
+                result.extend(self.resolve_deferred(found, current, frame, depth + 1))
                 continue
             given = self._from_getattr(module, atom.name, current, atom.site)
             result.extend([(current, unknown("import", atom.module, atom.name))] if given is None else given)
@@ -209,7 +209,7 @@ class Imports(Core):
         found = state.get(atom) if isinstance(atom, Ref) else None
         if not isinstance(found, Scope) or not isinstance(atom, Ref):
             return
-        forced = self.force(found.variables.get("__all__", ()), state, frame)
+        forced = self.resolve_deferred(found.variables.get("__all__", ()), state, frame)
         listed = self.exact_items(forced[0][1], state) if len(forced) == 1 else None
         given = None if listed is None else {constant(item) for item in listed}
         for name, value in found.variables.items():
@@ -247,7 +247,7 @@ class Imports(Core):
         variables: dict[str, Value] = {name: unknown(name, module.name) for name in _OF_EVERY_MODULE}
         variables["__name__"] = const(dunder_name)
         variables["__package__"] = const(self.program.package(module.name) or "")
-        state.put(ref, Scope(variables, None, module.name, "module"))
+        state.store(ref, Scope(variables, None, module.name, "module"))
         inner = Frame(ref, module.name)
         if frame is not None:
             inner.raises = frame.raises
@@ -261,7 +261,7 @@ class Imports(Core):
         self._active.pop()
         collecting.end_import(states, journal, self.puts)
         if len(states) == 1:
-            states[0].settle()
+            states[0].freeze()
         if frame is None:
             self.uncaught = inner.raises
         return states

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums
 from cudalint.machine.frame import Around, Frame, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Mapping_, Scope, Sequence, Thing
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.joining import merge
 from cudalint.machine.keys import as_key, of_key
@@ -126,7 +126,7 @@ class Iteration(Core):
         closure = state.get(generator.closure)
         if not isinstance(closure, Closure):
             return [(state, unknown("generator", generator.site))]
-        state.put(ref, Sequence("list", None, ()))
+        state.store(ref, Sequence("list", None, ()))
         found = state.get(generator.scope)
         args: list[Value] = []
         if isinstance(found, Scope) and closure.owner is not None and closure.function.params:
@@ -135,7 +135,7 @@ class Iteration(Core):
         message = f"runs the generator {name}()" if around is None else f"enters {name}()"
         results = self._run_body(closure, generator.scope, args, state, frame, generator.site, message, around)
         for after, element in results:
-            after.put(ref, Sequence("list", None, element))
+            after.store(ref, Sequence("list", None, element))
         return results
 
     def exact_items(self, value: Value, state: State) -> list[Value] | None:
@@ -156,7 +156,7 @@ class Iteration(Core):
             found = state.get(atom) if isinstance(atom, Ref) else None
             if isinstance(found, Sequence):
                 result.extend(found.items if found.items is not None else [found.element] if found.element else [])
-            elif isinstance(found, Mapping_):
+            elif isinstance(found, Dict):
                 result.extend(of_key(k) for k in found.items)
         return result
 
@@ -168,7 +168,7 @@ class Iteration(Core):
                 if isinstance(found, Sequence):
                     inner = union(found.items or ()) or found.element
                     return inner or unknown(sym)
-                if isinstance(found, Thing) and "element" in found.fields:
+                if isinstance(found, LibraryObject) and "element" in found.fields:
                     return found.fields["element"]
             case Unknown(sym=base):
                 return unknown(base, "[]", sym)
@@ -191,7 +191,7 @@ class Iteration(Core):
                     return [(state, _two_rounds(list(found.items)))]
                 element = found.element or unknown("each", site)
                 return [(state, [element, element])]
-            if isinstance(found, Mapping_):
+            if isinstance(found, Dict):
                 keys: list[Value] = [of_key(k) for k in found.items]
                 return [(state, _two_rounds(keys) if found.exact else [*keys[:1], unknown("key", site)])]
             if isinstance(found, Generator):
@@ -270,7 +270,7 @@ class Iteration(Core):
                         known = False
                     else:
                         items[found] = value
-                made_map = Mapping_(items if known else {}, () if known else union(produced), known)
+                made_map = Dict(items if known else {}, () if known else union(produced), known)
                 results.append((after, (after.new(("comp", frame.module, node.ordinal), made_map),)))
                 continue
             kind = "iterator" if node.kind == "generator" else node.kind

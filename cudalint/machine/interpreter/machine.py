@@ -42,20 +42,20 @@ class Machine(
 ):
     """Runs one entry.
 
-    ``behaviours`` do what the models say of libraries; rooms reach them through the methods at the end of ``Core``.
+    ``effects`` do what the models say of libraries; rooms reach them through the methods at the end of ``Core``.
     """
 
     def __init__(
         self,
         program: Program,
         library: Library,
-        behaviours: Behaviours,
+        effects: Effects,
         main: str,
         host: Host,
         options: EntryOptions,
     ) -> None:
         super().__init__(program, library, main, host, options)
-        self.behaviours = behaviours
+        self.effects = effects
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
@@ -152,18 +152,18 @@ class Machine(
     def end(self, states: list[State]) -> None:
         """The entry's process ends in these states."""
         for state in states:
-            self.behaviours.process_ends(self, state)
+            self.effects.process_ends(self, state)
 
     # -- libraries -------------------------------------------------------------------------------
 
     def library_call(self, call: Call) -> Results:
         """Do what the model of a function says."""
-        return self.behaviours.perform(self, call)
+        return self.effects.perform(self, call)
 
     def _unmodelled(
         self, path: str, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site
     ) -> Results:
-        return self.behaviours.unmodelled(self, path, args, kwargs, state, frame, site)
+        return self.effects.unmodelled(self, path, args, kwargs, state, frame, site)
 
     def _unmodelled_method(
         self,
@@ -175,20 +175,20 @@ class Machine(
         frame: Frame,
         site: Site,
     ) -> Results:
-        return self.behaviours.unmodelled_method(self, path, receiver, args, kwargs, state, frame, site)
+        return self.effects.unmodelled_method(self, path, receiver, args, kwargs, state, frame, site)
 
     def _tensor_attribute(self, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:
-        return self.behaviours.tensor_attribute(self, tensor, name, state, frame, site)
+        return self.effects.tensor_attribute(self, tensor, name, state, frame, site)
 
     def _tensor_data(self, tensor: Tensor, what: str, state: State, frame: Frame, site: Site) -> Results:
-        return self.behaviours.tensor_data(self, tensor, what, state, frame, site)
+        return self.effects.tensor_data(self, tensor, what, state, frame, site)
 
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:
-        return self.behaviours.missing_name(self, name, state, frame, site)
+        return self.effects.missing_name(self, name, state, frame, site)
 
 
-class Behaviours(Protocol):
-    """What the machine asks of the library behaviours."""
+class Effects(Protocol):
+    """What the machine asks of the effects of libraries."""
 
     def perform(self, machine: Machine, call: Call) -> Results:
         """Do what a model says."""

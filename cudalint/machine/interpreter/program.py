@@ -27,7 +27,7 @@ class Program(Protocol):
     def package(self, name: str) -> str | None:
         """The package that a module lies in, or is."""
 
-    def acting(self, name: str) -> tuple[str, ...]:
+    def effectful_imports(self, name: str) -> tuple[str, ...]:
         """The modules whose top level may do something to the process when ``name`` is imported."""
 
     def set_by_main(self, module: str) -> frozenset[str]:

@@ -57,7 +57,7 @@ class Statements(Core):
         found = state.get(frame.scope)
         if isinstance(found, Scope) and found.kind != "module":
             outside = {**found.outside, **dict.fromkeys(node.names, node.kind)}
-            state.put(frame.scope, replace(found, outside=outside, variables=dict(found.variables)))
+            state.store(frame.scope, replace(found, outside=outside, variables=dict(found.variables)))
         return [state]
 
     def _assert(self, node: ir.Assert, state: State, frame: Frame) -> list[State]:

@@ -1,4 +1,4 @@
-"""How bodies are left: exceptions and those who catch them, managers and their exits."""
+"""How bodies are left: exceptions and their handlers, context managers and their exits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, Object, Thing
+from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, LibraryObject, Object
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.joining import merge
@@ -93,7 +93,7 @@ class Unwinding(Core):
 
                 result.extend(s for s, _ in self.consume(atom, found, current, frame, body))
                 continue
-            if isinstance(found, Thing) and SUPPRESSED in found.fields:
+            if isinstance(found, LibraryObject) and SUPPRESSED in found.fields:
                 result.extend(self._suppressing(node, position, found, current, frame))
                 continue
             returned, raised = len(frame.returns), len(frame.raises)
@@ -113,8 +113,10 @@ class Unwinding(Core):
                     frame.returns[i] = (left[0], value)
         return merge(result)
 
-    def _suppressing(self, node: ir.With, position: int, manager: Thing, state: State, frame: Frame) -> list[State]:
-        """The body of a ``with`` statement from which some exceptions do not come out."""
+    def _suppressing(
+        self, node: ir.With, position: int, manager: LibraryObject, state: State, frame: Frame
+    ) -> list[State]:
+        """The body of a ``with`` statement that suppresses some exceptions."""
         kinds = {constant(kind) for kind in self.exact_items(manager.fields[SUPPRESSED], state) or ()}
         outer, guarded = frame.raises, frame.guards_import
         frame.raises = []
@@ -138,7 +140,7 @@ class Unwinding(Core):
             self.emit(replace(raised.outcome, caught=True))
 
     def _may_swallow(self, manager: Object | None, state: State) -> bool:
-        """Whether a manager of the program's own may keep exceptions from coming out of its body."""
+        """Whether a manager that the program defines may suppress exceptions."""
         leave = self.user_method(manager, "__exit__", state) if isinstance(manager, Instance) else None
         found = state.get(leave) if isinstance(leave, Ref) else None
         return isinstance(found, Closure) and any(map(_gives, found.function.body))

@@ -1,0 +1,1 @@
+"""What library functions do to processes and values, by the family of library."""

@@ -1,0 +1,1 @@
+"""Command lines: options and commands of a program."""

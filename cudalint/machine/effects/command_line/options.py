@@ -1,0 +1,115 @@
+"""Options of a program's own command line, as argparse reads them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Rank, Ref, Unknown, Value, constant, only, strings, union, unknown
+
+NAMESPACE = "argparse.Namespace"
+
+
+def parser(machine: Machine, call: Call) -> Results:
+    """``ArgumentParser()``: gathers the defaults of its arguments, those of its parents first."""
+    fields = _inherited(machine, call)
+    made = LibraryObject("argparse.ArgumentParser", fields, call.site)
+    return [(call.state, (call.state.new(("parser", call.site), made),))]
+
+
+def command(machine: Machine, call: Call) -> Results:
+    """``subparsers.add_parser("name")``: what any command sets is in the one namespace."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
+        return [(call.state, unknown("parser", call.site))]
+    call.state.store(ref, replace(found, fields={**found.fields, **_inherited(machine, call)}))
+    return [(call.state, (ref,))]
+
+
+def _inherited(machine: Machine, call: Call) -> dict[str, Value]:
+    fields: dict[str, Value] = {}
+    for value in machine.exact_items(call.kwargs.get("parents") or (), call.state) or ():
+        parent = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
+        fields.update(parent.fields if isinstance(parent, LibraryObject) else {})
+    return fields
+
+
+def set_defaults(machine: Machine, call: Call) -> Results:
+    """``set_defaults(func=run)``: of several commands, each sets its own."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
+        return [(call.state, NONE)]
+    fields = dict(found.fields)
+    for name, value in call.kwargs.items():
+        before = fields.get(f"--{name}", ())
+        several = isinstance(only(value), Ref) and not any(isinstance(a, Unknown) for a in before)
+        fields[f"--{name}"] = union([before, value]) if several else _option(value, unknown("option", call.site, name))
+    call.state.store(ref, replace(found, fields=fields))
+    return [(call.state, NONE)]
+
+
+def add_argument(machine: Machine, call: Call) -> Results:
+    """``add_argument("--workers", default=4)``."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
+        return [(call.state, unknown("argument", call.site))]
+    names = [n for v in call.args for n in strings(v)]
+    long = [n for n in names if n.startswith("--")] or names
+    given = call.kwargs.get("dest")
+    name = constant(given) if given is not None else (long[0].lstrip("-").replace("-", "_") if long else ...)
+    if isinstance(name, str):
+        default = call.kwargs.get("default")
+        value: Value = unknown("option", call.site)
+        if name == "local_rank":
+            # The launcher hands it to each rank, whatever its default.
+            value = (Rank("local"),)
+            call.state.process = replace(call.state.process, local_rank_at_hand=True)
+        elif default is not None and default != NONE:
+            value = _option(default, value)
+        call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value}))
+    return [(call.state, NONE)]
+
+
+def _option(default: Value, given: Value) -> Value:
+    """An option that the user may set: a flag may be true or false, a default of none or one may become many."""
+    found = constant(default)
+    if isinstance(found, bool):
+        return given
+    if found in (0, 1):
+        return (*default, *given)
+    return default
+
+
+def parse_args(machine: Machine, call: Call) -> Results:
+    """``parse_args()``: a namespace of the defaults; options without one are unknown but stay the same."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    fields: dict[str, Value] = {}
+    if isinstance(found, LibraryObject):
+        fields = {k[2:]: v for k, v in found.fields.items() if k.startswith("--")}
+    given = call.get("namespace")
+    if given is not None and given != NONE:
+        return [_parsed(call, after, given) for after in _filled(machine, call, given, fields)]
+    made = LibraryObject(NAMESPACE, fields, call.site)
+    return [_parsed(call, call.state, (call.state.new(("namespace", call.site), made),))]
+
+
+def _filled(machine: Machine, call: Call, given: Value, fields: dict[str, Value]) -> list[State]:
+    """A namespace of the program's own gets the options; a default only where it has no such attribute yet."""
+    states = [call.state]
+    for name in fields:
+        value = unknown("option", call.site, name)
+        states = [s for c in states for s in machine.set_attribute(given, name, value, c, call.frame, call.site)]
+    return states
+
+
+def _parsed(call: Call, state: State, namespace: Value) -> tuple[State, Value]:
+    if not call.path.endswith("parse_known_args"):
+        return state, namespace
+    pair = Sequence("tuple", (namespace, unknown("rest", call.site)))
+    return state, (state.new(("known", call.site), pair),)

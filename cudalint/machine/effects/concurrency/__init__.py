@@ -1,0 +1,1 @@
+"""Threads, processes and pools, and what passes between them."""

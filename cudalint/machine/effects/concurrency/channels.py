@@ -1,0 +1,177 @@
+"""Queues, pipes and locks: what passes between processes while they run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.receivers import context_of, library_object, library_of
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import launching
+from cudalint.machine.launch.crossing import Pickler, carried, reachable
+from cudalint.machine.launch.launching import Ended, Start
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import State
+from cudalint.machine.trace import Chain
+from cudalint.machine.values import NONE, Const, Ref, Value, const, strings, union, unknown
+
+
+def lock(machine: Machine, call: Call) -> Results:
+    """``Queue()``, ``Lock()``, ``Event()``, ``Value()``: they belong to the context that makes them."""
+    state = call.state
+    library = library_of(call)
+    context = context_of(call)
+    found = launching.ways(machine, state, library, context)
+    if context is None:
+        launching.fix_default(machine, state, library, call.site, call.label)
+    names: Value = tuple(dict.fromkeys(Const(w.method) for w in found)) or const("?")
+    kind = call.text("type") or f"multiprocessing.{call.path.rpartition('.')[2]}"
+    default = not any(w.explicit for w in found)
+    fields: dict[str, Value] = {"<lock>": names, "<default>": const(default), "element": unknown("received", call.site)}
+    origin = machine.chain(state, call.site, f"{call.label} belongs to the {'/'.join(strings(names))} context")
+    return [(state, (state.new(("lock", call.site), LibraryObject(kind, fields, call.site, origin)),))]
+
+
+def pipe(machine: Machine, call: Call) -> Results:
+    """``Pipe()``: two ends."""
+    state = call.state
+    ends: list[Value] = []
+    for i in range(2):
+        fields: dict[str, Value] = {"<channel>": const(True)}
+        made = LibraryObject("multiprocessing.Connection", fields, call.site)
+        ends.append((state.new(("pipe", call.site, i), made),))
+    return [(state, (state.new(("pipe", call.site), Sequence("tuple", tuple(ends))),))]
+
+
+def put(machine: Machine, call: Call) -> Results:
+    """``q.put(x)`` and ``conn.send(x)``: x is pickled for the process that reads."""
+    state = call.state
+    value = call.args[0] if call.args else NONE
+    ref = call.receiver
+    obj = library_object(call)
+    if not isinstance(ref, Ref) or obj is None:
+        return [(state, NONE)]
+    found = [c for c in carried(value, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
+    bad = [c for c in carried(value, state, Pickler.NAMES) if c.what == "unpicklable"]
+    for one in bad:
+        # A pipe pickles in the caller, a queue in its feeder thread.
+        how = "crash" if call.path.endswith(".send") else "child-death"
+        machine.emit(replace(_put_outcome(machine, call, state, Kind.UNPICKLABLE_CUDA, one.origin), how=how))
+    if not found:
+        return [(state, NONE)]
+    process = state.process
+    if process.dead:
+        return [(state, NONE)]
+    if process.launch is not None:
+        chain = machine.chain(state, call.site, f"{call.label} shares GPU memory of this process")
+        state.process = replace(process, pending=(*process.pending, (call.site, chain, call.label)))
+        return [(state, NONE)]
+    _put_in_parent(machine, call, state, ref, obj, found[0].origin)
+    return [(state, NONE)]
+
+
+def _put_in_parent(
+    machine: Machine, call: Call, state: State, ref: Ref, obj: LibraryObject, origin: Chain | None
+) -> None:
+    users = strings(obj.fields.get("<users>", ()))
+    chain = machine.chain(state, call.site, f"{call.label} shares GPU memory")
+    machine.puts.setdefault(ref.address, []).append((call.site, chain, origin))
+    if "poisoned" in users:
+        machine.emit(replace(_put_outcome(machine, call, state, Kind.CUDA_TO_FORK, origin), how="child-death"))
+    elif users:
+        machine.emit(_put_outcome(machine, call, state, Kind.CUDA_ACROSS, origin))
+
+
+def _put_outcome(machine: Machine, call: Call, state: State, kind: Kind, origin: Chain | None) -> Outcome:
+    return outcome_of(
+        machine,
+        kind,
+        call.site,
+        "cost",
+        cause=origin,
+        launcher=call.label,
+        subject="CUDA tensor",
+        started=machine.chain(state, call.site, f"{call.label} sends it"),
+    )
+
+
+def queue_users(machine: Machine, state: State, start: Start, inherited: list[Value], ended: list[Ended]) -> None:
+    """A started process that holds a queue: what its parent puts there, this process unpickles."""
+    process = state.process
+    if not launching.ways(machine, state, start.library, None):
+        return
+    poisoned = any(_forks(e) for e in ended) and (process.driver is not None or process.poison is not None)
+    mark = "poisoned" if poisoned else "clean"
+    for value in inherited:
+        for ref in _channels(value, state):
+            obj = state.get(ref)
+            if not isinstance(obj, LibraryObject):
+                continue
+            users = union([obj.fields.get("<users>", ()), const(mark)])
+            state.store(ref, replace(obj, fields={**obj.fields, "<users>": users}))
+            for site, chain, origin in machine.puts.get(ref.address, []):
+                kind = Kind.CUDA_TO_FORK if poisoned else Kind.CUDA_ACROSS
+                machine.emit(
+                    outcome_of(
+                        machine,
+                        kind,
+                        site,
+                        "child-death" if poisoned else "cost",
+                        cause=origin,
+                        launcher="Queue.put",
+                        subject="CUDA tensor",
+                        started=chain,
+                    )
+                )
+
+
+def _forks(ended: Ended) -> bool:
+    return any(child.process.forked for child, _ in ended.children) or (
+        ended.failed is not None and ended.failed.kind in (Kind.CUDA_IN_FORK, Kind.INHERITED_CUDA)
+    )
+
+
+def _channels(value: Value, state: State) -> list[Ref]:
+    """The queues and pipes in a value; for one end of a pipe, the other."""
+    result: list[Ref] = []
+    for ref in reachable(value, state):
+        found = state.get(ref)
+        if isinstance(found, LibraryObject) and ("<lock>" in found.fields or "<channel>" in found.fields):
+            result.append(ref)
+            other = _other_end(ref)
+            if other is not None:
+                result.append(other)
+    return result
+
+
+def _other_end(ref: Ref) -> Ref | None:
+    """What is sent into one end of a pipe comes out of the other."""
+    match ref.address:
+        case (("pipe", site, int(i)), count, identity):
+            return Ref((("pipe", site, 1 - i), count, identity))
+    return None
+
+
+def wait(machine: Machine, call: Call) -> Results:
+    """``q.get()``, ``event.wait()``, ``conn.recv()``: this process stays alive until another answers."""
+    state = call.state
+    pending = state.process.pending
+    if pending:
+        launch = state.process.launch
+        for site, chain, channel in pending:
+            machine.emit(
+                outcome_of(
+                    machine,
+                    Kind.CUDA_ACROSS,
+                    site,
+                    "cost",
+                    effect=chain,
+                    launcher=channel,
+                    subject="CUDA tensor",
+                    launch=launch,
+                )
+            )
+        state.process = replace(state.process, pending=())
+    return [(state, unknown("received", call.site, state.process.identity))]

@@ -1,0 +1,294 @@
+"""Pools and executors: workers that serve tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.concurrency.results import returned_values
+from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in_thread
+from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import launching, pickling_errors, workers
+from cudalint.machine.launch.arguments import arguments, count_of, failures, named_arguments, number_of, task
+from cudalint.machine.launch.crossing import Pickler
+from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
+from cudalint.machine.launch.launching import Ended, Start
+from cudalint.machine.launch.tasks import element_of, items_of, vary
+from cudalint.machine.outcome import Kind
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Task, Value, const, only, strings, unknown
+
+
+def pool(machine: Machine, call: Call) -> Results:
+    """``Pool(n, initializer, initargs)``: forks here, runs initializers here."""
+    state = call.state
+    if bootstrapping(machine, call, "Pool()") or daemon_child(machine, call, "Pool()"):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    library = library_of(call)
+    context = context_of(call)
+    if context is None:
+        launching.fix_default(machine, state, library, call.site, "Pool()")
+    else:
+        launching.fix_by_fresh(machine, state, library, context, call.site)
+    workers_ = call.get(call.text("workers", "processes"))
+    fields: dict[str, Value] = {
+        "<library>": const(library),
+        "<context>": context or NONE,
+        "<many>": const(count_of(workers_)),
+        "<reused>": const(call.get("maxtasksperchild") != const(1)),
+        "<respawns>": const(call.get("maxtasksperchild") not in (None, NONE)),
+        "<initializer>": call.get("initializer") or NONE,
+        "<initargs>": call.get("initargs") or NONE,
+        "<snapshot>": (Snapshot(state.clone()),),
+        "<count>": workers_ or NONE,
+    }
+    ref = state.new(("pool", call.site), LibraryObject(call.text("type", "multiprocessing.Pool"), fields, call.site))
+    if fields["<initializer>"] != NONE:
+        before = len(machine.record.outcomes)
+        ended = _initialize(machine, call, state, fields, library)
+        if any(o.kind in (Kind.SHARED_GPU, Kind.MEMORY_NOT_SHARED) for o in machine.record.outcomes[before:]):
+            state.store(ref, LibraryObject(call.text("type"), {**fields, "<gpu shared>": TRUE}, call.site))
+        if ended and all(e.failed is not None and e.failed.certain for e in ended):
+            return []
+    return [(state, (ref,))]
+
+
+def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Value], library: str) -> list[Ended]:
+    ended: list[Ended] = []
+    chain = machine.chain(state, call.site, "starts the workers")
+    for way in launching.ways(machine, state, library, fields["<context>"]):
+        first = task(fields["<initializer>"], arguments(machine, state, fields["<initargs>"]))
+        start = Start(
+            launcher="Pool(initializer=...)",
+            family="pool",
+            anchor=call.site,
+            chain=chain,
+            many=fields["<many>"] == TRUE,
+            reused=False,
+            daemon=True,
+            failures={"initializer": "hang", "unpickle": "crash", "body": "hang", **failures(call)},
+            library=library,
+            initializer=first,
+            initializer_anchor=call.site,
+            inherited=(fields["<initializer>"], fields["<initargs>"]),
+            pickler=pickler_of(machine, library),
+            label="pool worker",
+            count=number_of(fields["<count>"]),
+            context=fields["<context>"],
+        )
+        ended.append(workers.start(machine, state, call.frame, start, way))
+    return ended
+
+
+def pool_once(machine: Machine, call: Call) -> Results:
+    """``process_map(f, xs, max_workers=)``: an executor for one map."""
+    results: Results = []
+    for state, (made,) in executor(machine, call):
+        its_own = state.get(made) if isinstance(made, Ref) else None
+        if isinstance(made, Ref) and isinstance(its_own, LibraryObject):
+            state.store(made, replace(its_own, type=call.path))
+        results.extend(pool_map(machine, replace(call, state=state, receiver=made)))
+    return results
+
+
+def pool_map(machine: Machine, call: Call) -> Results:
+    """``pool.map(f, xs)`` and its like: each item is one task."""
+    function = call.get("func") or call.get("fn") or ()
+    state = call.state
+    name = call.path.rpartition(".")[2]
+    if call.flag("star"):
+        items = vary(machine, state, items_of(machine, call, call.get("iterable") or ()), call.site)
+        args = arguments(machine, state, items)
+    elif call.text("iterables"):
+        args = [element_of(machine, call, v, i) for i, v in enumerate(call.args[1:])]
+    else:
+        args = [element_of(machine, call, call.get("iterable") or (), 0)]
+    return _pool_run(machine, call, name, function, args, {})
+
+
+def pool_apply(machine: Machine, call: Call) -> Results:
+    """``pool.apply(f, args, kwds)`` and ``executor.submit(f, *args)``."""
+    name = call.path.rpartition(".")[2]
+    if call.text("args"):
+        function = call.get("func") or ()
+        args = arguments(machine, call.state, call.get("args"))
+        kwargs = named_arguments(call.state, call.get("kwds"))
+    else:
+        function = call.args[0] if call.args else call.kwargs.get("fn", ())
+        args = list(call.args[1:])
+        kwargs = {k: v for k, v in call.kwargs.items() if k != "fn"}
+    return _pool_run(machine, call, name, function, args, kwargs)
+
+
+_METHODS = {"uimap": "imap_unordered", "amap": "map_async", "pipe": "apply", "apipe": "apply_async"}
+
+
+def _pool_run(
+    machine: Machine, call: Call, name: str, function: Value, args: list[Value], kwargs: dict[str, Value]
+) -> Results:
+    state = call.state
+    obj = library_object(call)
+    if obj is None:
+        return [(state, unknown("pool", call.site))]
+    name = _METHODS.get(name, name)
+    family = call.text("family", "pool")
+    if family == "thread":
+        return pool_in_thread(machine, call, function, args, kwargs)
+    if bootstrapping(machine, call, f".{name}()") or (
+        family == "executor" and daemon_child(machine, call, f".{name}()")
+    ):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    library = library_of(call)
+    context = obj.fields.get("<context>", NONE)
+    parent = _parent_of_pool(machine, call, obj, family)
+    work = task(function, args, kwargs)
+    single = name in ("submit", "apply", "apply_async")
+    several = obj.fields.get("<many>") == TRUE
+    reused = obj.fields.get("<reused>", TRUE) == TRUE
+    earlier = _earlier_tasks(call, state, work) if single and reused else ()
+    chain = machine.chain(state, call.site, f".{name}() hands work to the workers")
+    start = Start(
+        launcher=_launcher(obj, name),
+        family=family,
+        anchor=call.site,
+        chain=chain,
+        many=several and not single and not _single_task(call, machine, state),
+        reused=reused,
+        daemon=family == "pool",
+        failures={
+            "body": "crash",
+            "unpickle": "hang" if family == "pool" else "crash",
+            "initializer": "hang" if family == "pool" else "crash",
+            **failures(call),
+        },
+        library=library,
+        initializer=initializer_of(machine, obj, parent or state),
+        initializer_anchor=obj.site,
+        tasks=(*earlier, work),
+        rounds=1 if single else 2,
+        pickled=(function, *args, *kwargs.values()),
+        inherited=(obj.fields.get("<initargs>", NONE),),
+        label="pool worker" if family == "pool" else "worker",
+        pickler=pickler_of(machine, library),
+        shares="<gpu shared>" not in obj.fields,
+        adds_up=single and several,
+        count=number_of(obj.fields.get("<count>")),
+        made=obj.site,
+        renewed=obj.fields.get("<respawns>") == TRUE,
+        context=context,
+        keyword=next(iter(strings(obj.fields.get("<keyword>", NONE))), ""),
+    )
+    ended: list[Ended] = []
+    fork_state = parent.process if parent is not None else state.process
+    for way in launching.ways(machine, parent or state, library, context):
+        by_name = start.pickler is Pickler.NAMES and machine.options.uses_gpu
+        lost = pickling_errors.unpicklable_task(state, function) if by_name else None
+        if lost is not None:
+            ended.append(Ended(pickling_errors.lambda_task(machine, state, start, way, lost), []))
+            continue
+        ended.append(workers.start(machine, state, call.frame, start, way, parent))
+        if start.renewed and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
+            ended[-1] = workers.start(machine, state, call.frame, start, way)
+    return _pool_results(machine, call, state, family, name, ended)
+
+
+def _launcher(obj: LibraryObject, method: str) -> str:
+    """``Pool.map``; of a function that makes its own executor only its own name."""
+    kind = obj.type.rpartition(".")[2]
+    return method if kind == method else f"{kind}.{method}"
+
+
+def _earlier_tasks(call: Call, state: State, work: Task) -> tuple[Task, ...]:
+    """The task that these workers were given before: a worker may serve both."""
+    obj = library_object(call)
+    if obj is None or not isinstance(call.receiver, Ref):
+        return ()
+    before = only(obj.fields.get("<task>", NONE))
+    state.store(call.receiver, replace(obj, fields={**obj.fields, "<task>": (work,)}))
+    return (before,) if isinstance(before, Task) else ()
+
+
+def _single_task(call: Call, machine: Machine, state: State) -> bool:
+    exact = machine.exact_items(call.get("iterable") or (), state)
+    return exact is not None and len(exact) == 1
+
+
+def _parent_of_pool(machine: Machine, call: Call, obj: LibraryObject, family: str) -> State | None:
+    """The state that the workers forked from: a pool's when it was made, an executor's at its first task."""
+    held = only(obj.fields.get("<snapshot>", NONE))
+    if isinstance(held, Snapshot) and isinstance(held.state, State):
+        return held.state.clone()
+    if family == "executor" and isinstance(call.receiver, Ref):
+        snapshot: Value = (Snapshot(call.state.clone()),)
+        obj = library_object(call) or obj
+        call.state.store(call.receiver, replace(obj, fields={**obj.fields, "<snapshot>": snapshot}))
+    return None
+
+
+def _pool_results(machine: Machine, call: Call, state: State, family: str, name: str, ended: list[Ended]) -> Results:
+    if workers.raise_in_parent(machine, state, call.frame, ended):
+        return []
+    values = [v for e in ended for _, v in e.children]
+    result = returned_values(machine, call, state, values, family)
+    element = result or unknown("result", call.site)
+    if name in ("apply", "apply_async", "submit"):
+        if name == "apply":
+            return [(state, element)]
+        fields: dict[str, Value] = {"<result>": element}
+        return [(state, (state.new(("future", call.site), LibraryObject("cudalint.future", fields, call.site)),))]
+    made = state.new(("results", call.site), Sequence("list", None, element))
+    if name.endswith("_async"):
+        future = LibraryObject("cudalint.future", {"<result>": (made,)}, call.site)
+        return [(state, (state.new(("future", call.site), future),))]
+    return [(state, (made,))]
+
+
+def _context_of_library(call: Call) -> Value | None:
+    """The start method that a library chooses for its own pool."""
+    method = call.text("method")
+    return const(method) if method else None
+
+
+def _context_of_limited(call: Call) -> Value | None:
+    """An executor that replaces its workers after some tasks spawns them, unless the call names a context."""
+    limit = call.get("max_tasks_per_child")
+    return None if limit is None or limit == NONE else const("spawn")
+
+
+def subclassed(machine: Machine, call: Call) -> Results:
+    """``super().__init__(...)`` of a user's own pool or executor."""
+    base = call.path.removesuffix(".__init__")
+    spec = machine.library.function(base)
+    if spec is None:
+        return [(call.state, NONE)]
+    results: Results = []
+    for state, made in machine.library_call(replace(call, path=base, spec=spec, receiver=None)):
+        keep_self(replace(call, state=state), made)
+        results.append((state, NONE))
+    return results
+
+
+def executor(machine: Machine, call: Call) -> Results:
+    """``ProcessPoolExecutor(max_workers, mp_context, initializer, initargs)``: starts nothing yet."""
+    state = call.state
+    library = library_of(call)
+    context = context_of(call)
+    if context is None or context == NONE:
+        context = _context_of_limited(call) or _context_of_library(call)
+    if context is None:
+        launching.fix_default(machine, state, library, call.site, "ProcessPoolExecutor()")
+    workers_ = call.get(call.text("workers", "max_workers"))
+    fields: dict[str, Value] = {
+        "<library>": const(library),
+        "<context>": context or NONE,
+        "<keyword>": const(next((name for name in CONTEXTS if name in call.params), "")),
+        "<many>": const(count_of(workers_)),
+        "<count>": workers_ or NONE,
+        "<reused>": const(call.get("max_tasks_per_child") != const(1)),
+        "<initializer>": call.get("initializer") or NONE,
+        "<initargs>": call.get("initargs") or NONE,
+    }
+    kind = call.text("type", "concurrent.futures.ProcessPoolExecutor")
+    return [(state, (state.new(("executor", call.site), LibraryObject(kind, fields, call.site)),))]

@@ -1,0 +1,59 @@
+"""Functions by which a program finds out which process it runs in."""
+
+from __future__ import annotations
+
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import Launch, State
+from cudalint.machine.values import EACH, NONE, Other, Rank, Value, const
+
+# In a child of os.fork(), multiprocessing still reports its parent's process object.
+_UNTOLD = "fork"
+_MAIN = "MainProcess"
+
+
+def pid(machine: Machine, call: Call) -> Results:
+    """``os.getpid()``: a number that only this process has."""
+    return [(call.state, (_pid(call.state),))]
+
+
+def current_process(machine: Machine, call: Call) -> Results:
+    """``current_process()``: its name distinguishes a worker from the main process."""
+    state = call.state
+    launch = _launch(state)
+    numbers = () if launch is None else (EACH,)
+    fields: dict[str, Value] = {
+        "name": const(_MAIN) if launch is None else (Other(_MAIN),),
+        "daemon": const(state.process.daemon),
+        "pid": (_pid(state),),
+        "ident": (_pid(state),),
+        "_identity": (state.new(("identity", call.site), Sequence("tuple", numbers)),),
+    }
+    return [(state, (state.new(("process", call.site), LibraryObject(call.path, fields, call.site)),))]
+
+
+def parent_process(machine: Machine, call: Call) -> Results:
+    """``parent_process()``: None in the main process."""
+    if _launch(call.state) is None:
+        return [(call.state, NONE)]
+    return [(call.state, (call.state.new(("process", call.site), LibraryObject(call.path, {}, call.site)),))]
+
+
+def worker_info(machine: Machine, call: Call) -> Results:
+    """``get_worker_info()``: None where no loader started this process."""
+    launch = call.state.process.launch
+    if launch is None or launch.family != "loader":
+        return [(call.state, NONE)]
+    made = LibraryObject(call.path, {"id": EACH}, call.site)
+    return [(call.state, (call.state.new(("worker info", call.site), made),))]
+
+
+def _pid(state: State) -> Rank:
+    return Rank("each", state.process.identity)
+
+
+def _launch(state: State) -> Launch | None:
+    """How multiprocessing, or a library like it, started this process."""
+    launch = state.process.launch
+    return None if launch is None or launch.family == _UNTOLD else launch

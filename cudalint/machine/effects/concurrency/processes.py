@@ -1,0 +1,176 @@
+"""Single processes: ``Process``, its subclasses, ``os.fork``, fresh programs and managers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.classes import lineage
+from cudalint.machine.effects.concurrency.channels import queue_users
+from cudalint.machine.effects.receivers import (
+    Starter,
+    context_of,
+    initialised,
+    library_of,
+    own_run,
+    pickler_of,
+    starter,
+)
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Instance, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import children, launching, workers
+from cudalint.machine.launch.arguments import arguments, named_arguments, task
+from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
+from cudalint.machine.launch.launching import Start, Way
+from cudalint.machine.launch.pickling import STARTED
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, TRUE, Bound, Ref, Task, Value, const, constant, only, strings, unknown
+
+
+def process(machine: Machine, call: Call) -> Results:
+    """``Process(target=, args=)``."""
+    state = call.state
+    fields: dict[str, Value] = {
+        "<library>": const(library_of(call)),
+        "<context>": context_of(call) or NONE,
+        "<target>": call.get("target") or NONE,
+        "<args>": call.get("args") or NONE,
+        "<kwargs>": call.get("kwargs") or NONE,
+        "daemon": call.get("daemon") or NONE,
+    }
+    if initialised(call, fields):
+        return [(state, NONE)]
+    origin = machine.chain(state, call.site, "makes the process")
+    ref = state.new(
+        ("process", call.site), LibraryObject(call.text("type", "multiprocessing.Process"), fields, call.site, origin)
+    )
+    return [(state, (ref,))]
+
+
+def process_start(machine: Machine, call: Call) -> Results:
+    """``p.start()``: forks or spawns here."""
+    state = call.state
+    found = starter(call.receiver, state)
+    if found is None:
+        return [(state, NONE)]
+    fields = found.fields
+    if bootstrapping(machine, call, "Process.start()", found.site) or daemon_child(machine, call, "Process.start()"):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    library = (strings(fields.get("<library>", ())) or ["multiprocessing"])[0]
+    context = fields.get("<context>", NONE)
+    if context == NONE and found.cls is not None:
+        context = _class_context(found.cls, state)
+    if context == NONE:
+        launching.fix_default(machine, state, library, call.site, "Process.start()")
+    work, inherited = _process_work(machine, state, found)
+    chain = machine.chain(state, call.site, ".start() starts the process")
+    start = Start(
+        launcher="Process",
+        family="process",
+        anchor=found.site,
+        chain=chain,
+        many=False,
+        reused=False,
+        daemon=constant(fields.get("daemon", NONE)) is True,
+        failures={"body": "child-death", "unpickle": "child-death", "parent": "crash"},
+        library=library,
+        tasks=() if work is None else (work,),
+        inherited=tuple(inherited),
+        pickler=pickler_of(machine, library),
+        label=_process_label(state, fields),
+        context=context,
+    )
+    ended = [
+        workers.start(machine, state, call.frame, start, way)
+        for way in launching.ways(machine, state, library, context)
+    ]
+    queue_users(machine, state, start, inherited, ended)
+    _keep_started(found, state)
+    if any(e.failed is not None and e.failed.how == "crash" and e.failed.certain for e in ended):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "PicklingError")))
+    return [(state, NONE)]
+
+
+def _keep_started(found: Starter, state: State) -> None:
+    """A process that was started is tied to the one that started it: no pickler takes it any more."""
+    match state.get(found.ref):
+        case LibraryObject(fields=fields) as obj:
+            state.store(found.ref, replace(obj, fields={**fields, STARTED: TRUE}))
+        case Instance(attributes=attributes) as instance:
+            state.store(found.ref, replace(instance, attributes={**attributes, STARTED: TRUE}))
+
+
+def _class_context(cls: Ref, state: State) -> Value:
+    """The context that a class took its ``Process`` base from: ``class W(ctx.Process)``."""
+    atoms = (atom for found in lineage(cls, state) for base in found.bases for atom in base)
+    return next(((atom.receiver,) for atom in atoms if isinstance(atom, Bound)), NONE)
+
+
+def _process_label(state: State, fields: dict[str, Value]) -> str:
+    atom = only(fields.get("<target>", NONE))
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    name = getattr(getattr(found, "function", None), "name", None)
+    return f"child process {name}" if isinstance(name, str) else "child process"
+
+
+def _process_work(machine: Machine, state: State, found: Starter) -> tuple[Task | None, list[Value]]:
+    run = own_run(machine, found, state)
+    if run is not None:
+        return task((run,), []), [(found.ref,)]
+    fields = found.fields
+    target = fields.get("<target>", NONE)
+    if target == NONE:
+        return None, []
+    args = arguments(machine, state, fields.get("<args>"))
+    kwargs = named_arguments(state, fields.get("<kwargs>"))
+    return task(target, args, kwargs), [target, *args, *kwargs.values()]
+
+
+def process_join(machine: Machine, call: Call) -> Results:
+    """``p.join()``: the child has ended; the GPU has room again."""
+    state = call.state
+    if state.process.gpu_sharers:
+        state.process = replace(state.process, gpu_sharers=())
+    return [(state, NONE)]
+
+
+def fork(machine: Machine, call: Call) -> Results:
+    """``os.fork()``: both processes go on from here."""
+    state = call.state
+    chain = machine.chain(state, call.site, "os.fork() makes a child")
+    start = Start(
+        launcher="os.fork",
+        family="fork",
+        anchor=call.site,
+        chain=chain,
+        many=False,
+        reused=False,
+        daemon=False,
+        failures={"body": "child-death"},
+        label="forked child",
+    )
+    launch = launching.launch_of(start, Way("fork", True, explicit=True), "body", call.site)
+    child = children.fork(machine, state, start, launch)
+    if call.path == "pty.fork":
+        pairs = []
+        for current, pid in ((child, 0), (state, 4242)):
+            pair = Sequence("tuple", (const(pid), unknown("fd", call.site)))
+            pairs.append((current, (current.new(("pty", call.site), pair),)))
+        return list(pairs)
+    return [(child, const(0)), (state, const(4242))]
+
+
+def manager(machine: Machine, call: Call) -> Results:
+    """``Manager()``: a server process of its own."""
+    if daemon_child(machine, call, "Manager()"):
+        return machine.fail(call.state, call.frame, Raised(None, ("AssertionError",)))
+    if context_of(call) is None:
+        launching.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
+    made = LibraryObject("multiprocessing.Manager", {}, call.site)
+    return [(call.state, (call.state.new(("manager", call.site), made),))]
+
+
+def fresh_process(machine: Machine, call: Call) -> Results:
+    """``subprocess.run`` and its like: a fresh program, which reads the environment as it is now."""
+    workers.visible_for_children(machine, call.state)
+    return [(call.state, unknown("subprocess", call.site))]

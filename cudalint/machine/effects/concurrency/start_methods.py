@@ -1,0 +1,98 @@
+"""Start methods: chosen once, for a library or for a context."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.receivers import library_of
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import launching
+from cudalint.machine.launch.arguments import constant_bool
+from cudalint.machine.launch.forbidden import by_spawn, imported_again
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import Method, State
+from cudalint.machine.trace import Chain
+from cudalint.machine.values import NONE, TRUE, Const, Value, const, strings, unknown
+
+
+def set_start_method(machine: Machine, call: Call) -> Results:
+    """``set_start_method(method, force=False)``: once, and before anything used the default."""
+    state = call.state
+    library = library_of(call)
+    value = call.get("method") or unknown("method", call.site)
+    forced = call.get("force")
+    force = constant_bool(forced, False)
+    method = state.process.method(library)
+    if machine.is_import_of_main(state) and force is not True and by_spawn(state):
+        if call.frame.tries == 0:
+            imported_again(machine, call, state, "set_start_method()", "crash")
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    if method.fixed is not None and force is not True:
+        outcome = _method_outcome(machine, call, state, method.fixed, Kind.METHOD_ALREADY_SET)
+        if method.names is not None and tuple(strings(value)) == method.names:
+            return machine.fail(state, call.frame, Raised(outcome, ("RuntimeError",), harmless=True))
+        late = machine.chain(state, call.site, "sets the start method too late")
+        if set(strings(value)) & launching.FRESH:
+            state.process = state.process.with_method(library, replace(method, late=late))
+        return machine.fail(state, call.frame, Raised(outcome, ("RuntimeError",)))
+    where = machine.chain(state, call.site, "sets the start method")
+    if value == NONE:
+        made = Method(None, None, where)
+    else:
+        names = tuple(strings(value))
+        made = Method(names if len(names) == len(value) else (*names, "?"), where, where)
+    state.process = state.process.with_method(library, made)
+    return [(state, NONE)]
+
+
+def _method_outcome(machine: Machine, call: Call, state: State, cause: Chain, kind: Kind) -> Outcome:
+    return outcome_of(
+        machine,
+        kind,
+        call.site,
+        "crash",
+        cause=cause,
+        effect=machine.chain(state, call.site, "the context has already been set"),
+    )
+
+
+def get_context(machine: Machine, call: Call) -> Results:
+    """``get_context("spawn")``: a context object; without an argument the default, settled."""
+    state = call.state
+    library = library_of(call)
+    value = call.get("method")
+    if value is None or value == NONE:
+        value = _default_names(machine, state, library)
+        launching.fix_default(machine, state, library, call.site, "get_context()")
+    fields: dict[str, Value] = {"<method>": value, "<library>": const(library)}
+    made = LibraryObject(f"{library}.context", fields, call.site)
+    return [(state, (state.new(("context", call.site), made),))]
+
+
+def _default_names(machine: Machine, state: State, library: str) -> Value:
+    found = launching.ways(machine, state, library, None)
+    return tuple(Const(w.method) for w in found) or const("default")
+
+
+def get_start_method(machine: Machine, call: Call) -> Results:
+    """``get_start_method()``: settles the default."""
+    state = call.state
+    library = library_of(call)
+    method = state.process.method(library)
+    if call.get("allow_none") == TRUE and method.names is None and method.fixed is None:
+        return [(state, NONE)]
+    value = _default_names(machine, state, library)
+    if call.get("allow_none") != TRUE:
+        launching.fix_default(machine, state, library, call.site, "get_start_method()")
+    return [(state, value)]
+
+
+def forkserver_preload(machine: Machine, call: Call) -> Results:
+    """``set_forkserver_preload([...])``: all children of the server inherit what it imports."""
+    names = call.args[0] if call.args else ()
+    for value in machine.elements(names, call.state):
+        machine.preloads.extend((name, call.site) for name in strings(value))
+    return [(call.state, NONE)]

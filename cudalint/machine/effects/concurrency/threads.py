@@ -1,0 +1,110 @@
+"""Threads: the same process with a current device of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.receivers import initialised, library_object, own_run, starter
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.arguments import arguments, named_arguments, task
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, Task, Value
+
+
+def thread(machine: Machine, call: Call) -> Results:
+    """``Thread(target=, args=)``."""
+    fields: dict[str, Value] = {
+        "<target>": call.get("target") or NONE,
+        "<args>": call.get("args") or NONE,
+        "<kwargs>": call.get("kwargs") or NONE,
+    }
+    state = call.state
+    if initialised(call, fields):
+        return [(state, NONE)]
+    return [(state, (state.new(("thread", call.site), LibraryObject("threading.Thread", fields, call.site)),))]
+
+
+def thread_start(machine: Machine, call: Call) -> Results:
+    """``t.start()``: runs with a device of its own."""
+    state = call.state
+    found = starter(call.receiver, state)
+    if found is None:
+        return [(state, NONE)]
+    fields = found.fields
+    function, args, kwargs = fields.get("<target>", NONE), fields.get("<args>"), fields.get("<kwargs>")
+    given = arguments(machine, state, args)
+    run = own_run(machine, found, state)
+    if run is not None:
+        function, given = (run,), []
+    if function == NONE:
+        return [(state, NONE)]
+    named = named_arguments(state, kwargs)
+    return threaded(machine, call, found.site, function, given, named, None)
+
+
+def pool_in_thread(
+    machine: Machine, call: Call, function: Value, args: list[Value], kwargs: dict[str, Value]
+) -> Results:
+    """The work of a thread pool: it runs in this process, with a current device of its own."""
+    obj = library_object(call)
+    initializer = None if obj is None else initializer_of(machine, obj, call.state)
+    results = threaded(machine, call, call.site, function, args, kwargs, initializer)
+    made: Results = []
+    for state, value in results:
+        name = call.path.rpartition(".")[2]
+        if name in ("submit", "apply_async"):
+            future = LibraryObject("cudalint.future", {"<result>": value}, call.site)
+            made.append((state, (state.new(("future", call.site), future),)))
+        elif name == "apply":
+            made.append((state, value))
+        else:
+            made.append((state, (state.new(("results", call.site), Sequence("list", None, value)),)))
+    return made
+
+
+def threaded(
+    machine: Machine,
+    call: Call,
+    anchor: Site,
+    function: Value,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    initializer: Task | None,
+) -> Results:
+    """Run a call in a thread: with a current device of its own, which starts as GPU 0."""
+    state = call.state
+    before = state.process
+    name = f"{before.thread}/{anchor.module}:{anchor.ordinal}"
+    chain = machine.chain(state, call.site, "starts a thread")
+    kept = tuple((t, s) for t, s in before.selected if t != name)
+    state.process = replace(before, thread=name, selected=kept, in_thread=True, thread_start=(anchor, chain))
+    states = [state]
+    if initializer is not None:
+        states = [
+            s
+            for s, _ in machine.call_value(
+                initializer.function, list(initializer.args), dict(initializer.kwargs), state, call.frame, call.site
+            )
+        ]
+    results: Results = []
+    raised = len(call.frame.raises)
+    for current in states:
+        results.extend(machine.call_value(function, args, kwargs, current, call.frame, call.site))
+    # What a thread raises ends the thread.
+    machine.record.outlived.update(r.launch for _, r in call.frame.raises[raised:] if r.launch is not None)
+    for after, _ in results:
+        after.process = replace(
+            after.process, thread=before.thread, in_thread=before.in_thread, thread_start=before.thread_start
+        )
+    return results
+
+
+def initializer_of(machine: Machine, obj: LibraryObject, state: State) -> Task | None:
+    """The call that each worker of a pool makes first."""
+    value = obj.fields.get("<initializer>", NONE)
+    if value == NONE:
+        return None
+    return task(value, arguments(machine, state, obj.fields.get("<initargs>")))

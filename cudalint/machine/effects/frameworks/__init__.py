@@ -1,0 +1,1 @@
+"""Libraries built on frameworks: trainers, launchers, engines, searches."""

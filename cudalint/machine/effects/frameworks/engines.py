@@ -1,0 +1,41 @@
+"""Inference engines and pipelines of libraries that start processes of their own."""
+
+from __future__ import annotations
+
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import workers
+from cudalint.machine.launch.forbidden import bootstrapping
+from cudalint.machine.launch.launching import Start, Way
+from cudalint.machine.state import Process
+from cudalint.machine.values import strings
+
+
+def engine(machine: Machine, call: Call) -> Results:
+    """``vllm.LLM(...)``: a process of its own, spawned where CUDA is initialised here or the environment says so."""
+    state = call.state
+    what = f"{call.label}"
+    if bootstrapping(machine, call, what):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    made = LibraryObject(call.text("type") or call.path, {}, call.site)
+    if _spawns(state.process):
+        start = Start(
+            launcher=what,
+            family="process",
+            anchor=call.site,
+            chain=machine.chain(state, call.site, f"{what} starts its engine"),
+            many=False,
+            reused=False,
+            daemon=False,
+            failures={"body": "crash"},
+            label="engine",
+            shares=False,
+        )
+        workers.start(machine, state, call.frame, start, Way("spawn", True, explicit=True))
+    return [(state, (state.new(("engine", call.site), made),))]
+
+
+def _spawns(process: Process) -> bool:
+    chosen = process.environ("VLLM_WORKER_MULTIPROC_METHOD") or ()
+    return strings(chosen) == ["spawn"] or process.is_initialised("torch")

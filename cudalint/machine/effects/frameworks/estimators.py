@@ -1,0 +1,123 @@
+"""scikit-learn: searches and validations that hand clones of a user's estimator to joblib's workers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.concurrency.joblib import parallel, parallel_call
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.arguments import task
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Atom, Bound, Lib, Ref, Value, unknown
+
+
+def search(machine: Machine, call: Call) -> Results:
+    """``GridSearchCV(estimator, grid, n_jobs=)``: fits nothing yet."""
+    fields: dict[str, Value] = {
+        "<estimator>": call.get("estimator") or NONE,
+        "<jobs>": call.get("n_jobs") or NONE,
+        "<refit>": call.get("refit") or (),
+    }
+    made = LibraryObject("sklearn.model_selection.Search", fields, call.site)
+    return [(call.state, (call.state.new(("search", call.site), made),))]
+
+
+def search_fit(machine: Machine, call: Call) -> Results:
+    """``search.fit(X, y)``: fits clones in workers, then the best one here."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if not isinstance(found, LibraryObject) or call.receiver is None:
+        return [(call.state, unknown("search", call.site))]
+    estimator = found.fields.get("<estimator>", NONE)
+    results: Results = []
+    for state, _ in _in_workers(machine, call, estimator, found.fields.get("<jobs>", NONE)):
+        for method in _methods(machine, estimator, "fit", state):
+            for after, _ in machine.call_value((method,), list(call.args), {}, state, call.frame, call.site):
+                results.append((after, (call.receiver,)))
+    return results
+
+
+def validate(machine: Machine, call: Call) -> Results:
+    """``cross_val_score(estimator, X, y, n_jobs=)``: fits clones in workers."""
+    estimator = call.get("estimator") or NONE
+    rest = replace(call, args=call.args[1:])
+    done = _in_workers(machine, rest, estimator, call.kwargs.get("n_jobs", NONE))
+    return [(state, unknown("scores", call.site)) for state, _ in done]
+
+
+def _in_workers(machine: Machine, call: Call, estimator: Value, jobs: Value) -> Results:
+    """Fit clones on the same data, as many at a time as there are jobs."""
+    state = call.state
+    clones = tuple(_clone(machine, atom, state) for atom in estimator)
+    methods: Value = tuple(m for c in clones for m in _methods(machine, (c,), "fit", state))
+    if not methods:
+        return [(state, NONE)]
+    data = [*call.args, *(call.kwargs[n] for n in ("X", "y") if n in call.kwargs)][:2]
+    work: Value = (task(methods, data),)
+    given = state.new(("fits", call.site), Sequence("list", None, work))
+    made = parallel(machine, replace(call, args=[], kwargs={"n_jobs": jobs}, spec={}))
+    results: Results = []
+    for after, pool in made:
+        running = replace(call, state=after, args=[(given,)], kwargs={}, receiver=pool[0], spec={})
+        results.extend(parallel_call(machine, running))
+    return results
+
+
+def _methods(machine: Machine, estimator: Value, name: str, state: State) -> list[Atom]:
+    """The ``fit`` of estimators whose code, or whose model, is known."""
+    found: list[Atom] = []
+    for atom in estimator:
+        obj = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(obj, Instance):
+            method = machine.user_method(obj, name, state)
+            if method is not None:
+                found.append(Bound(method, atom))
+        elif isinstance(obj, LibraryObject) and machine.library.function(f"{obj.type}.{name}") is not None:
+            found.append(Bound(Lib(f"{obj.type}.{name}"), atom))
+    return found
+
+
+def _clone(machine: Machine, atom: Atom, state: State) -> Atom:
+    """``clone(estimator)``: what its ``__init__`` was given, without what fitting left behind."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Instance):
+        return atom
+    init = machine.user_method(found, "__init__", state)
+    closure = state.get(init) if isinstance(init, Ref) else None
+    if not isinstance(closure, Closure):
+        return state.new(("clone", found.site), replace(found, attributes={}))
+    names = {p.name for p in closure.function.params}
+    kept = {k: v for k, v in found.attributes.items() if k in names}
+    return state.new(("clone", found.site), replace(found, attributes=kept))
+
+
+def pipeline(machine: Machine, call: Call) -> Results:
+    """``make_pipeline(a, b)``, ``Pipeline([(name, a), ...])``."""
+    state = call.state
+    given = call.get("steps")
+    values = list(call.args)
+    if given is not None:
+        rows = [machine.exact_items(row, state) or [] for row in machine.elements(given, state)]
+        values = [row[-1] for row in rows if row]
+    steps = state.new(("steps", call.site), Sequence("list", tuple(values)))
+    made = LibraryObject("sklearn.pipeline.Pipeline", {"<steps>": (steps,)}, call.site)
+    return [(state, (state.new(("pipeline", call.site), made),))]
+
+
+def pipeline_fit(machine: Machine, call: Call) -> Results:
+    """``pipeline.fit(X, y)``: each step in turn."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    steps = machine.elements(found.fields["<steps>"], call.state) if isinstance(found, LibraryObject) else []
+    states = [call.state]
+    for step in steps:
+        following: list[State] = []
+        for state in states:
+            methods = _methods(machine, step, "fit", state)
+            if not methods:
+                following.append(state)
+            for method in methods[:1]:
+                done = machine.call_value((method,), list(call.args), {}, state, call.frame, call.site)
+                following.extend(s for s, _ in done)
+        states = following
+    return [(state, (call.receiver,) if call.receiver is not None else NONE) for state in states]

@@ -1,0 +1,78 @@
+"""Library functions that fork inside: notebook launchers and maps over datasets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import merge
+from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch.arguments import arguments, count_of, failures, task
+from cudalint.machine.launch.crossing import Pickler
+from cudalint.machine.launch.launching import Start, Way
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Const, Value, const, only, unknown
+
+
+def fork_launcher(machine: Machine, call: Call) -> Results:
+    """A library function that forks: accelerate.notebook_launcher, datasets.map(num_proc=)."""
+    state = call.state
+    workers_ = call.get(call.text("workers")) if call.text("workers") else None
+    function = call.get(call.text("function", "function")) or ()
+    element = unknown("example", call.site)
+    library = call.text("library", "multiprocessing")
+    if call.text("workers") and (workers_ is None or workers_ in (NONE, const(0)) or not function):
+        if call.text("kind") == "map" and function:
+            results = machine.call_value(function, [element], {}, state, call.frame, call.site)
+            merged = merge([s for s, _ in results])
+            return [(s, _mapped(call, s)) for s in merged] or []
+        if call.text("kind") != "map" and workers_ in (NONE, const(0), const(1)):
+            args = arguments(machine, state, call.get("args"))
+            return machine.call_value(function, args, {}, state, call.frame, call.site)
+    many = count_of(workers_)
+    if call.text("kind") != "map" and workers_ is not None and not many:
+        args = arguments(machine, state, call.get("args"))
+        return machine.call_value(function, args, {}, state, call.frame, call.site)
+    args = [element] if call.text("kind") == "map" else arguments(machine, state, call.get("args"))
+    ways = (
+        [Way("fork", True, explicit=True)]
+        if call.text("method") == "fork"
+        else launching.ways(machine, state, library, None)
+    )
+    certain_count = workers_ is None or isinstance(only(workers_), Const)
+    start = Start(
+        launcher=call.label,
+        family="fork-launcher",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, f"{call.label} forks workers"),
+        many=many,
+        reused=call.text("kind") == "map",
+        daemon=call.text("kind") == "map",
+        failures={"body": "crash", "unpickle": "crash", **failures(call)},
+        library=library,
+        tasks=(task(function, args),),
+        inherited=(function,),
+        pickler=Pickler.GLOBALS if call.text("pickle") == "value" else Pickler.NAMES,
+        rank="local" if call.text("kind") == "ranks" else None,
+        label="forked worker",
+    )
+    ended = [
+        workers.start(machine, state, call.frame, start, replace(w, certain=w.certain and certain_count)) for w in ways
+    ]
+    if workers.raise_in_parent(machine, state, call.frame, ended):
+        return []
+    return [(state, _mapped(call, state))]
+
+
+def _mapped(call: Call, state: State) -> Value:
+    if call.text("kind") == "map" and call.receiver is not None:
+        return (call.receiver,)
+    return unknown("launched", call.site)
+
+
+def unknown_map(machine: Machine, call: Call) -> Results:
+    """``x.map(f, num_proc=4)`` of an unknown object: only the argument ``num_proc`` shows that it is a dataset."""
+    if "num_proc" not in call.kwargs:
+        return [(call.state, unknown("map", call.site, call.state.process.identity))]
+    return fork_launcher(machine, call)

@@ -1,0 +1,85 @@
+"""Keras: training reads batches through worker processes where a dataset asks for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.gpu import cuda
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch.arguments import constant_bool, count_of, number_of, task
+from cudalint.machine.launch.launching import Start
+from cudalint.machine.state import State
+from cudalint.machine.values import EACH, NONE, Atom, Bound, Ref, Value, const, integer, unknown
+
+_DATASET = "tensorflow.keras.utils.PyDataset"
+
+
+def dataset(machine: Machine, call: Call) -> Results:
+    """``super().__init__(workers=, use_multiprocessing=)`` of a dataset that is indexed for batches."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, Instance):
+        given = {f"<{name}>": call.kwargs[name] for name in ("workers", "use_multiprocessing") if name in call.kwargs}
+        call.state.store(call.receiver, replace(found, attributes={**found.attributes, **given}))
+    return [(call.state, NONE)]
+
+
+def fit(machine: Machine, call: Call) -> Results:
+    """``model.fit(data)``: uses the GPU here, and reads the data in forked workers if it is asked to."""
+    after = cuda.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
+    if after is None:
+        return []
+    data = call.get("x") or ()
+    for atom in data:
+        found = after.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Instance) and machine.library_base(found.cls, after) == _DATASET:
+            return _read(machine, call, after, atom, found)
+    return [(after, unknown("history", call.site))]
+
+
+def _read(machine: Machine, call: Call, state: State, atom: Atom, found: Instance) -> Results:
+    """The batches: by a pool of the default start method, else here or in threads."""
+    method = machine.user_method(found, "__getitem__", state)
+    history = unknown("history", call.site)
+    if method is None:
+        return [(state, history)]
+    item: Value = (Bound(method, atom),)
+    processes = constant_bool(_option(call, found, "use_multiprocessing"), False)
+    count = _option(call, found, "workers") or const(1)
+    if processes is not True or integer(count) == 0:
+        done = machine.call_value(item, [EACH], {}, state, call.frame, call.site)
+        return [(after, history) for after, _ in done]
+    start = Start(
+        launcher="keras.Model.fit",
+        family="fork-launcher",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, "fit() reads batches in worker processes"),
+        many=count_of(count, default_many=False),
+        reused=True,
+        daemon=True,
+        failures={"body": "hang"},
+        tasks=(task(item, [EACH]),),
+        inherited=((atom,),),
+        label="keras worker",
+        count=number_of(count),
+    )
+    ways = launching.ways(machine, state, "multiprocessing", None)
+    ended = [workers.start(machine, state, call.frame, start, way) for way in ways]
+    if workers.raise_in_parent(machine, state, call.frame, ended):
+        return []
+    return [(state, history)]
+
+
+def _option(call: Call, found: Instance, name: str) -> Value | None:
+    """An option of the dataset, or, as Keras 2 has it, of the call."""
+    return found.attributes.get(f"<{name}>") or call.kwargs.get(name)
+
+
+def model(machine: Machine, call: Call) -> Results:
+    """``keras.Sequential([...])``: its weights are made on the GPU."""
+    after = cuda.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
+    if after is None:
+        return []
+    return [(after, (after.new(("model", call.site), LibraryObject("tensorflow.keras.Model", {}, call.site)),))]

@@ -1,0 +1,142 @@
+"""Objects of libraries that land on a device when they are made: pipelines, pretrained models, trainers."""
+
+from __future__ import annotations
+
+from cudalint.machine import gpu_memory, operators
+from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.torch import ranks
+from cudalint.machine.effects.torch.loaders import loader_iter
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import FALSE, NONE, TRUE, Dev, Ref, Value, const, only, strings, unknown
+
+_SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
+
+
+def placed(machine: Machine, call: Call) -> Results:
+    """``pipeline(task, device=)``, ``Model.from_pretrained(name, device_map=)``: a module on the device it chose."""
+    state = call.state
+    kind = call.text("type") or call.path
+    origin = machine.chain(state, call.site, f"{call.label} makes it")
+    fields: dict[str, Value] = {"<parameters>": TRUE}
+    ref = state.new(("placed", call.site), LibraryObject(kind, fields, call.site, origin))
+    device = _chosen(call)
+    if device is None or not device.is_gpu:
+        return [(state, (ref,))]
+    framework = call.text("framework", "torch")
+    after = cuda.touch(machine, state, call.frame, call.site, framework, "init", call.label, device, context=True)
+    if after is None:
+        return []
+    gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
+    return [(after, (ref,))]
+
+
+def _chosen(call: Call) -> Dev | None:
+    """The device that the arguments name, else the library's default; None where the code does not show it."""
+    value = call.get("device")
+    if value is not None and value != NONE:
+        return _first(operators.device_of(value))
+    value = call.kwargs.get("device_map")
+    if value is not None and value != NONE:
+        spread = bool(_SPREAD.intersection(strings(value)))
+        return Dev("cuda") if spread else _first(operators.device_of(value))
+    if call.open:
+        return None
+    return Dev("cuda") if call.flag("default-gpu") else None
+
+
+def _first(devices: list[Dev]) -> Dev | None:
+    return next((d for d in devices if d.is_gpu), devices[0] if devices else None)
+
+
+# -- the trainer of transformers ---------------------------------------------------------------------------------
+
+
+def training_arguments(machine: Machine, call: Call) -> Results:
+    """``TrainingArguments(...)``: initialises CUDA and selects the rank's device, unless its arguments forbid that."""
+    state: State | None = call.state
+    spared = any(call.kwargs.get(name) == TRUE for name in ("use_cpu", "no_cuda"))
+    fields = {f"<{name}>": value for name, value in call.kwargs.items() if name.startswith("dataloader_")}
+    fields["<spared>"] = const(spared)
+    if not spared:
+        state = ranks.selected_by_library(machine, call)
+    if state is None:
+        return []
+    made = LibraryObject("transformers.TrainingArguments", fields, call.site)
+    return [(state, (state.new(("arguments", call.site), made),))]
+
+
+def trainer(machine: Machine, call: Call) -> Results:
+    """``Trainer(model, args, ...)``: moves the model to the device of its arguments."""
+    state = call.state
+    given = call.get("args")
+    arguments = _library_object(given, state)
+    fields: dict[str, Value] = {}
+    for name in ("train_dataset", "data_collator"):
+        fields[f"<{name}>"] = call.get(name) or NONE
+    fields.update({k: v for k, v in (arguments.fields if arguments is not None else {}).items() if k != "<spared>"})
+    made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
+    spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
+    if spared or (arguments is None and given not in (None, NONE)):
+        return [(state, made)]
+    after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, Dev("cuda"), context=True)
+    if after is None:
+        return []
+    model = only(call.get("model") or ())
+    if isinstance(model, Ref):
+        gpu_memory.place(model, arrays.new_tensor(machine, call, after, Dev("cuda"), "torch.Tensor"), after)
+    return [(after, made)]
+
+
+def trainer_train(machine: Machine, call: Call) -> Results:
+    """``trainer.train()``: iterates a loader of its own over the training data."""
+    state = call.state
+    found = _library_object(None if call.receiver is None else (call.receiver,), state)
+    if found is None or found.fields.get("<train_dataset>", NONE) == NONE:
+        return [(state, unknown("train", call.site))]
+    loader = state.new(("trainer loader", call.site), _loader(found, call.site))
+    rounds = machine.library.function("torch.utils.data.DataLoader.__iter__") or {}
+    iterating = Call(state, call.frame, call.site, "torch.utils.data.DataLoader.__iter__", rounds, [], {}, loader)
+    return [(after, unknown("train", call.site)) for after, _ in loader_iter(machine, iterating)]
+
+
+def _loader(trainer: LibraryObject, site: Site) -> LibraryObject:
+    fields: dict[str, Value] = {
+        "dataset": trainer.fields["<train_dataset>"],
+        "<num_workers>": trainer.fields.get("<dataloader_num_workers>", const(0)),
+        "<pin_memory>": trainer.fields.get("<dataloader_pin_memory>", TRUE),
+        "<persistent_workers>": trainer.fields.get("<dataloader_persistent_workers>", FALSE),
+    }
+    if trainer.fields["<data_collator>"] != NONE:
+        fields["<collate_fn>"] = trainer.fields["<data_collator>"]
+    return LibraryObject("torch.utils.data.DataLoader", fields, site)
+
+
+def _library_object(value: Value | None, state: State) -> LibraryObject | None:
+    atom = only(value or ())
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return found if isinstance(found, LibraryObject) else None
+
+
+# -- estimators -----------------------------------------------------------------------------------------------------
+
+
+def estimator(machine: Machine, call: Call) -> Results:
+    """``NeuralNetClassifier(module, device=)``: its module is made, on that device, when it is fitted."""
+    fields: dict[str, Value] = {"<device>": call.kwargs.get("device", NONE)}
+    made = LibraryObject(call.text("type"), fields, call.site)
+    return [(call.state, (call.state.new(("estimator", call.site), made),))]
+
+
+def estimator_fit(machine: Machine, call: Call) -> Results:
+    """``net.fit(X, y)``."""
+    receiver = call.receiver
+    found = _library_object(None if receiver is None else (receiver,), call.state)
+    device = _first(operators.device_of(() if found is None else found.fields.get("<device>", ())))
+    if receiver is None or device is None or not device.is_gpu:
+        return [(call.state, () if receiver is None else (receiver,))]
+    after = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True)
+    return [] if after is None else [(after, (receiver,))]

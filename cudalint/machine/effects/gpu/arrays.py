@@ -1,0 +1,317 @@
+"""Arrays: made, moved, computed with and read."""
+
+from __future__ import annotations
+
+from cudalint.machine import operators
+from cudalint.machine.effects.gpu.cuda import current_index, read, touch
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.gpu_memory import DEVICES, gpu_atoms, place
+from cudalint.machine.heap import Instance, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Chain, Site
+from cudalint.machine.values import (
+    CPU,
+    NONE,
+    Atom,
+    Bound,
+    Const,
+    Dev,
+    Lib,
+    Rank,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    only,
+    unknown,
+)
+
+# The identity of a list of all devices, of which the code names none.
+EVERY = "every device"
+
+
+def returned(machine: Machine, call: Call, state: State, device: Dev | None = None) -> Value:
+    """The value that a model says a function returns."""
+    wanted = call.text("returns", "unknown")
+    kind, _, rest = wanted.partition(":")
+    match kind:
+        case "true":
+            return const(True)
+        case "false":
+            return const(False)
+        case "none":
+            return NONE
+        case "int":
+            return const(int(rest))
+        case "str":
+            return const(rest)
+        case "rank":
+            return (Rank(rest),)
+        case "devices":
+            return DEVICES
+        case "self":
+            return (call.receiver,) if call.receiver is not None else unknown("self", call.site)
+        case "current":
+            index = current_index(state.process, None)
+            return (index,) if isinstance(index, Rank) else const(index)
+        case "device":
+            return (Dev("cuda") if device is None else device,)
+        case "tensor":
+            return (new_tensor(machine, call, state, device or Dev("cuda"), rest),)
+        case "first":
+            return call.args[0] if call.args else unknown("first", call.site)
+        case "thing":
+            return (state.new(("thing", call.site), LibraryObject(rest, {}, call.site, _origin(machine, call, state))),)
+        case "every-device":
+            return unknown(EVERY, call.site, state.process.identity)
+        case "tuple-unknown":
+            return unknown("tuple", call.site)
+    return unknown("returned", call.site, state.process.identity)
+
+
+def _origin(machine: Machine, call: Call, state: State) -> Chain:
+    return machine.chain(state, call.site, f"{call.label} makes it")
+
+
+def new_tensor(machine: Machine, call: Call, state: State, device: Dev, kind: str = "") -> Tensor:
+    """An array that this call makes in this process."""
+    framework = call.text("framework", "torch")
+    made = kind or call.text("type") or _ARRAYS.get(framework, "torch.Tensor")
+    if device.is_gpu:
+        device = Dev(device.kind, current_index(state.process, device))
+    origin = machine.chain(state, call.site, f"{call.label} puts data on the GPU") if device.is_gpu else None
+    return Tensor(framework, device, state.process.identity, origin, made)
+
+
+_ARRAYS = {
+    "torch": "torch.Tensor",
+    "cupy": "cupy.ndarray",
+    "numba": "numba.cuda.devicearray",
+    "jax": "jax.Array",
+    "tensorflow": "tensorflow.Tensor",
+}
+
+
+def factory(machine: Machine, call: Call) -> Results:
+    """``torch.zeros(..., device=)``: data on the named device, else on the default one."""
+    state = call.state
+    value = call.kwargs.get("device") if call.text("device", "device") == "device" else None
+    if value is None:
+        value = call.get(call.text("device", "device"))
+    devices = [] if value is None else operators.device_of(value)
+    pinned = call.kwargs.get("pin_memory") == (Const(True),)
+    if value is None or value == NONE:
+        default = state.process.default_device
+        devices = [default] if default is not None else []
+        if call.flag("default-gpu"):
+            devices = [Dev("cuda")]
+    gpu = next((d for d in devices if d.is_gpu), None)
+    results: Results = []
+    inherited = _inherited_arguments(machine, call)
+    if inherited is None:
+        return []
+    state = inherited
+    if gpu is None:
+        if pinned:
+            after = touch(machine, state, call.frame, call.site, "torch", "driver", call.label + " with pin_memory")
+            return [] if after is None else [(after, (Tensor("torch", CPU, state.process.identity),))]
+        device = devices[0] if devices else CPU
+        return [(state, (Tensor(call.text("framework", "torch"), device, state.process.identity),))]
+    if len(devices) > 1 or (value is not None and len(value) > 1):
+        other = state.clone()
+        results.append((other, (Tensor(call.text("framework", "torch"), CPU, state.process.identity),)))
+    preset = call.text("gpu", "init")
+    framework = call.text("framework", "torch")
+    by_default = value is None and not call.flag("default-gpu")
+    after = touch(
+        machine, state, call.frame, call.site, framework, preset, call.label, gpu, context=True, by_default=by_default
+    )
+    if after is not None:
+        results.append((after, (new_tensor(machine, call, after, gpu),)))
+    return results
+
+
+def _inherited_arguments(machine: Machine, call: Call) -> State | None:
+    """Reading tensors that were passed: ends the path where they were inherited."""
+    state: State | None = call.state
+    for value in (*call.args, *call.kwargs.values()):
+        for atom in gpu_atoms(value, call.state):
+            if state is not None:
+                state = read(machine, atom, state, call.frame, call.site, call.label)
+    return state
+
+
+def like(machine: Machine, call: Call) -> Results:
+    """An operation on arrays: reads them, and gives one where they are."""
+    atoms = [] if call.receiver is None else gpu_atoms((call.receiver,), call.state)
+    for value in (*call.args, *call.kwargs.values()):
+        atoms.extend(gpu_atoms(value, call.state))
+        for inner in machine.elements(value, call.state):
+            atoms.extend(gpu_atoms(inner, call.state))
+    state: State | None = call.state
+    for atom in atoms:
+        if state is not None:
+            state = read(machine, atom, state, call.frame, call.site, call.label)
+    if state is None:
+        return []
+    tensor = next((a for a in atoms if isinstance(a, Tensor)), None)
+    if tensor is not None and call.text("returns") == "several":
+        return [(state, (state.new(("several", call.site), Sequence("tuple", None, (tensor,))),))]
+    if call.text("returns") not in ("", "tensor", "like", "several"):
+        return [(state, returned(machine, call, state))]
+    if tensor is not None:
+        return [(state, (tensor,))]
+    return [(state, unknown("like", call.site, state.process.identity))]
+
+
+def device(machine: Machine, call: Call) -> Results:
+    """``torch.device("cuda", 1)``."""
+    value = call.get("device") or (call.args[0] if call.args else ())
+    index = call.get("index")
+    found: list[Atom] = []
+    for one in operators.device_of(value):
+        if index is not None and one.index is None:
+            number = only(index)
+            if isinstance(number, Const) and isinstance(number.value, int):
+                one = Dev(one.kind, number.value)
+            elif number is not None:
+                one = Dev(one.kind, number if isinstance(number, Rank) else Rank("each"))
+        found.append(one)
+    if not found:
+        symbol = only(value)
+        return [(call.state, unknown("device", symbol if isinstance(symbol, Unknown) else call.site))]
+    return [(call.state, tuple(dict.fromkeys(found)))]
+
+
+def move(machine: Machine, call: Call) -> Results:
+    """``x.to(device)``, ``x.cuda()``, ``x.cpu()``, ``x.pin_memory()`` of tensors, modules and unknown objects."""
+    target = _target(call)
+    receiver = call.receiver
+    if receiver is None:
+        return [(call.state, unknown("move", call.site))]
+    if target is None:
+        return [(call.state, (receiver,))]
+    if not target.is_gpu:
+        return _move_to_cpu(machine, call, target, receiver)
+    return _move_to_gpu(machine, call, target, receiver)
+
+
+def _target(call: Call) -> Dev | None:
+    wanted = call.text("value")
+    if wanted == "cpu":
+        return CPU
+    value = call.get("device")
+    if wanted == "cuda":
+        devices = [] if value is None else operators.device_of(value)
+        if not devices and value is not None and value != NONE:
+            return Dev("cuda", Rank("each"))
+        return devices[0] if devices else Dev("cuda")
+    if value is None:
+        return None
+    for atom in value:
+        if isinstance(atom, Tensor):
+            return atom.device
+    devices = operators.device_of(value)
+    return next((d for d in devices if d.is_gpu), devices[0] if devices else None)
+
+
+def _move_to_cpu(machine: Machine, call: Call, target: Dev, receiver: Atom) -> Results:
+    state = read(machine, receiver, call.state, call.frame, call.site, call.label)
+    if state is None:
+        return []
+    match receiver:
+        case Tensor():
+            return [(state, (Tensor(receiver.framework, target, state.process.identity, None, receiver.type),))]
+        case Ref():
+            place(receiver, Tensor("torch", target, state.process.identity), state)
+        case Unknown(sym=sym):
+            state.placed.pop(sym, None)
+            if not call.statement:
+                return [(state, unknown("cpu", sym))]
+    return [(state, (receiver,))]
+
+
+def _move_to_gpu(machine: Machine, call: Call, target: Dev, receiver: Atom) -> Results:
+    state: State | None = read(machine, receiver, call.state, call.frame, call.site, call.label)
+    if state is None:
+        return []
+    if isinstance(receiver, Ref) and not has_parameters(machine, receiver, state):
+        return [(state, (receiver,))]
+    what = _move_label(call)
+    state = touch(machine, state, call.frame, call.site, "torch", "init", what, target, context=True)
+    if state is None:
+        return []
+    memory = new_tensor(machine, call, state, target, "torch.Tensor")
+    match receiver:
+        case Ref():
+            place(receiver, memory, state)
+            return [(state, (receiver,))]
+        case Unknown(sym=sym) if call.statement:
+            state.placed[sym] = memory
+            return [(state, (receiver,))]
+    return [(state, (memory,))]
+
+
+def _move_label(call: Call) -> str:
+    name = call.path.rpartition(".")[2]
+    return f".{name}()" if name != "to" else ".to(device)"
+
+
+def has_parameters(machine: Machine, ref: Ref, state: State, depth: int = 0) -> bool:
+    """Whether moving an object moves any data: moving a module without parameters does not initialise CUDA."""
+    found = state.get(ref)
+    match found:
+        case LibraryObject(fields=fields):
+            own = fields.get("<parameters>")
+            if own == (Const(False),):
+                return depth < 6 and any(
+                    has_parameters(machine, a, state, depth + 1)
+                    for name, value in fields.items()
+                    if name.startswith("<child")
+                    for a in value
+                    if isinstance(a, Ref)
+                )
+            return True
+        case Instance(attributes=attributes):
+            if not attributes:
+                return False
+            return any(_may_hold_parameters(machine, v, state, depth) for v in attributes.values())
+    return True
+
+
+def _may_hold_parameters(machine: Machine, value: Value, state: State, depth: int) -> bool:
+    for atom in value:
+        match atom:
+            case Ref():
+                found = state.get(atom)
+                if isinstance(found, LibraryObject | Instance) and depth < 6:
+                    if has_parameters(machine, atom, state, depth + 1):
+                        return True
+                elif isinstance(found, Sequence):
+                    inner = found.items if found.items is not None else (found.element,)
+                    if any(_may_hold_parameters(machine, v, state, depth + 1) for v in inner if depth < 6):
+                        return True
+            case Tensor() | Unknown():
+                return True
+    return False
+
+
+def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:
+    """``tensor.name``: metadata is free, the rest are methods that read data."""
+    if name == "device":
+        return [(state, (tensor.device,))]
+    if name in ("is_cuda", "is_gpu"):
+        return [(state, const(tensor.device.is_gpu))]
+    if name in machine.library.metadata.get(tensor.type, frozenset()):
+        return [(state, (Lib(f"builtins.metadata.{name}"),))]
+    if name in ("data", "grad", "T", "mT", "real", "imag"):
+        return [(state, (tensor,))]
+    return [(state, (Bound(Lib(f"{tensor.type}.{name}"), tensor),))]
+
+
+def tensor_data(machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site) -> Results:
+    """An operation that reads a tensor's data and gives one beside it."""
+    after = read(machine, tensor, state, frame, site, what)
+    return [] if after is None else [(after, (tensor,))]

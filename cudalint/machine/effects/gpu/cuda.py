@@ -1,0 +1,228 @@
+"""Using CUDA: what it does to a process, where it fails, and reading memory that was inherited."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Frame, Raised
+from cudalint.machine.gpu_memory import owner_of
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import Context, Launch, Process, State
+from cudalint.machine.trace import Chain, Site
+from cudalint.machine.values import Atom, Const, Dev, Index
+
+FAILS = frozenset({"driver", "init", "use", "touch"})
+
+POISONS = frozenset({"query", "driver", "init", "use"})
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def touch(
+    machine: Machine,
+    state: State,
+    frame: Frame,
+    site: Site,
+    framework: str,
+    effect: str,
+    what: str,
+    device: Dev | None = None,
+    context: bool = False,
+    by_default: bool = False,
+) -> State | None:
+    """Apply one use of the GPU; None where it ends the path.
+
+    ``effect`` is one of the model's: query poisons forks; driver poisons and fails in a poisoned child;
+    init also initialises the framework; use is what other frameworks than torch call init; touch only fails.
+    """
+    process = state.process
+    if process.dead or effect == "none" or framework in process.hidden:
+        return state
+    if effect in FAILS and process.forked and _fails_here(process):
+        return _fail_in_child(machine, state, frame, site, framework, what, by_default)
+    if effect in POISONS:
+        state.process = process = _poison(machine, state, site, framework, effect, what)
+    if context:
+        _open_context(machine, state, frame, site, what, device)
+    return state
+
+
+def _fails_here(process: Process) -> bool:
+    return process.poison is not None or process.forked_unseen
+
+
+def _poison(machine: Machine, state: State, site: Site, framework: str, effect: str, what: str) -> Process:
+    process = state.process
+    verb = "asks the driver" if effect == "query" else "initialises CUDA"
+    made: Chain | None = None
+    if process.driver is None:
+        made = machine.chain(state, site, f"{what} {verb}")
+        process = replace(process, driver=made)
+    if framework not in process.asked_by:
+        process = replace(process, asked_by=process.asked_by | {framework})
+    if effect in ("init", "use") and not process.is_initialised(framework):
+        made = made or machine.chain(state, site, f"{what} {verb}")
+        process = replace(process, initialised=tuple(sorted((*process.initialised, (framework, made)), key=_first)))
+        if framework == "tensorflow" and process.growth is None and _grows(process):
+            process = replace(process, growth=made)
+    return process
+
+
+def _grows(process: Process) -> bool:
+    """Whether the environment asks TensorFlow for memory growth, which it reads when it starts the GPU."""
+    value = process.environ("TF_FORCE_GPU_ALLOW_GROWTH") or ()
+    return any(isinstance(a, Const) and str(a.value).lower() in ("1", "true") for a in value)
+
+
+def _first(pair: tuple[str, Chain]) -> str:
+    return pair[0]
+
+
+def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what: str, device: Dev | None) -> None:
+    process = state.process
+    index = current_index(process, device)
+    visible = process.environ(VISIBLE) or ()
+    there = f" on GPU {index}" if isinstance(index, int) else ""
+    where = machine.chain(state, site, f"{what} opens a context{there}")
+    process = replace(process, contexts=process.contexts | {Context(visible, index, where)})
+    bare = device is None or device.index is None or device.index == 0
+    if process.in_thread and process.device() is None and (device is None or device.index is None):
+        _thread_outcome(machine, state, site, what)
+    if process.allocated is None and bare and process.device() is None:
+        process = replace(process, allocated=where)
+    state.process = process
+
+
+def _thread_outcome(machine: Machine, state: State, site: Site, what: str) -> None:
+    """A thread that uses the current device, while another thread selected one that is not GPU 0."""
+    process = state.process
+    others = [s for t, s in process.selected if t != process.thread and s.index not in (0, None)]
+    started = process.thread_start
+    if not others or started is None:
+        return
+    anchor, chain = started
+    launch = process.launch
+    machine.emit(
+        outcome_of(
+            machine,
+            Kind.THREAD_DEVICE,
+            anchor,
+            "wrong-device",
+            cause=others[0].where,
+            effect=machine.chain(state, site, f"{what} uses GPU 0, the current device of this thread"),
+            subject=what,
+            detail=str(index) if isinstance(index := others[0].index, int) else "",
+            launch=launch,
+            started=chain,
+        )
+    )
+
+
+def current_index(process: Process, device: Dev | None) -> Index:
+    """The GPU that a device means in this process and thread."""
+    if device is not None and device.index is not None:
+        return device.index
+    selected = process.device()
+    return 0 if selected is None else selected.index
+
+
+def _fail_in_child(
+    machine: Machine, state: State, frame: Frame, site: Site, framework: str, what: str, by_default: bool
+) -> State | None:
+    """CUDA in a forked child whose parent had used it: what the model of the launcher says happens."""
+    process = state.process
+    launch = process.launch
+    if launch is None:
+        return state
+    if framework == "jax" and process.poison is not None and "jax" not in process.poisoned_by:
+        outcome = _child_outcome(machine, state, site, launch, f"{what}: JAX falls back to the CPU")
+        machine.emit(replace(outcome, how="wrong-device"))
+        state.process = replace(process, dead=True)
+        return state
+    outcome = _child_outcome(machine, state, site, launch, what)
+    if by_default and launch.family == "loader":
+        outcome = replace(outcome, kind=Kind.DEFAULT_DEVICE_LOADER, detail="have workers that make tensors")
+    if framework in ("jax", "tensorflow") and outcome.how == "crash" and launch.family == "pool":
+        outcome = replace(outcome, how="hang")
+    if frame.tries > 0 and framework != "jax":
+        frame.raises.append((state, Raised(outcome, _error_names(framework))))
+        return None
+    machine.emit(outcome)
+    state.process = replace(process, dead=True)
+    return state
+
+
+def _error_names(framework: str) -> tuple[str, ...]:
+    match framework:
+        case "torch":
+            return ("RuntimeError",)
+        case "cupy":
+            return ("CUDARuntimeError", "RuntimeError")
+        case "numba":
+            return ("CudaDriverError", "CudaSupportError")
+    return ("RuntimeError", "InternalError")
+
+
+def _child_outcome(machine: Machine, state: State, site: Site, launch: Launch, what: str) -> Outcome:
+    process = state.process
+    kinds = {"loader": Kind.CUDA_IN_LOADER_FORK, "fork-launcher": Kind.FORK_LAUNCHER}
+    guilty = process.poison
+    return outcome_of(
+        machine,
+        kinds.get(launch.family, Kind.CUDA_IN_FORK),
+        launch.anchor,
+        launch.failure,
+        certain=guilty is not None and launch.certain,
+        cause=guilty,
+        effect=machine.chain(state, site, f"{what} needs CUDA here"),
+        subject=what,
+        condition=launch.condition,
+        detail="" if guilty is not None else "unseen",
+        facts=state.facts,
+        launch=launch,
+    )
+
+
+def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site, what: str) -> State | None:
+    """Use the data of a GPU value; None where that ends the path."""
+    owner, origin = owner_of(tensor, state)
+    process = state.process
+    if owner is None or owner == process.identity or not process.forked or process.launch is None:
+        return state
+    if process.identity[: len(owner)] != owner or process.misread:
+        return state
+    launch = process.launch
+    kinds = {"loader": Kind.INHERITED_IN_LOADER, "fork-launcher": Kind.FORK_LAUNCHER}
+    kind = kinds.get(launch.family, Kind.INHERITED_CUDA)
+    outcome = outcome_of(
+        machine,
+        kind,
+        launch.anchor,
+        launch.failure,
+        certain=launch.certain,
+        cause=origin,
+        effect=machine.chain(state, site, f"{what} reads GPU memory of the parent"),
+        subject=what,
+        condition=launch.condition,
+        facts=state.facts,
+        launch=launch,
+    )
+    if frame.tries > 0 and not process.dead:
+        frame.raises.append((state, Raised(outcome, ("RuntimeError", "AcceleratorError"))))
+        return None
+    machine.emit(outcome)
+    state.process = replace(process, dead=True, misread=True)
+    return state
+
+
+def asks_nvml(process: Process) -> bool:
+    """Whether torch's question for a GPU goes past the driver, as PYTORCH_NVML_BASED_CUDA_CHECK wants it."""
+    return is_set(process, "PYTORCH_NVML_BASED_CUDA_CHECK")
+
+
+def is_set(process: Process, variable: str) -> bool:
+    """Whether a variable of the environment is ``"1"``."""
+    value = process.environ(variable)
+    return value is not None and any(isinstance(a, Const) and a.value == "1" for a in value)

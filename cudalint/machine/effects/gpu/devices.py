@@ -1,0 +1,227 @@
+"""The device that code chooses: for a thread, for a block, as the default, or by what a process may see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine import operators
+from cudalint.machine.effects.gpu.arrays import EVERY
+from cudalint.machine.effects.gpu.cuda import touch
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import Selected, State
+from cudalint.machine.trace import Chain, Site
+from cudalint.machine.values import NONE, Const, Dev, Index, Rank, Ref, Unknown, Value, const, only, unknown
+
+
+def default_device(machine: Machine, call: Call) -> Results:
+    """``torch.set_default_device`` and ``set_default_tensor_type``."""
+    state = call.state
+    devices = operators.device_of(call.get("device") or ())
+    if devices:
+        where = machine.chain(state, call.site, f"{call.label} makes {devices[0].kind} the default")
+        state.process = replace(state.process, default_device=devices[0], default_where=where)
+    return [(state, NONE)]
+
+
+def set_device(machine: Machine, call: Call) -> Results:
+    """``torch.cuda.set_device(i)``: selects for this thread, and initialises."""
+    value = call.get("device") or (call.args[0] if call.args else ())
+    found = [d for d in operators.device_of(value) if d.is_gpu]
+    indices = {d.index for d in found}
+    index: Index = indices.pop() if len(indices) == 1 else Rank("each")
+    framework = call.text("framework", "torch")
+    state = touch(
+        machine, call.state, call.frame, call.site, framework, call.text("gpu", "init"), call.label, Dev("cuda", index)
+    )
+    if state is None:
+        return []
+    process = state.process
+    early = process.allocated
+    first = process.device() is None and not process.in_thread
+    if process.rank is not None and early is not None and first and index != 0:
+        _early_allocation(machine, call, state, early)
+    where = machine.chain(state, call.site, f"{call.label} selects the device")
+    if isinstance(index, Rank) and found:
+        _chosen_by_rank(machine, call, state, index, where)
+    state.process = replace(process, allocated=None).with_device(Selected(index, False, where))
+    return [(state, NONE)]
+
+
+def _chosen_by_rank(machine: Machine, call: Call, state: State, rank: Rank, where: Chain) -> None:
+    """A rank selects its device by its number: the global number is wrong on several machines."""
+    if rank.kind != "global":
+        machine.record.local_choices.add(tuple(step.site for step in where.steps()))
+    elif state.process.local_rank_at_hand:
+        machine.emit(_rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device"))
+
+
+def _early_allocation(machine: Machine, call: Call, state: State, early: Chain) -> None:
+    site = early.step.site
+    outcome = _rank_outcome(machine, call, state, Kind.ALLOCATION_BEFORE_DEVICE, site, "cost")
+    machine.emit(replace(outcome, effect=early.steps(), subject=early.step.message))
+
+
+def _rank_outcome(
+    machine: Machine, call: Call, state: State, kind: Kind, anchor: Site, how: str, subject: str = ""
+) -> Outcome:
+    launch = state.process.launch
+    return outcome_of(
+        machine,
+        kind,
+        anchor,
+        how,
+        effect=machine.chain(state, call.site, subject or call.label),
+        subject=subject or call.label,
+        launch=launch,
+    )
+
+
+def device_object(machine: Machine, call: Call) -> Results:
+    """``torch.cuda.device(i)``: selects only inside a ``with`` block."""
+    state = call.state
+    if call.statement:
+        chain = machine.chain(state, call.site, f"{call.label} as a statement selects nothing")
+        machine.emit(
+            outcome_of(
+                machine,
+                Kind.DEVICE_STATEMENT,
+                call.site,
+                "wrong-device",
+                effect=chain,
+            )
+        )
+    fields: dict[str, Value] = {"<device>": call.args[0] if call.args else unknown("device", call.site)}
+    return [(state, (state.new(("device", call.site), LibraryObject(call.path, fields, call.site)),))]
+
+
+def device_enter(machine: Machine, call: Call) -> Results:
+    """Entering ``with torch.cuda.device(i)``."""
+    state = call.state
+    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    value = found.fields.get("<device>", ()) if isinstance(found, LibraryObject) else ()
+    devices = [d for d in operators.device_of(value) if d.is_gpu]
+    index: Index = devices[0].index if devices else Rank("each")
+    framework = call.text("framework", "torch")
+    preset = call.text("gpu", "init")
+    after = touch(machine, state, call.frame, call.site, framework, preset, call.label, Dev("cuda", index))
+    if after is None:
+        return []
+    if isinstance(found, LibraryObject) and isinstance(call.receiver, Ref):
+        before = after.process.device()
+        memo: Value = (
+            NONE if before is None else ((before.index,) if isinstance(before.index, Rank) else const(before.index))
+        )
+        after.store(call.receiver, replace(found, fields={**found.fields, "<before>": memo}))
+    where = machine.chain(after, call.site, f"{call.label} selects the device")
+    after.process = after.process.with_device(Selected(index, False, where))
+    return [(after, (call.receiver,) if call.receiver is not None else NONE)]
+
+
+def device_exit(machine: Machine, call: Call) -> Results:
+    """Leaving ``with torch.cuda.device(i)`` restores what was selected."""
+    state = call.state
+    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    before = found.fields.get("<before>", NONE) if isinstance(found, LibraryObject) else NONE
+    atom = only(before)
+    where = machine.chain(state, call.site, "the device is restored")
+    selected: Selected | None = None
+    if isinstance(atom, Rank):
+        selected = Selected(atom, False, where)
+    elif isinstance(atom, Const) and isinstance(atom.value, int):
+        selected = Selected(atom.value, False, where)
+    state.process = state.process.with_device(selected)
+    return [(state, NONE)]
+
+
+def stream(machine: Machine, call: Call) -> Results:
+    """Streams, events, graphs: objects of one process that cannot be pickled."""
+    preset = call.text("gpu", "none")
+    framework = call.text("framework", "torch")
+    state = touch(machine, call.state, call.frame, call.site, framework, preset, call.label, None)
+    if state is None:
+        return []
+    kind = call.text("type") or call.path
+    fields: dict[str, Value] = {"<pickle>": const("never")}
+    origin = machine.chain(state, call.site, f"{call.label} makes it")
+    return [(state, (state.new(("stream", call.site), LibraryObject(kind, fields, call.site, origin)),))]
+
+
+def default_enter(machine: Machine, call: Call) -> Results:
+    """``with torch.device("cuda")``: the default device inside."""
+    state = call.state
+    if isinstance(call.receiver, Dev):
+        where = machine.chain(state, call.site, f"makes {call.receiver.kind} the default")
+        state.process = replace(state.process, default_device=call.receiver, default_where=where)
+    return [(state, (call.receiver,) if call.receiver is not None else NONE)]
+
+
+def default_exit(machine: Machine, call: Call) -> Results:
+    """Leaving it: the default is the CPU again."""
+    call.state.process = replace(call.state.process, default_device=None, default_where=None)
+    return [(call.state, NONE)]
+
+
+def growth(machine: Machine, call: Call) -> Results:
+    """``tf.config.experimental.set_memory_growth``: in time, or an error."""
+    state = call.state
+    process = state.process
+    started = dict(process.initialised).get("tensorflow")
+    if started is not None and not process.dead:
+        outcome = outcome_of(
+            machine,
+            Kind.GROWTH_TOO_LATE,
+            call.site,
+            "crash",
+            cause=started,
+            effect=machine.chain(state, call.site, f"{call.label} after TensorFlow started the GPU"),
+            subject=call.label,
+        )
+        machine.emit(outcome)
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    where = machine.chain(state, call.site, f"{call.label}")
+    state.process = replace(process, growth=where)
+    return [(state, NONE)]
+
+
+def visible(machine: Machine, call: Call) -> Results:
+    """``tf.config.set_visible_devices``: after the first operation it is too late."""
+    state = call.state
+    process = state.process
+    started = dict(process.initialised).get("tensorflow")
+    choice = call.args[0] if call.args else call.kwargs.get("devices", NONE)
+    chosen = process.visible_choice
+    changes = chosen != choice and not (chosen == () and _is_every(choice))
+    if started is not None and not process.dead and changes:
+        launch = process.launch
+        reused = launch is not None and launch.reused and state.second_round
+        machine.emit(
+            outcome_of(
+                machine,
+                Kind.VISIBLE_PER_TASK if reused else Kind.VISIBLE_TOO_LATE,
+                call.site,
+                "crash",
+                cause=started,
+                effect=machine.chain(state, call.site, f"{call.label} after TensorFlow started the GPU"),
+                subject=call.label,
+                launch=launch,
+            )
+        )
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    after = touch(machine, state, call.frame, call.site, "tensorflow", "touch", call.label, None)
+    if after is None:
+        return []
+    hidden = after.process.hidden
+    if machine.exact_items(choice, after) == []:
+        hidden = hidden | {"tensorflow"}
+    after.process = replace(after.process, visible_choice=choice, hidden=hidden)
+    return [(after, NONE)]
+
+
+def _is_every(choice: Value) -> bool:
+    """Whether the visible devices are the list of all devices, as they are by default."""
+    atom = only(choice)
+    return isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[:1] == (EVERY,)

@@ -1,0 +1,64 @@
+"""Functions that ask the driver or initialise CUDA, and return something simple."""
+
+from __future__ import annotations
+
+from cudalint.machine import operators
+from cudalint.machine.effects.gpu.arrays import returned
+from cudalint.machine.effects.gpu.cuda import VISIBLE, is_set, touch
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import Process
+from cudalint.machine.values import Dev, const, unknown
+
+
+def gpu_call(machine: Machine, call: Call) -> Results:
+    """A function that touches the GPU and returns something simple."""
+    spared = call.text("unless-env")
+    wanted = call.text("gpu", "none")
+    if spared and is_set(call.state.process, spared):
+        wanted = "none"
+    if call.text("returns") == "true" and _hides_all(call.state.process):
+        return [(call.state, const(False))]
+    device = _device_argument(call)
+    if device is not None and not device.is_gpu and call.text("device"):
+        wanted = "none"
+    if device is None and call.text("device") and call.get(call.text("device")) is not None:
+        wanted = "none"
+    if device is None and call.text("device") and not call.flag("default-gpu"):
+        wanted = "none"
+    framework = call.text("framework", "torch")
+    state = touch(
+        machine, call.state, call.frame, call.site, framework, wanted, call.label, device, call.flag("context")
+    )
+    if state is None:
+        return []
+    return [(state, returned(machine, call, state, device))]
+
+
+def _hides_all(process: Process) -> bool:
+    """Whether the program hid all GPUs before the driver looked."""
+    value = process.environ(VISIBLE)
+    return process.driver is None and value in (const(""), const("-1"))
+
+
+def _device_argument(call: Call) -> Dev | None:
+    name = call.text("device")
+    value = call.get(name) if name else None
+    if value is None:
+        return None
+    found = [d for d in operators.device_of(value) if d.is_gpu] or operators.device_of(value)
+    return found[0] if found else None
+
+
+def is_initialized(machine: Machine, call: Call) -> Results:
+    """``torch.cuda.is_initialized()``: of this very process."""
+    process = call.state.process
+    if process.unseen and not process.forked and not process.is_initialised("torch"):
+        return [(call.state, unknown("initialised", process.identity))]
+    return [(call.state, const(process.is_initialised("torch")))]
+
+
+def bad_fork(machine: Machine, call: Call) -> Results:
+    """``torch.cuda._is_in_bad_fork()``: true only in a forked child."""
+    process = call.state.process
+    return [(call.state, const(process.forked and process.poison is not None))]

@@ -1,0 +1,102 @@
+"""What launchers are called on: their library, their context, the object they are methods of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cudalint.machine.frame import Call
+from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.crossing import Pickler
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Ref, Value, only, strings
+
+_LIBRARIES = frozenset({"multiprocess", "billiard"})
+
+
+def library_of(call: Call) -> str:
+    """The multiprocessing library that a call belongs to: each keeps a default start method of its own."""
+    obj = library_object(call)
+    if obj is not None and "<library>" in obj.fields:
+        return strings(obj.fields["<library>"])[0]
+    given = call.text("library")
+    root = call.path.split(".")[0]
+    return given or (root if root in _LIBRARIES else "multiprocessing")
+
+
+def pickler_of(machine: Machine, library: str) -> Pickler:
+    """How a multiprocessing library pickles functions."""
+    return Pickler(machine.library.picklers.get(library, "names"))
+
+
+def library_object(call: Call) -> LibraryObject | None:
+    """The library object that a method is called on."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    return found if isinstance(found, LibraryObject) else None
+
+
+# The attribute by which an instance of a user's subclass keeps the library object that it is as well.
+_SELF = "<self>"
+
+
+def keep_self(call: Call, made: Value) -> None:
+    """Remember the library object that a user's subclass made in its ``__init__``."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, Instance):
+        call.state.store(call.receiver, replace(found, attributes={**found.attributes, _SELF: made}))
+
+
+def library_self(call: Call) -> Atom | None:
+    """What a method of a library is called on, also of a user's subclass."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    kept = found.attributes.get(_SELF) if isinstance(found, Instance) else None
+    return call.receiver if kept is None else only(kept)
+
+
+CONTEXTS = ("mp_context", "context", "multiprocessing_context", "start_method")
+
+
+def context_of(call: Call) -> Value | None:
+    """The context object a launcher was taken from or given."""
+    obj = library_object(call)
+    if obj is not None and "<method>" in obj.fields and isinstance(call.receiver, Ref):
+        return (call.receiver,)
+    return next((given for name in CONTEXTS if (given := call.get(name))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """An object that starts something, of a library's class or of a user's subclass, and what it keeps."""
+
+    ref: Ref
+    site: Site
+    fields: dict[str, Value]
+    cls: Ref | None
+
+
+def starter(atom: Atom | None, state: State) -> Starter | None:
+    """A value as an object that starts something."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    match atom, found:
+        case Ref(), LibraryObject(fields=fields, site=site):
+            return Starter(atom, site, fields, None)
+        case Ref(), Instance(attributes=attributes, site=site, cls=cls):
+            return Starter(atom, site, attributes, cls)
+    return None
+
+
+def own_run(machine: Machine, found: Starter, state: State) -> Bound | None:
+    """The ``run`` that a user's subclass defines."""
+    instance = state.get(found.ref)
+    run = machine.user_method(instance, "run", state) if isinstance(instance, Instance) else None
+    return None if run is None else Bound(run, found.ref)
+
+
+def initialised(call: Call, fields: dict[str, Value]) -> bool:
+    """Whether a call is the ``__init__`` of a user's subclass, whose instance then keeps the fields."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if not isinstance(call.receiver, Ref) or not isinstance(found, Instance):
+        return False
+    call.state.store(call.receiver, replace(found, attributes={**fields, **found.attributes}))
+    return True

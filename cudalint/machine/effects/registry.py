@@ -1,0 +1,325 @@
+"""What library functions do to processes and values: one function per effect that models name by ``does``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cudalint.machine import gpu_memory
+from cudalint.machine.effects import plain
+from cudalint.machine.effects.command_line import commands, options
+from cudalint.machine.effects.concurrency import (
+    channels,
+    event_loops,
+    joblib,
+    pools,
+    process_identity,
+    processes,
+    results,
+    start_methods,
+    threads,
+)
+from cudalint.machine.effects.frameworks import (
+    accelerators,
+    engines,
+    estimators,
+    fork_launchers,
+    keras,
+    library_objects,
+    lightning,
+    spacy,
+)
+from cudalint.machine.effects.gpu import arrays, cuda, devices, queries
+from cudalint.machine.effects.receivers import library_self
+from cudalint.machine.effects.servers import celery, gunicorn, handlers, outside
+from cudalint.machine.effects.stdlib import (
+    attributes,
+    builtins,
+    callables,
+    containers,
+    copies,
+    environment,
+    exit_stacks,
+    importing,
+    iteration,
+    records,
+    texts,
+)
+from cudalint.machine.effects.torch import checkpoints, loaders, modules, ranks, spawn
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import missing_globals
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Ref, Tensor, Value, unknown
+
+LibraryEffect = Callable[[Machine, Call], Results]
+
+EFFECTS: dict[str, LibraryEffect] = {
+    "nothing": plain.nothing,
+    "identity": plain.identity,
+    "stop": plain.stop,
+    "partial": callables.partial,
+    "through": plain.through,
+    "compiled": callables.compiled,
+    "decorator": plain.decorator_factory,
+    "wraps": callables.wraps,
+    "wrapped": callables.wrapped,
+    "module.tensor": modules.module_tensor,
+    "call": plain.call_argument,
+    "import-module": importing.import_module,
+    "cast": builtins.cast,
+    "container": containers.container,
+    "dict": containers.dict_,
+    "defaultdict": containers.defaultdict,
+    "range": iteration.range_,
+    "enumerate": iteration.enumerate_,
+    "zip": iteration.zip_,
+    "map": iteration.map_,
+    "starmap": iteration.starmap,
+    "filter": iteration.filter_,
+    "reduce": iteration.reduce,
+    "consume": iteration.consume,
+    "next": iteration.next_,
+    "iter": iteration.iter_,
+    "getattr": attributes.getattr_,
+    "copy": copies.copy,
+    "copy.deep": copies.deepcopy,
+    "lookup": attributes.lookup,
+    "type": attributes.type_,
+    "super": attributes.super_,
+    "setattr": attributes.setattr_,
+    "hasattr": attributes.hasattr_,
+    "len": containers.len_,
+    "isinstance": builtins.isinstance_,
+    "show": builtins.show,
+    "list.method": containers.list_method,
+    "dict.method": containers.dict_method,
+    "str.method": texts.str_method,
+    "generator.method": iteration.generator_method,
+    "argparse.parser": options.parser,
+    "argparse.add": options.add_argument,
+    "argparse.command": options.command,
+    "argparse.defaults": options.set_defaults,
+    "argparse.parse": options.parse_args,
+    "builtins.contains": builtins.builtin_name,
+    "environ.get": environment.environ_get,
+    "environ.set": environment.environ_set,
+    "environ.delete": environment.environ_delete,
+    "environ.contains": environment.environ_contains,
+    "environ.update": environment.environ_update,
+    "gpu": queries.gpu_call,
+    "tensor": arrays.factory,
+    "like": arrays.like,
+    "device": arrays.device,
+    "move": arrays.move,
+    "module": modules.module,
+    "module.init": modules.module_base,
+    "module.data": modules.module_data,
+    "module.child": modules.module_child,
+    "default.enter": devices.default_enter,
+    "default.exit": devices.default_exit,
+    "dataclass.field": records.field,
+    "dataclass.replace": records.changed,
+    "namespace": records.namespace,
+    "namedtuple": records.named_tuple,
+    "asdict": records.as_dict,
+    "vars": records.variables,
+    "object.new": records.blank,
+    "type.call": records.construct,
+    "cache": callables.cached,
+    "reader": callables.reader,
+    "reader.read": callables.read,
+    "dispatch": callables.dispatching,
+    "dispatch.call": callables.dispatch,
+    "dispatch.register": callables.register,
+    "dispatch.registered": callables.registered,
+    "fresh-process": processes.fresh_process,
+    "celery.app": celery.celery_app,
+    "celery.task": celery.celery_task,
+    "celery.worker": celery.celery_worker,
+    "celery.task.bound": celery.celery_bound_task,
+    "celery.settings": celery.celery_settings,
+    "celery.signal": celery.signal_connect,
+    "gunicorn.run": gunicorn.gunicorn_run,
+    "gunicorn.set": gunicorn.gunicorn_set,
+    "server.register": handlers.register,
+    "server.request": gunicorn.server_request,
+    "server.import": gunicorn.import_application,
+    "module.call": modules.module_call,
+    "load": checkpoints.load,
+    "save": checkpoints.save,
+    "is-initialized": queries.is_initialized,
+    "bad-fork": queries.bad_fork,
+    "default-device": devices.default_device,
+    "device.object": devices.device_object,
+    "device.enter": devices.device_enter,
+    "device.exit": devices.device_exit,
+    "stream": devices.stream,
+    "growth": devices.growth,
+    "visible": devices.visible,
+    "set-device": ranks.set_device,
+    "method.set": start_methods.set_start_method,
+    "method.context": start_methods.get_context,
+    "method.get": start_methods.get_start_method,
+    "method.preload": start_methods.forkserver_preload,
+    "pool": pools.pool,
+    "pool.subclass": pools.subclassed,
+    "pool.map": pools.pool_map,
+    "pool.once": pools.pool_once,
+    "suppress": exit_stacks.suppress,
+    "stack.enter": exit_stacks.enter_context,
+    "stack.leave": exit_stacks.leave,
+    "pool.apply": pools.pool_apply,
+    "executor": pools.executor,
+    "executor.loop": event_loops.run_in_executor,
+    "thread.call": event_loops.to_thread,
+    "future": results.future_result,
+    "process": processes.process,
+    "process.current": process_identity.current_process,
+    "process.parent": process_identity.parent_process,
+    "pid": process_identity.pid,
+    "loader.info": process_identity.worker_info,
+    "process.start": processes.process_start,
+    "process.join": processes.process_join,
+    "fork": processes.fork,
+    "spawn": spawn.spawn,
+    "fork-launcher": fork_launchers.fork_launcher,
+    "parallel": joblib.parallel,
+    "parallel.imported": joblib.imported,
+    "parallel.call": joblib.parallel_call,
+    "parallel.enter": joblib.parallel_enter,
+    "parallel.exit": joblib.parallel_exit,
+    "parallel.backend": joblib.parallel_backend,
+    "parallel.backend.exit": joblib.parallel_backend_exit,
+    "delayed": joblib.delayed,
+    "delayed.task": joblib.joblib_task,
+    "thread": threads.thread,
+    "thread.start": threads.thread_start,
+    "lock": channels.lock,
+    "pipe": channels.pipe,
+    "put": channels.put,
+    "wait": channels.wait,
+    "manager": processes.manager,
+    "loader": loaders.loader,
+    "loader.iter": loaders.loader_iter,
+    "loader.worker": loaders.loader_worker,
+    "dataset.tensors": loaders.tensor_dataset,
+    "dataset.wrapped": loaders.wrapped_dataset,
+    "dataset.transform": loaders.transform_dataset,
+    "compose": loaders.compose,
+    "compose.call": loaders.compose_call,
+    "first-argument": loaders.apply_transform,
+    "group": ranks.init,
+    "group.rank": ranks.rank,
+    "group.destroy": ranks.destroy,
+    "group.initialized": ranks.is_initialized,
+    "group.select": ranks.select,
+    "collective": ranks.collective,
+    "collective.object": ranks.object_collective,
+    "barrier": ranks.barrier,
+    "environ.preset": environment.environ_preset,
+    "accelerator": accelerators.accelerator,
+    "accelerator.prepare": accelerators.prepare,
+    "command.plain": commands.plain,
+    "command.option": commands.option,
+    "command.with-option": commands.with_option,
+    "command.group": commands.group,
+    "command.group.function": commands.group_function,
+    "command.add": commands.command,
+    "command.group.add": commands.add_command,
+    "command.group.run": commands.run_group,
+    "search": estimators.search,
+    "search.fit": estimators.search_fit,
+    "search.validate": estimators.validate,
+    "search.pipeline": estimators.pipeline,
+    "search.pipeline.fit": estimators.pipeline_fit,
+    "estimator": library_objects.estimator,
+    "estimator.fit": library_objects.estimator_fit,
+    "engine": engines.engine,
+    "keras.dataset": keras.dataset,
+    "keras.fit": keras.fit,
+    "keras.model": keras.model,
+    "text-pipe": spacy.text_pipe,
+    "text-pipe.add": spacy.add_to_text_pipe,
+    "text-pipe.worker": spacy.text_pipe_worker,
+    "placed": library_objects.placed,
+    "transformers.arguments": library_objects.training_arguments,
+    "transformers.trainer": library_objects.trainer,
+    "transformers.train": library_objects.trainer_train,
+    "trainer": lightning.trainer,
+    "trainer.strategy": lightning.strategy,
+    "trainer.fit": lightning.trainer_fit,
+    "unknown-map": fork_launchers.unknown_map,
+    "ddp": ranks.ddp,
+}
+
+
+class LibraryEffects:
+    """Dispatches calls of library functions to the effect that their model names."""
+
+    def perform(self, machine: Machine, call: Call) -> Results:
+        """Do what a model says."""
+        effect = EFFECTS.get(call.text("does"))
+        if effect is None:
+            return [(call.state, unknown("undone", call.site))]
+        if not call.path.endswith(".__init__"):
+            call.receiver = library_self(call)
+        return effect(machine, call)
+
+    def unmodelled(
+        self,
+        machine: Machine,
+        path: str,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        """A library function that no model names."""
+        return plain.unmodelled(machine, path, args, kwargs, state, frame, site)
+
+    def unmodelled_method(
+        self,
+        machine: Machine,
+        path: str,
+        receiver: Atom,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+    ) -> Results:
+        """A method of a library value that no model names: on arrays it reads them."""
+        if isinstance(receiver, Tensor):
+            call = Call(state, frame, site, path, {"framework": receiver.framework}, args, kwargs, receiver)
+            return arrays.like(machine, call)
+        if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
+            after = cuda.read(machine, receiver, state, frame, site, path.rpartition(".")[2] + "()")
+            memory = gpu_memory.placed_tensor(receiver, state)
+            return [] if after is None else [(after, (memory,) if memory is not None else ())]
+        return [(state, unknown("method", site, state.process.identity))]
+
+    def tensor_attribute(
+        self, machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """``tensor.name``."""
+        return arrays.tensor_attribute(machine, tensor, name, state, frame, site)
+
+    def tensor_data(
+        self, machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """An operation that reads the data of a tensor."""
+        return arrays.tensor_data(machine, tensor, what, state, frame, site)
+
+    def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """A name that no scope binds."""
+        return missing_globals.missing_name(machine, name, state, frame, site)
+
+    def served(self, machine: Machine, state: State, module: str) -> None:
+        """A server that is started from outside has imported a module."""
+        outside.served(machine, state, module)
+
+    def process_ends(self, machine: Machine, state: State) -> None:
+        """A process ends in this state."""
+        ranks.ends(machine, state)

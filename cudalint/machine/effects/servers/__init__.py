@@ -1,0 +1,1 @@
+"""Servers that fork before they work: what their main process did to CUDA, their workers inherit."""

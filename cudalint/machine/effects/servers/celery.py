@@ -1,0 +1,117 @@
+"""celery: an application, its tasks and settings, and the prefork pool that runs them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.servers.forking import Serving, fork_workers, in_master
+from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.arguments import task
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Bound, Lib, Partial, Ref, Value, const, constant, only, strings, unknown
+
+_IN_MASTER = frozenset({"worker_init", "celeryd_init", "celeryd_after_setup", "worker_before_create_process"})
+
+
+def celery_app(machine: Machine, call: Call) -> Results:
+    """``Celery(...)``: gathers its tasks and its settings."""
+    state = call.state
+    settings = state.new(("settings", call.site), LibraryObject("celery.Settings", {}, call.site))
+    made = LibraryObject("celery.Celery", {"conf": (settings,)}, call.site)
+    return [(state, (state.new(("celery", call.site), made),))]
+
+
+def celery_settings(machine: Machine, call: Call) -> Results:
+    """``app.conf.update(worker_pool="threads")``."""
+    obj = library_object(call)
+    if obj is not None and isinstance(call.receiver, Ref):
+        call.state.store(call.receiver, replace(obj, fields={**obj.fields, **call.kwargs}))
+    return [(call.state, NONE)]
+
+
+def celery_task(machine: Machine, call: Call) -> Results:
+    """``@app.task``: run by workers later; with ``base=`` and ``bind=`` its first argument is made here and now."""
+    state = call.state
+    function = call.args[0] if call.args else ()
+    if not is_function(function, state):
+        made = _bound_to_base(machine, call)
+        return [(state, (Partial((Lib("cudalint.celery.task"),), (made,), ()),))]
+    keep_handler(state, "task", call.site, function)
+    return [(state, function)]
+
+
+def celery_bound_task(machine: Machine, call: Call) -> Results:
+    """The function that ``@app.task(...)`` decorates."""
+    first, function = (call.args[0], call.args[1]) if len(call.args) > 1 else (NONE, unknown("task", call.site))
+    run = function if first == NONE else (Partial(function, (first,), ()),)
+    keep_handler(call.state, "task", call.site, run)
+    return [(call.state, function)]
+
+
+def _bound_to_base(machine: Machine, call: Call) -> Value:
+    if constant(call.kwargs.get("bind", NONE)) is not True:
+        return NONE
+    base = call.kwargs.get("base")
+    if base is None:
+        return unknown("bound task", call.site)
+    found = machine.call_value(base, [], {}, call.state, call.frame, call.site)
+    return found[0][1] if len(found) == 1 and found[0][0] is call.state else unknown("bound task", call.site)
+
+
+def signal_connect(machine: Machine, call: Call) -> Results:
+    """``@worker_process_init.connect``: runs in each worker first; ``worker_init`` runs in the main process."""
+    function = call.args[0] if call.args else ()
+    if not is_function(function, call.state):
+        return [(call.state, (Bound(Lib(call.path), call.receiver or Lib("cudalint.identity")),))]
+    name = call.path.removesuffix(".connect").rpartition(".")[2]
+    keep_handler(call.state, "master" if name in _IN_MASTER else "worker", call.site, function)
+    return [(call.state, function)]
+
+
+def celery_worker(machine: Machine, call: Call) -> Results:
+    """``app.worker_main(argv)``: the prefork pool forks this process, as it is, for its workers."""
+    state = call.state
+    machine.record.serves = True
+    options = [s for v in machine.elements(call.args[0], state) for s in strings(v)] if call.args else []
+    pool = next((o.partition("=")[2] for o in options if o.startswith("--pool=")), None)
+    if "-P" in options and options.index("-P") + 1 < len(options):
+        pool = options[options.index("-P") + 1]
+    obj = library_object(call)
+    if obj is None or (pool or _pool_setting(obj, state)) != "prefork":
+        return [(state, NONE)]
+    tasks = [function for _, function in registered(state, "task")]
+    for after in in_master(machine, state, call.frame, call.site, "master"):
+        serving = Serving("Celery.worker_main", call.site, call.frame, True)
+        for function in tasks:
+            fork_workers(machine, after, serving, (task(function, [unknown("argument", call.site)]),))
+    return [(state, NONE)]
+
+
+def _pool_setting(app: LibraryObject, state: State) -> str:
+    """The pool that an application's settings name; ``?`` where they name none that can be read."""
+    atom = only(app.fields.get("conf", ()))
+    settings = state.get(atom) if isinstance(atom, Ref) else None
+    value = settings.fields.get("worker_pool", const("prefork")) if isinstance(settings, LibraryObject) else const("?")
+    names = strings(value)
+    return names[0] if len(names) == 1 else "?"
+
+
+def from_outside(machine: Machine, state: State, frame: Frame) -> None:
+    """A module that celery's worker imports."""
+    pools = [_pool_setting(obj, state) for obj in _library_objects(state, "celery.Celery")]
+    if any(pool != "prefork" for pool in pools):
+        return
+    # A module that merely calls tasks of another is no module that celery imports.
+    tasks = [(site, function) for site, function in registered(state, "task") if site.module == frame.module]
+    for site, function in tasks:
+        for after in in_master(machine, state.clone(), frame, site, "master"):
+            serving = Serving("celery", site, frame, False)
+            fork_workers(machine, after, serving, (task(function, [unknown("argument", site)]),))
+
+
+def _library_objects(state: State, kind: str) -> list[LibraryObject]:
+    return [o for o in state.objects() if isinstance(o, LibraryObject) and o.type == kind]

@@ -1,0 +1,149 @@
+"""gunicorn: an application that is made before the workers fork, or in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cudalint.ir.walk import mentions
+from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.servers.forking import Serving, fork_workers
+from cudalint.machine.effects.servers.requests import handlers_of, request_arguments
+from cudalint.machine.effects.servers.top_level import assignment_of
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.arguments import task
+from cudalint.machine.state import State
+from cudalint.machine.values import (
+    NONE,
+    TRUE,
+    Bound,
+    Const,
+    Lib,
+    Partial,
+    Ref,
+    Value,
+    const,
+    constant,
+    strings,
+    unknown,
+)
+
+_MASTER_HOOKS = ("on_starting", "when_ready", "pre_fork")
+
+_WORKER_HOOKS = ("post_fork", "post_worker_init")
+
+
+def gunicorn_set(machine: Machine, call: Call) -> Results:
+    """``self.cfg.set(name, value)``."""
+    obj = library_object(call)
+    names = strings(call.args[0]) if call.args else []
+    if obj is not None and isinstance(call.receiver, Ref) and len(call.args) > 1:
+        fields = {**obj.fields, **dict.fromkeys(names, call.args[1])} if names else {**obj.fields, "<any>": TRUE}
+        call.state.store(call.receiver, replace(obj, fields=fields))
+    return [(call.state, NONE)]
+
+
+def gunicorn_run(machine: Machine, call: Call) -> Results:
+    """``Application().run()``: with preload_app the application is made before the workers fork."""
+    state = call.state
+    ref = call.receiver
+    found = state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Instance):
+        return [(state, NONE)]
+    load = machine.user_method(found, "load", state)
+    if load is None:
+        return [(state, NONE)]
+    for after, settings in _configured(machine, call, ref, found):
+        making: Value = (Bound(load, ref),)
+        _serve_gunicorn(machine, after, Serving("gunicorn", call.site, call.frame, True), settings, making)
+    return [(state, NONE)]
+
+
+def _configured(machine: Machine, call: Call, ref: Ref, found: Instance) -> Iterator[tuple[State, dict[str, Value]]]:
+    """The settings that ``load_config`` makes."""
+    state = call.state
+    config = state.new(("gunicorn", call.site), LibraryObject("gunicorn.Config", {}, call.site))
+    state.store(ref, replace(found, attributes={**found.attributes, "cfg": (config,)}))
+    method = machine.user_method(found, "load_config", state)
+    results: Results = [(state, NONE)]
+    if method is not None:
+        results = machine.call_value((Bound(method, ref),), [], {}, state, call.frame, call.site)
+    for after, _ in results:
+        made = after.get(config)
+        settings = dict(made.fields) if isinstance(made, LibraryObject) else {}
+        module = machine.program.module(call.frame.module)
+        if "<any>" in settings and module is not None and mentions(module, {"preload_app"}):
+            settings.setdefault("preload_app", TRUE)
+        yield after, settings
+
+
+def _serve_gunicorn(
+    machine: Machine, state: State, serving: Serving, settings: dict[str, Value], making: Value
+) -> None:
+    """Fork workers: ``making`` is what makes the application, before the fork if it is preloaded, else after."""
+    preloads = settings.get("preload_app", NONE)
+    if Const(True) in preloads and Const(False) not in preloads:
+        made = machine.call_value(making, [], {}, state, serving.frame, serving.site)
+    else:
+        made = [(state, ())]
+    for current, app in made:
+        states = [current]
+        for name in _MASTER_HOOKS:
+            states = [s for c in states for s in _call_hook(machine, c, serving, settings.get(name, NONE))]
+        hooks = [task(settings[n], [unknown(n, serving.site)]) for n in _WORKER_HOOKS if _is_set(settings.get(n))]
+        for after in states:
+            for handler in handlers_of(machine, after, app) if app else [_served_by(making)]:
+                fork_workers(machine, after, serving, (*hooks, task(handler, request_arguments(serving.site))))
+
+
+def _is_set(value: Value | None) -> bool:
+    return value is not None and value != NONE
+
+
+def _served_by(making: Value) -> Value:
+    return (Partial((Lib("cudalint.server.request"),), (making,), ()),)
+
+
+def server_request(machine: Machine, call: Call) -> Results:
+    """A worker that makes its application, and one request."""
+    results: Results = []
+    making, *request = call.args
+    for state, app in machine.call_value(making, [], {}, call.state, call.frame, call.site):
+        for handler in handlers_of(machine, state, app):
+            results.extend(machine.call_value(handler, request, {}, state.clone(), call.frame, call.site))
+    return results
+
+
+def _call_hook(machine: Machine, state: State, serving: Serving, hook: Value) -> list[State]:
+    if not _is_set(hook):
+        return [state]
+    args = [unknown("server", serving.site), unknown("worker", serving.site)]
+    return [s for s, _ in machine.call_value(hook, args[:1], {}, state, serving.frame, serving.site)]
+
+
+def from_outside(machine: Machine, state: State, frame: Frame, names: dict[str, Value]) -> None:
+    """A configuration file that names its application."""
+    target = next(iter(strings(names.get("wsgi_app", NONE))), "")
+    path, _, attribute = target.partition(":")
+    home = machine.program.resolve(frame.module, path, 0) if path else None
+    place = assignment_of(machine, frame.module, ("preload_app", *_MASTER_HOOKS, "wsgi_app"))
+    if home is None or place is None:
+        return
+    name, is_factory = attribute.removesuffix("()") or "application", attribute.endswith("()")
+    making: Value = (Partial((Lib("cudalint.server.import"),), (const(home), const(name), const(is_factory)), ()),)
+    _serve_gunicorn(machine, state, Serving("gunicorn", place, frame, True), names, making)
+
+
+def import_application(machine: Machine, call: Call) -> Results:
+    """What ``wsgi_app = "module:name"`` stands for: the module is imported in this process."""
+    home, name, is_factory = (constant(value) for value in call.args[:3])
+    results: Results = []
+    for state, module in machine.load(str(home), call.state, call.frame, call.site):
+        for after, app in machine.attribute(module, str(name), state, call.frame, call.site):
+            if is_factory is True:
+                results.extend(machine.call_value(app, [], {}, after, call.frame, call.site))
+            else:
+                results.append((after, app))
+    return results

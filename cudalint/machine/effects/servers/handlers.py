@@ -1,0 +1,46 @@
+"""What programs register with a server: tasks, hooks, handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Closure, LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Bound, Lib, Partial, Ref, Value, only
+
+_REGISTRY = Ref(("server registry",))
+
+
+def keep_handler(state: State, kind: str, site: Site, function: Value) -> None:
+    """Keep a handler with the place that names it."""
+    found = state.get(_REGISTRY)
+    fields = found.fields if isinstance(found, LibraryObject) else {}
+    key = f"{kind} {site.module} {site.ordinal}"
+    state.store(_REGISTRY, LibraryObject("cudalint.registry", {**fields, key: function}, site))
+
+
+def registered(state: State, kind: str) -> Iterator[tuple[Site, Value]]:
+    """The handlers of a kind, each with the place that names it."""
+    found = state.get(_REGISTRY)
+    for key, value in found.fields.items() if isinstance(found, LibraryObject) else ():
+        name, module, ordinal = key.rsplit(" ", 2)
+        if name == kind:
+            yield Site(module, int(ordinal)), value
+
+
+def register(machine: Machine, call: Call) -> Results:
+    """A decorator, with or without arguments, whose function a server calls later: a task, a hook, a handler."""
+    function = call.args[0] if call.args else ()
+    if not is_function(function, call.state):
+        return [(call.state, (Bound(Lib(call.path), call.receiver or Lib("cudalint.identity")),))]
+    keep_handler(call.state, call.text("kind"), call.site, function)
+    return [(call.state, function)]
+
+
+def is_function(value: Value, state: State) -> bool:
+    """Whether a value is one function, of which the code shows what it runs."""
+    atom = only(value)
+    return isinstance(atom, Partial | Bound) or (isinstance(atom, Ref) and isinstance(state.get(atom), Closure))

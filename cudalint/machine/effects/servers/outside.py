@@ -1,0 +1,23 @@
+"""Servers that are started from outside: the module is imported, and the options are unknown."""
+
+from __future__ import annotations
+
+from cudalint.machine.effects.servers import celery, gunicorn, uwsgi
+from cudalint.machine.effects.servers.handlers import registered
+from cudalint.machine.frame import Frame
+from cudalint.machine.heap import Scope
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import Ref
+
+
+def served(machine: Machine, state: State, module: str) -> None:
+    """A module that a server imports: celery's worker, gunicorn with this configuration, uwsgi."""
+    frame = Frame(Ref(("module", module)), module)
+    celery.from_outside(machine, state, frame)
+    scope = state.get(frame.scope)
+    names = scope.variables if isinstance(scope, Scope) else {}
+    if "wsgi_app" in names:
+        gunicorn.from_outside(machine, state.clone(), frame, names)
+    if any(registered(state, "postfork")):
+        uwsgi.from_outside(machine, state, frame, names)

@@ -1,0 +1,1 @@
+"""Builtins and the standard library: values, functions, classes, the environment."""

@@ -1,0 +1,165 @@
+"""Attributes and keys by name, whether an object has one at all, and the class of an object."""
+
+from __future__ import annotations
+
+from cudalint.machine.classes import MOST_BASES
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Const,
+    Dev,
+    Lib,
+    Ref,
+    Super,
+    Value,
+    const,
+    constant,
+    only,
+    union,
+    unknown,
+)
+
+_CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set}
+_DYNAMIC = frozenset({"__getattr__", "__getattribute__", "__setattr__"})
+# Words by which a method may set attributes whose names it does not spell out.
+_SETS_ANY = frozenset({"setattr", "__dict__", "vars", "locals", "add_module", "register_module", "register_buffer"})
+
+
+def hasattr_(machine: Machine, call: Call) -> Results:
+    """``hasattr(x, "name")``: true for an attribute that is set, false where no code of a known class could set it."""
+    name = constant(call.args[1]) if len(call.args) == 2 else ...
+    if not isinstance(name, str):
+        return [(call.state, unknown("hasattr", call.site))]
+    verdicts = {_has(machine, atom, name, call.state) for atom in call.args[0]}
+    verdict = verdicts.pop() if len(verdicts) == 1 else None
+    return [(call.state, unknown("hasattr", call.args[0], name) if verdict is None else const(verdict))]
+
+
+def getattr_(machine: Machine, call: Call) -> Results:
+    """``getattr(x, "name", default)`` with a constant name."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("getattr", call.site))]
+    name = constant(call.args[1])
+    if not isinstance(name, str):
+        return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
+    if len(call.args) == 2:
+        return machine.attribute(call.args[0], name, call.state, call.frame, call.site)
+    owners: Value = tuple(a for a in call.args[0] if _has(machine, a, name, call.state) is not False)
+    if not owners:
+        return [(call.state, call.args[2])]
+    results = machine.attribute(owners, name, call.state, call.frame, call.site)
+    if len(owners) == len(call.args[0]) and not _says_something(call.args[2]):
+        return results
+    return [(state, union([value, call.args[2]])) for state, value in results]
+
+
+def lookup(machine: Machine, call: Call) -> Results:
+    """``config.get("key", default)`` of an unknown mapping: the default is one of the possible values."""
+    found = unknown("lookup", call.receiver, *call.args[:1])
+    if len(call.args) == 2 and isinstance(constant(call.args[0]), str) and _says_something(call.args[1]):
+        return [(call.state, union([call.args[1], found]))]
+    return [(call.state, found)]
+
+
+def type_(machine: Machine, call: Call) -> Results:
+    """``type(x)`` of an instance of a known class."""
+    atom = only(call.args[0]) if len(call.args) == 1 else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Instance):
+        return [(call.state, (found.cls,))]
+    return [(call.state, unknown("type", *call.args))]
+
+
+def super_(machine: Machine, call: Call) -> Results:
+    """``super()`` in a method, and ``super(Class, self)`` of any class and object."""
+    frame = call.frame
+    if not call.args and frame.owner is not None and frame.receiver is not None:
+        return [(call.state, (Super(frame.owner, frame.receiver),))]
+    if len(call.args) != 2 or call.open:
+        return [(call.state, unknown("super", call.site))]
+    after = [cls for cls in call.args[0] if isinstance(cls, Ref | Lib)]
+    found = union([(Super(cls, receiver),) for cls in after for receiver in call.args[1]])
+    return [(call.state, found or unknown("super", call.site))]
+
+
+def _says_something(default: Value) -> bool:
+    """Whether a default tells more than an unknown value would: it names a device, a method or a strategy."""
+    return all(isinstance(a, Dev) or (isinstance(a, Const) and isinstance(a.value, str)) for a in default)
+
+
+def setattr_(machine: Machine, call: Call) -> Results:
+    """``setattr(x, "name", value)`` with a constant name."""
+    if len(call.args) == 3:
+        name = constant(call.args[1])
+        if isinstance(name, str):
+            states = machine.set_attribute(call.args[0], name, call.args[2], call.state, call.frame, call.site)
+            return [(s, NONE) for s in states]
+    return [(call.state, NONE)]
+
+
+def _has(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
+    """Whether an object has an attribute; None where that is not known."""
+    match atom:
+        case Const(value=value) if isinstance(value, bool | int | float | str | None):
+            return hasattr(value, name)
+        case Lib(path=path):
+            known = machine.library.function(f"{path}.{name}") or machine.library.function(f"{path}.{name}.__get__")
+            return True if known is not None else None
+        case Ref():
+            return _object_has(machine, atom, name, state)
+    return None
+
+
+def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | None:
+    found = state.get(ref)
+    match found:
+        case Sequence(kind=kind) if kind in _CONTAINERS and not name.startswith("__"):
+            return hasattr(_CONTAINERS[kind], name)
+        case Dict():
+            return hasattr(dict, name)
+        case Scope(variables=variables):
+            return True if name in variables else None
+        case LibraryObject(fields=fields, type=kind):
+            return True if name in fields or machine.library.function(f"{kind}.{name}") is not None else None
+        case Instance(attributes=attributes, cls=cls):
+            return True if name in attributes else _class_gives(machine, cls, name, state)
+    return None
+
+
+def _class_gives(machine: Machine, cls: Ref, name: str, state: State) -> bool | None:
+    """Whether the instances of a class have an attribute that nothing was seen to set on one of them."""
+    if not _is_known(machine, cls, state):
+        return None
+    missing = True
+    for entry in machine.mro(cls, state):
+        if isinstance(entry, str):
+            missing = missing and machine.library.lacks(entry, name)
+            continue
+        scope = state.get(entry.scope)
+        variables = scope.variables if isinstance(scope, Scope) else {}
+        if name in variables:
+            return True
+        missing = missing and not any(_may_set(name, value, state) for value in variables.values())
+        missing = missing and not _DYNAMIC & variables.keys()
+    return False if missing else None
+
+
+def _is_known(machine: Machine, cls: Ref, state: State) -> bool:
+    """Whether all bases of a class are known."""
+    order = machine.mro(cls, state)
+    bases = (only(base) for entry in order if isinstance(entry, Class) for base in entry.bases)
+    return 0 < len(order) < MOST_BASES and all(
+        isinstance(base, Lib) or (isinstance(base, Ref) and isinstance(state.get(base), Class)) for base in bases
+    )
+
+
+def _may_set(name: str, value: Value, state: State) -> bool:
+    """Whether a method mentions an attribute, also where it did not run; an unknown method may."""
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    if not isinstance(found, Closure):
+        return not isinstance(only(value), Const)
+    return found.function.mentions(_SETS_ANY | {name})

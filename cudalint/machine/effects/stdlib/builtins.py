@@ -1,0 +1,103 @@
+"""Builtins of single values: casts, isinstance, print, names of the builtins themselves."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Hashable, Iterator
+
+from cudalint.machine import gpu_memory
+from cudalint.machine.effects.gpu import cuda
+from cudalint.machine.effects.stdlib.types import is_instance_of_any
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Atom, Const, Dev, Rank, Ref, Tensor, Unknown, Value, const, constant, unknown
+
+
+def cast(machine: Machine, call: Call) -> Results:
+    """``int``, ``str``, ``float``, ``bool``: constants and ranks keep what they mean."""
+    kind = call.path.rpartition(".")[2]
+    value = call.args[0] if call.args else const(_EMPTY[kind])
+    state = call.state
+    for atom in gpu_memory.gpu_atoms(value, state):
+        after = cuda.read(machine, atom, state, call.frame, call.site, f"{kind}()")
+        if after is None:
+            return []
+        state = after
+    return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
+
+
+_EMPTY: dict[str, Hashable] = {"int": 0, "str": "", "float": 0.0, "bool": False}
+
+
+def _cast_atom(kind: str, atom: object, call: Call) -> Const | Rank | Dev | Unknown:
+    match atom:
+        case Rank():
+            return atom
+        case Dev():
+            return atom if kind == "str" else Unknown(("cast", call.site))
+        case Const(value=value):
+            try:
+                return Const(_CASTS[kind](value))
+            except (TypeError, ValueError, OverflowError):
+                return Unknown(("cast", call.site))
+        case Unknown(sym=sym):
+            return Unknown((kind, sym))
+    return Unknown((kind, call.site))
+
+
+def _to_int(value: object) -> Hashable:
+    return int(value) if isinstance(value, str | int | float) else 0
+
+
+def _to_float(value: object) -> Hashable:
+    return float(value) if isinstance(value, str | int | float) else 0.0
+
+
+_CASTS: dict[str, Callable[[object], Hashable]] = {"int": _to_int, "str": str, "float": _to_float, "bool": bool}
+
+
+def isinstance_(machine: Machine, call: Call) -> Results:
+    """``isinstance`` where the class of the value is known."""
+    if len(call.args) != 2:
+        return [(call.state, unknown("isinstance", call.site))]
+    verdicts = {is_instance_of_any(machine, atom, call.args[1], call.state) for atom in call.args[0]}
+    verdict = verdicts.pop() if len(verdicts) == 1 else None
+    if verdict is not None:
+        return [(call.state, const(verdict))]
+    return [(call.state, unknown("isinstance", call.args[0], call.args[1]))]
+
+
+def show(machine: Machine, call: Call) -> Results:
+    """``print`` and ``repr``: a GPU tensor is read to be shown, also one that a container holds."""
+    state = call.state
+    for value in (*call.args, *call.kwargs.values()):
+        for atom in _shown(machine, value, state):
+            if not isinstance(atom, Tensor):
+                continue
+            after = cuda.read(machine, atom, state, call.frame, call.site, call.label)
+            if after is None:
+                return []
+            state = after
+    return [(state, NONE)]
+
+
+def _shown(machine: Machine, value: Value, state: State) -> Iterator[Atom]:
+    yield from gpu_memory.gpu_atoms(value, state)
+    for atom in value:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        held: list[Value] = []
+        if isinstance(found, Dict):
+            held = [*found.items.values(), found.element]
+        elif isinstance(found, Sequence) and found.kind != "iterator":
+            held = machine.elements((atom,), state)
+        for inner in held:
+            yield from gpu_memory.gpu_atoms(inner, state)
+
+
+def builtin_name(machine: Machine, call: Call) -> Results:
+    """``"__IPYTHON__" in builtins.__dict__``: a program that is started is no notebook."""
+    name = constant(call.args[0]) if call.args else ...
+    known = isinstance(name, str)
+    return [(call.state, const(hasattr(builtins, str(name))) if known else unknown("builtins", call.site))]

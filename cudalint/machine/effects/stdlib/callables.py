@@ -1,0 +1,162 @@
+"""What functools, operator and compilers make of functions: partial, wraps, caches, getters, dispatch by type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.plain import through
+from cudalint.machine.effects.stdlib.types import is_instance
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Cache, Closure, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import Atom, Lib, Partial, Ref, Value, constant, only, unknown
+
+
+def partial(machine: Machine, call: Call) -> Results:
+    """``functools.partial``."""
+    if not call.args:
+        return [(call.state, unknown("partial", call.site))]
+    made = Partial(call.args[0], tuple(call.args[1:]), tuple(sorted(call.kwargs.items())))
+    return [(call.state, (made,))]
+
+
+def compiled(machine: Machine, call: Call) -> Results:
+    """``jax.jit(f)``: f, at each call of which the framework runs something."""
+    atom = only(call.args[0]) if call.args else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Closure):
+        return through(machine, call)
+    made = replace(found, compiled=f"{call.path}(f)")
+    return [(call.state, (call.state.new(("compiled", call.site, atom), made),))]
+
+
+def wraps(machine: Machine, call: Call) -> Results:
+    """``functools.wraps(f)``: what it decorates goes by the name of f."""
+    if not call.args:
+        return [(call.state, unknown("wraps", call.site))]
+    return [(call.state, (Partial((Lib("cudalint.wrapped"),), (call.args[0],), ()),))]
+
+
+def wrapped(machine: Machine, call: Call) -> Results:
+    """The wrapper takes the name of what it wraps."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("wrapped", call.site))]
+    inner, outer = only(call.args[0]), only(call.args[1])
+    named = call.state.get(inner) if isinstance(inner, Ref) else None
+    wrapper = call.state.get(outer) if isinstance(outer, Ref) else None
+    if isinstance(named, Closure) and isinstance(wrapper, Closure) and isinstance(outer, Ref):
+        call.state.store(outer, replace(wrapper, alias=named.address))
+    return [(call.state, call.args[1])]
+
+
+_REGISTERED = "<implementation>"
+
+
+def cached(machine: Machine, call: Call) -> Results:
+    """``lru_cache(f)``, ``lru_cache(maxsize=None)(f)``: f remembers what it gave."""
+    atom = only(call.args[0]) if call.args else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(atom, Ref) or not isinstance(found, Closure):
+        return [(call.state, call.args[0] if isinstance(atom, Ref) else (Lib("functools.cache"),))]
+    memory = call.state.new(("cache", call.site, atom.address), Cache({}))
+    call.state.store(atom, replace(found, cache=memory))
+    return [(call.state, (atom,))]
+
+
+def reader(machine: Machine, call: Call) -> Results:
+    """``methodcaller("name", *args)``, ``attrgetter("name")`` and ``itemgetter(key)``."""
+    if not call.args:
+        return [(call.state, unknown("reader", call.site))]
+    function: Value = (Lib(f"{call.path}.__call__"),)
+    return [(call.state, (Partial(function, tuple(call.args), tuple(sorted(call.kwargs.items()))),))]
+
+
+def read(machine: Machine, call: Call) -> Results:
+    """What they give of an object, which comes last."""
+    name, *rest = call.args
+    if not rest:
+        return [(call.state, unknown("read", call.site))]
+    owner, given, kind = rest[-1], rest[:-1], call.path.split(".")[-2]
+    if kind == "itemgetter" and not given:
+        return machine.item(owner, name, call.state, call.frame, call.site)
+    text = constant(name)
+    if not isinstance(text, str) or (kind == "attrgetter" and given) or kind == "itemgetter":
+        return [(call.state, unknown("read", call.site))]
+    results: Results = [(call.state, owner)]
+    for part in text.split("."):
+        results = [r for s, v in results for r in machine.attribute(v, part, s, call.frame, call.site)]
+    if kind == "attrgetter":
+        return results
+    return [
+        r
+        for state, method in results
+        for r in machine.call_value(method, list(given), dict(call.kwargs), state, call.frame, call.site)
+    ]
+
+
+def dispatching(machine: Machine, call: Call) -> Results:
+    """``singledispatch(f)``: f, and what is registered for the types of its first argument."""
+    if not call.args:
+        return [(call.state, unknown("dispatch", call.site))]
+    made = LibraryObject(call.path, {"<default>": call.args[0]}, call.site)
+    return [(call.state, (call.state.new(("dispatch", call.site), made),))]
+
+
+def register(machine: Machine, call: Call) -> Results:
+    """``f.register(kind)``, ``f.register(kind, g)``, and ``f.register`` as a decorator of what annotations say."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject) or not call.args:
+        return [(call.state, unknown("register", call.site))]
+    first = only(call.args[0])
+    is_function = isinstance(first, Ref) and isinstance(call.state.get(first), Closure)
+    if len(call.args) == 1 and not is_function:
+        function: Value = (Lib(f"{call.path}.__call__"),)
+        return [(call.state, (Partial(function, ((ref,), call.args[0]), ()),))]
+    kind: Value = () if is_function else call.args[0]
+    return [(_registered(ref, found, kind, call.args[-1], call.state), call.args[-1])]
+
+
+def registered(machine: Machine, call: Call) -> Results:
+    """``f.register(kind)`` as a decorator."""
+    ref = only(call.args[0]) if len(call.args) == 3 else None
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
+        return [(call.state, unknown("register", call.site))]
+    return [(_registered(ref, found, call.args[1], call.args[2], call.state), call.args[2])]
+
+
+def _registered(ref: Ref, found: LibraryObject, kind: Value, function: Value, state: State) -> State:
+    name = f"{_REGISTERED} {len(found.fields)}"
+    pair = state.new(("registered", ref.address, name), Sequence("tuple", (kind, function)))
+    state.store(ref, replace(found, fields={**found.fields, name: (pair,)}))
+    return state
+
+
+def dispatch(machine: Machine, call: Call) -> Results:
+    """A call: the function of the type, or, where that is not known, each that it could be."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if not isinstance(found, LibraryObject) or not call.args:
+        return [(call.state, unknown("dispatch", call.site))]
+    results: Results = []
+    for atom in call.args[0]:
+        chosen = _chosen(machine, atom, found, call.state)
+        args = [(atom,), *call.args[1:]]
+        state = call.state if atom is call.args[0][-1] else call.state.clone()
+        results.extend(machine.call_value(chosen, args, dict(call.kwargs), state, call.frame, call.site))
+    return results
+
+
+def _chosen(machine: Machine, atom: Atom, found: LibraryObject, state: State) -> Value:
+    possible: list[Atom] = []
+    for name in reversed(found.fields):
+        pair = machine.exact_items(found.fields[name], state) if name.startswith(_REGISTERED) else None
+        if pair is None:
+            continue
+        verdict = is_instance(machine, atom, only(pair[0]) if pair[0] else None, state)
+        if verdict is True:
+            return (*possible, *pair[1])
+        if verdict is None:
+            possible.extend(pair[1])
+    return (*possible, *found.fields["<default>"])

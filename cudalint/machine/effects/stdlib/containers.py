@@ -1,0 +1,154 @@
+"""Lists, tuples, sets and dicts: made, changed and read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.machine import operators
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.keys import as_key, of_key
+from cudalint.machine.values import NONE, Ref, Unknown, Value, const, constant, only, union, unknown
+
+
+def container(machine: Machine, call: Call) -> Results:
+    """``list``, ``tuple``, ``set``, ``sorted``, ``reversed``: a new container of the same elements."""
+    kind = call.path.rpartition(".")[2]
+    kind = kind if kind in ("list", "tuple", "set") else "list"
+    if not call.args:
+        return [(call.state, (call.state.new(("container", call.site), Sequence(kind, ())),))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        exact = machine.exact_items(call.args[0], state)
+        items = tuple(exact) if exact is not None else tuple(rounds)
+        made = Sequence(kind, items, (), exact is None)
+        results.append((state, (state.new(("container", call.site), made),)))
+    return results
+
+
+def dict_(machine: Machine, call: Call) -> Results:
+    """``dict(a=1)``."""
+    items: dict[Hashable, Value] = {}
+    items.update(call.kwargs)
+    exact = not call.open
+    for value in call.args:
+        atom = only(value)
+        found = call.state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Dict):
+            items = {**found.items, **items}
+            exact = exact and found.exact
+        else:
+            exact = False
+    return [(call.state, (call.state.new(("mapping", call.site), Dict(items, (), exact)),))]
+
+
+def defaultdict(machine: Machine, call: Call) -> Results:
+    """``defaultdict(factory)``."""
+    factory, *rest = call.args or [NONE]
+    call.args = rest
+    state, made = dict_(machine, call)[0]
+    atom = only(made)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, Dict) and factory != NONE:
+        state.store(atom, replace(found, factory=factory))
+    return [(state, made)]
+
+
+def len_(machine: Machine, call: Call) -> Results:
+    """``len`` of what is known exactly."""
+    if not call.args:
+        return [(call.state, unknown("len", call.site))]
+    exact = machine.exact_items(call.args[0], call.state)
+    if exact is not None:
+        return [(call.state, const(len(exact)))]
+    atom = only(call.args[0])
+    return [(call.state, unknown("len", atom if isinstance(atom, Unknown) else call.site))]
+
+
+def list_method(machine: Machine, call: Call) -> Results:
+    """``append``, ``extend`` and the other methods of lists and sets."""
+    name = call.path.rpartition(".")[2]
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Sequence):
+        return [(call.state, unknown("list", call.site))]
+    match name:
+        case "append" | "add" | "appendleft":
+            call.state.store(ref, operators.append(found, call.args[0] if call.args else NONE))
+            return [(call.state, NONE)]
+        case "extend" | "update":
+            if not call.args:
+                return [(call.state, NONE)]
+            results: Results = []
+            for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+                exact = machine.exact_items(call.args[0], state)
+                grown = operators.extend(found, exact if exact is not None else rounds)
+                state.store(ref, grown if exact is not None else replace(grown, open=True))
+                results.append((state, NONE))
+            return results
+        case "pop" | "popleft":
+            element = union([*(found.items or ()), found.element])
+            return [(call.state, element or unknown("pop", call.site))]
+        case "copy":
+            return [(call.state, (call.state.new(("copy", call.site), found),))]
+        case "clear":
+            call.state.store(ref, Sequence(found.kind, ()))
+    return [(call.state, unknown("list", name, call.site))]
+
+
+def dict_method(machine: Machine, call: Call) -> Results:
+    """``get``, ``items`` and the other methods of dicts."""
+    name = call.path.rpartition(".")[2]
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Dict):
+        return [(call.state, unknown("dict", call.site))]
+    state = call.state
+    match name:
+        case "get" | "setdefault" | "pop":
+            key = as_key(call.args[0], state) if call.args else NONE
+            if name == "pop":
+                machine.store_dict(ref, operators.without_key(found, key), state)
+            default = call.args[1] if len(call.args) > 1 else NONE
+            value = operators.item(found, key)
+            if not value or (not found.exact and constant(key) not in found.items):
+                value = union([v for v in (value, default) if v])
+            if name == "setdefault" and constant(key) not in found.items:
+                machine.store_dict(ref, operators.with_key(found, key, default), state)
+            return [(state, value)]
+        case "values":
+            values = tuple(found.items.values())
+            made = Sequence("list", values if found.exact else None, union([*values, found.element]))
+            return [(state, (state.new(("values", call.site), made),))]
+        case "keys":
+            keys = tuple(of_key(k) for k in found.items)
+            return [(state, (state.new(("keys", call.site), Sequence("list", keys, (), not found.exact)),))]
+        case "items":
+            pairs: list[Value] = []
+            for i, (key_, value_) in enumerate(found.items.items()):
+                pairs.append((state.new(("item", call.site, i), Sequence("tuple", (of_key(key_), value_))),))
+            if found.element:
+                pair = Sequence("tuple", (unknown("key", call.site), found.element))
+                pairs.append((state.new(("item", call.site, "rest"), pair),))
+            made = Sequence("list", tuple(pairs), (), not found.exact)
+            return [(state, (state.new(("items", call.site), made),))]
+        case "update":
+            items = dict(found.items) | dict(call.kwargs)
+            exact = found.exact
+            for value in call.args:
+                other = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
+                if isinstance(other, Dict):
+                    items.update(other.items)
+                    exact = exact and other.exact
+                else:
+                    exact = False
+            machine.store_dict(ref, replace(found, items=items, exact=exact), state)
+            return [(state, NONE)]
+        case "copy":
+            return [(state, (state.new(("copy", call.site), replace(found, view=None)),))]
+        case "clear":
+            machine.store_dict(ref, replace(found, items={}, element=(), exact=True), state)
+            return [(state, NONE)]
+    return [(state, unknown("dict", name, call.site))]

@@ -1,0 +1,61 @@
+"""``copy.copy`` and ``copy.deepcopy``: new objects, which can be moved independently of the original."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Ref, Value, unknown
+
+_DEEPEST = 12
+
+
+def copy(machine: Machine, call: Call) -> Results:
+    """One more object, whose parts are those of the first."""
+    return _copied(call, 1)
+
+
+def deepcopy(machine: Machine, call: Call) -> Results:
+    """One more object, and one more of all that it holds."""
+    return _copied(call, _DEEPEST)
+
+
+def _copied(call: Call, depth: int) -> Results:
+    if not call.args:
+        return [(call.state, unknown("copy", call.site))]
+    return [(call.state, _copies(call.args[0], call.state, call.site, {}, depth))]
+
+
+def _copies(value: Value, state: State, site: Site, made: dict[Ref, Ref], depth: int) -> Value:
+    return tuple(_copy_of(atom, state, site, made, depth) for atom in value)
+
+
+def _copy_of(atom: Atom, state: State, site: Site, made: dict[Ref, Ref], depth: int) -> Atom:
+    if not isinstance(atom, Ref) or depth == 0:
+        return atom
+    if atom in made:
+        return made[atom]
+    found = state.get(atom)
+    if not isinstance(found, Instance | LibraryObject | Sequence | Dict):
+        return atom
+    own = made[atom] = state.new(("copy", site, type(found).__name__), found)
+
+    def of(value: Value) -> Value:
+        return _copies(value, state, site, made, depth - 1)
+
+    match found:
+        case Instance(attributes=attributes):
+            state.store(own, replace(found, attributes={name: of(value) for name, value in attributes.items()}))
+        case LibraryObject(fields=fields):
+            state.store(own, replace(found, fields={name: of(value) for name, value in fields.items()}))
+        case Sequence(items=items, element=element):
+            parts = None if items is None else tuple(of(value) for value in items)
+            state.store(own, replace(found, items=parts, element=of(element)))
+        case Dict(items=entries, element=element):
+            items_ = {k: of(value) for k, value in entries.items()}
+            state.store(own, replace(found, items=items_, element=of(element), view=None))
+    return own

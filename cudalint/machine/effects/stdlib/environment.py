@@ -1,0 +1,135 @@
+"""The variables of a process's environment: read, set, and set too late."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.machine.effects.gpu.cuda import VISIBLE
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import Dict
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.outcome import Kind
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
+
+_RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
+          "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
+_OFTEN_SET = frozenset({"WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT"})
+RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
+
+
+def environ_get(machine: Machine, call: Call) -> Results:
+    """``os.environ[name]``, ``os.environ.get``, ``os.getenv``."""
+    process = call.state.process
+    names = strings(call.args[0]) if call.args else []
+    if len(names) != 1:
+        return [(call.state, unknown("environ", call.site))]
+    name = names[0]
+    if _RANKS.get(name) == "local" and not process.local_rank_at_hand:
+        call.state.process = process = replace(process, local_rank_at_hand=True)
+    if name in RENDEZVOUS:
+        machine.rendezvous_seen = True
+    known = process.environ(name)
+    if known is not None:
+        return [(call.state, known)]
+    if name in _RANKS:
+        if process.is_main and process.rank is None:
+            call.state.process = replace(process, rank=_RANKS[name])
+        return [(call.state, (Rank(_RANKS[name]),))]
+    if len(call.args) > 1 and name not in _OFTEN_SET:
+        return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
+    return [(call.state, unknown("environ", name))]
+
+
+def environ_set(machine: Machine, call: Call) -> Results:
+    """``os.environ[name] = value``: for CUDA_VISIBLE_DEVICES it may be too late."""
+    names = strings(call.args[0]) if call.args else []
+    value = call.args[1] if len(call.args) > 1 else unknown("environ", call.site)
+    if call.path.endswith("setdefault") and names and call.state.process.environ(names[0]) is not None:
+        return [(call.state, call.state.process.environ(names[0]) or value)]
+    if len(names) == 1:
+        set_variable(machine, call.state, call.frame, call.site, names[0], value)
+    return [(call.state, value)]
+
+
+def environ_delete(machine: Machine, call: Call) -> Results:
+    """``del os.environ[name]``, ``os.environ.pop(name)``."""
+    names = strings(call.args[0]) if call.args else []
+    if len(names) == 1:
+        call.state.process = call.state.process.with_environ(names[0], None)
+    return [(call.state, unknown("environ", call.site))]
+
+
+def environ_contains(machine: Machine, call: Call) -> Results:
+    """``name in os.environ``."""
+    names = strings(call.args[0]) if call.args else []
+    if len(names) != 1:
+        return [(call.state, unknown("environ", call.site))]
+    if names[0] in RENDEZVOUS:
+        machine.rendezvous_seen = True
+    if call.state.process.environ(names[0]) is not None:
+        return [(call.state, const(True))]
+    return [(call.state, unknown("in environ", names[0]))]
+
+
+def environ_update(machine: Machine, call: Call) -> Results:
+    """``os.environ.update({...}, NAME=value)``."""
+    given: dict[Hashable, Value] = {}
+    given.update(call.kwargs)
+    for value in call.args:
+        atom = only(value)
+        found = call.state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Dict):
+            given.update(found.items)
+    for name, value in given.items():
+        if isinstance(name, str):
+            set_variable(machine, call.state, call.frame, call.site, name, value)
+    return [(call.state, NONE)]
+
+
+def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name: str, value: Value) -> None:
+    """One variable of the environment is set."""
+    process = state.process
+    if name in RENDEZVOUS:
+        machine.rendezvous_seen = True
+    before = process.environ(name)
+    if name == VISIBLE and process.driver is not None and not process.dead and not _same(before, value):
+        _too_late(machine, state, site, value)
+    state.process = state.process.with_environ(name, value)
+
+
+def _same(before: Value | None, value: Value) -> bool:
+    return before is not None and before == value and isinstance(only(value), Const)
+
+
+def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
+    process = state.process
+    driver = process.driver
+    launch = process.launch
+    per_task = launch is not None and launch.reused and launch.stage == "body" and state.second_round
+    if per_task and any(o.anchor == site for o in machine.record.outcomes):
+        return
+    machine.emit(
+        outcome_of(
+            machine,
+            Kind.VISIBLE_PER_TASK if per_task else Kind.VISIBLE_TOO_LATE,
+            site,
+            "wrong-device",
+            cause=driver,
+            effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more"),
+            facts=state.facts,
+            launch=launch,
+        )
+    )
+    state.process = replace(state.process, late_visible=(*state.process.late_visible, site))
+
+
+def environ_preset(machine: Machine, call: Call) -> Results:
+    """Importing a library sets a variable."""
+    process = call.state.process
+    if process.environ(call.text("key")) is None:
+        call.state.process = process.with_environ(call.text("key"), const(call.text("value")))
+    return [(call.state, NONE)]

@@ -1,0 +1,46 @@
+"""``contextlib.ExitStack``: managers that are entered one by one and left together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import SUPPRESSED, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import merge
+from cudalint.machine.values import NONE, Lib, Ref, Value, const
+
+_ENTERED = "<entered at "
+
+
+def suppress(machine: Machine, call: Call) -> Results:
+    """``suppress(RuntimeError)``: what its ``with`` statement catches."""
+    names = [atom.path.rpartition(".")[2] for value in call.args for atom in value if isinstance(atom, Lib)]
+    kinds = Sequence("tuple", tuple(const(name) for name in names))
+    fields: dict[str, Value] = {SUPPRESSED: (call.state.new(("kinds", call.site), kinds),)}
+    return [(call.state, (call.state.new(("suppress", call.site), LibraryObject(call.path, fields, call.site)),))]
+
+
+def enter_context(machine: Machine, call: Call) -> Results:
+    """``stack.enter_context(manager)``: what the manager gives, kept to be left with the stack."""
+    if not call.args:
+        return [(call.state, NONE)]
+    obj = library_object(call)
+    if obj is not None and isinstance(call.receiver, Ref):
+        fields = {**obj.fields, f"{_ENTERED}{call.site}>": call.args[0]}
+        call.state.store(call.receiver, replace(obj, fields=fields))
+    return machine.enter(call.args[0], call.state, call.frame, call.site)
+
+
+def leave(machine: Machine, call: Call) -> Results:
+    """``stack.close()`` and the end of ``with stack``: the managers are left, the last one first."""
+    states = [call.state]
+    obj = library_object(call)
+    if obj is not None and isinstance(call.receiver, Ref):
+        entered = [value for name, value in obj.fields.items() if name.startswith(_ENTERED)]
+        kept = {name: value for name, value in obj.fields.items() if not name.startswith(_ENTERED)}
+        call.state.store(call.receiver, replace(obj, fields=kept))
+        for manager in reversed(entered):
+            states = merge([s for c in states for s in machine.leave(manager, c, call.frame, call.site)])
+    return [(state, NONE) for state in states]

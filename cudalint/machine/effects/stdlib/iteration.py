@@ -1,0 +1,203 @@
+"""Builtins and itertools that iterate: range, zip, map, sum, next and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from cudalint.machine.effects.gpu import arrays
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Bound, Ref, Value, const, integer, only, union, unknown
+
+
+def range_(machine: Machine, call: Call) -> Results:
+    """``range``: its first two numbers, exact where it is that short."""
+    numbers = [integer(v) for v in call.args]
+    start, stop_, step = 0, None, 1
+    match numbers:
+        case [one]:
+            stop_ = one
+        case [one, two]:
+            start, stop_ = one or 0, two
+        case [one, two, three]:
+            start, stop_, step = one or 0, two, three or 1
+    items: tuple[Value, ...] = (const(start), const(start + step))
+    is_open = True
+    if stop_ is not None:
+        first = range(start, stop_, step)[:3]
+        items = tuple(const(n) for n in first[:2])
+        is_open = len(first) > 2
+    return [(call.state, (call.state.new(("range", call.site), Sequence("list", items, (), is_open)),))]
+
+
+def enumerate_(machine: Machine, call: Call) -> Results:
+    """``enumerate``: pairs of a number and an element."""
+    if not call.args:
+        return [(call.state, unknown("enumerate", call.site))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        pairs: list[Value] = []
+        for i, value in enumerate(rounds):
+            pair = Sequence("tuple", (const(i), value))
+            pairs.append((state.new(("pair", call.site, i), pair),))
+        is_open = machine.exact_items(call.args[0], state) is None
+        results.append((state, (state.new(("enumerate", call.site), Sequence("list", tuple(pairs), (), is_open)),)))
+    return results
+
+
+def zip_(machine: Machine, call: Call) -> Results:
+    """``zip``: tuples of elements, as many rounds as the shortest."""
+    state = call.state
+    columns: list[list[Value]] = []
+    is_open = False
+    for value in call.args:
+        found = machine.iterate(value, state, call.frame, call.site)
+        if not found:
+            return []  # asking for the elements ended every path
+        state, column = found[0]
+        columns.append(column)
+        is_open = is_open or machine.exact_items(value, state) is None
+    rows: list[Value] = []
+    for i, row in enumerate(zip(*columns, strict=False)):
+        rows.append((state.new(("row", call.site, i), Sequence("tuple", tuple(row))),))
+    return [(state, (state.new(("zip", call.site), Sequence("list", tuple(rows), (), is_open)),))]
+
+
+def map_(machine: Machine, call: Call) -> Results:
+    """``map(f, xs)``: f runs in this process, once per round."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("map", call.site))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site):
+        produced: list[Value] = []
+        states = [state]
+        for value in rounds:
+            following: list[State] = []
+            for current in states:
+                for after, made in machine.call_value(call.args[0], [value], {}, current, call.frame, call.site):
+                    produced.append(made)
+                    following.append(after)
+            states = following or states
+        exact = len(states) == 1 and len(machine.exact_items(call.args[1], states[0]) or ()) == len(produced)
+        for after in states:
+            made_list = Sequence("list", tuple(produced if exact else produced[:2]), (), not exact)
+            results.append((after, (after.new(("map", call.site), made_list),)))
+    return results
+
+
+def starmap(machine: Machine, call: Call) -> Results:
+    """``itertools.starmap(f, rows)``: f runs in this process, with the items of each row."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("starmap", call.site))]
+    function, rows = call.args[:2]
+    results: Results = []
+    for state, rounds in machine.iterate(rows, call.state, call.frame, call.site):
+        made: Results = [(state, ())]
+        for row in rounds:
+            items = machine.exact_items(row, state) or []
+            made = [
+                (after, union([before, value]))
+                for current, before in made
+                for after, value in machine.call_value(function, items, {}, current, call.frame, call.site)
+            ]
+        results.extend((s, (s.new(("starmap", call.site), Sequence("list", None, value)),)) for s, value in made)
+    return results
+
+
+def filter_(machine: Machine, call: Call) -> Results:
+    """``filter(f, xs)``: f runs in this process; what is left are some of the elements."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("filter", call.site))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site):
+        states = [state]
+        for value in rounds if call.args[0] != NONE else ():
+            states = [
+                after
+                for current in states
+                for after, _ in machine.call_value(call.args[0], [value], {}, current, call.frame, call.site)
+            ]
+        kept = Sequence("list", tuple(rounds), (), True)
+        results.extend((after, (after.new(("filter", call.site), kept),)) for after in states)
+    return results
+
+
+def reduce(machine: Machine, call: Call) -> Results:
+    """``functools.reduce(f, xs, first)``: f runs in this process."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("reduce", call.site))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site):
+        items = [*call.args[2:3], *rounds]
+        made: Results = [(state, items[0] if items else unknown("reduce", call.site))]
+        for item in items[1:]:
+            made = [
+                r
+                for current, before in made
+                for r in machine.call_value(call.args[0], [before, item], {}, current, call.frame, call.site)
+            ]
+        results.extend(made)
+    return results
+
+
+def consume(machine: Machine, call: Call) -> Results:
+    """``sum``, ``max``, ``any`` and their like: what is iterated runs, and arrays in it are read."""
+    if not call.args:
+        return [(call.state, unknown("consume", call.site))]
+    if len(call.args) > 1 and call.path in _CHOICES:
+        numbers = [integer(value) for value in call.args]
+        known = [number for number in numbers if number is not None]
+        return [(call.state, const(_CHOICES[call.path](known)))] if None not in numbers else arrays.like(machine, call)
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        inner = replace(call, state=state, args=[*rounds, *call.args[1:]], kwargs={})
+        key = call.kwargs.get("key", NONE)
+        after = [s for s, _ in machine.call_value(key, rounds[:1], {}, state, call.frame, call.site)] if rounds else []
+        inner.state = after[0] if key != NONE and after else state
+        results.extend(arrays.like(machine, inner))
+    return results
+
+
+_CHOICES: dict[str, Callable[[list[int]], int]] = {"builtins.max": max, "builtins.min": min}
+
+
+def next_(machine: Machine, call: Call) -> Results:
+    """``next(iter(x))`` and ``iter(x)``."""
+    if not call.args:
+        return [(call.state, unknown("next", call.site))]
+    atom = only(call.args[0])
+    if isinstance(atom, Ref) and isinstance(found := call.state.get(atom), Instance):
+        method = machine.user_method(found, "__next__", call.state)
+        if method is not None:
+            bound: Value = (Bound(method, atom),)
+            return machine.call_value(bound, [], {}, call.state, call.frame, call.site)
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        results.append((state, rounds[0] if rounds else unknown("next", call.site)))
+    return results
+
+
+def iter_(machine: Machine, call: Call) -> Results:
+    """``iter(x)``: consumed by ``next``; a loader starts its workers here."""
+    if not call.args:
+        return [(call.state, unknown("iter", call.site))]
+    atom = only(call.args[0])
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, LibraryObject):
+        return [(call.state, call.args[0])]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        made = Sequence("list", tuple(rounds), (), True)
+        results.append((state, (state.new(("iter", call.site), made),)))
+    return results
+
+
+def generator_method(machine: Machine, call: Call) -> Results:
+    """``generator.send`` and ``__next__``."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, Generator):
+        return machine.consume(call.receiver, found, call.state, call.frame)
+    return [(call.state, unknown("generator", call.site))]

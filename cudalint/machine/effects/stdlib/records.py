@@ -1,0 +1,107 @@
+"""Records: classes defined by their fields, and objects as dicts of their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.machine.effects.command_line.options import NAMESPACE
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Scope
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.values import Lib, Ref, Task, Value, constant, only, unknown
+
+
+def field(machine: Machine, call: Call) -> Results:
+    """``field(default=, default_factory=)`` of a dataclass: a default, or a call for each instance."""
+    if "default" in call.kwargs:
+        return [(call.state, call.kwargs["default"])]
+    if "default_factory" in call.kwargs:
+        return [(call.state, (Task(call.kwargs["default_factory"], (), ()),))]
+    return [(call.state, unknown("field", call.site))]
+
+
+def changed(machine: Machine, call: Call) -> Results:
+    """``replace(record, field=value)`` and ``record._replace(field=value)``: made again with some fields changed."""
+    given = (call.receiver,) if call.receiver is not None else call.args[0] if call.args else ()
+    atom = only(given)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Instance):
+        return [(call.state, unknown("replace", call.site))]
+    made = replace(found, attributes={**found.attributes, **call.kwargs})
+    ref = call.state.new(("replace", call.site), made)
+    after = machine.user_method(made, "__post_init__", call.state)
+    if after is None:
+        return [(call.state, (ref,))]
+    results = machine.call_value((after,), [(ref,)], {}, call.state, call.frame, call.site)
+    return [(state, (ref,)) for state, _ in results]
+
+
+def named_tuple(machine: Machine, call: Call) -> Results:
+    """``namedtuple("Point", "x y")``: a class of records."""
+    names = _field_names(machine, call)
+    title = constant(call.args[0]) if call.args else ...
+    if names is None or not isinstance(title, str):
+        return [(call.state, unknown("namedtuple", call.site))]
+    scope = call.state.new(("class", call.site), Scope({}, None, call.frame.module, "class"))
+    base: Value = (Lib("typing.NamedTuple"),)
+    fields = tuple((name, None) for name in names)
+    made = Class(title, title, call.frame.module, (base,), scope, call.site, fields, True)
+    return [(call.state, (call.state.new(("classobj", call.site), made),))]
+
+
+def _field_names(machine: Machine, call: Call) -> list[str] | None:
+    if len(call.args) < 2:
+        return None
+    text = constant(call.args[1])
+    if isinstance(text, str):
+        return text.replace(",", " ").split()
+    items = machine.exact_items(call.args[1], call.state)
+    known = None if items is None else [constant(item) for item in items]
+    return None if known is None or not all(isinstance(n, str) for n in known) else [str(n) for n in known]
+
+
+def as_dict(machine: Machine, call: Call) -> Results:
+    """``asdict(record)`` and ``record._asdict()``: a dict of its own."""
+    given = (call.receiver,) if call.receiver is not None else call.args[0] if call.args else ()
+    atom = only(given)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Instance):
+        return [(call.state, unknown("asdict", call.site))]
+    items: dict[Hashable, Value] = {n: v for n, v in found.attributes.items() if not n.startswith("<")}
+    return [(call.state, (call.state.new(("asdict", call.site), Dict(items)),))]
+
+
+def variables(machine: Machine, call: Call) -> Results:
+    """``vars(x)``: the attributes of an object or the options of a command line, not a copy of them."""
+    atom = only(call.args[0]) if len(call.args) == 1 else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(atom, Ref) or not (isinstance(found, Instance) or _is_namespace(found)):
+        return [(call.state, unknown("vars", call.site))]
+    return [(call.state, machine.attributes_of(atom, call.state, call.site))]
+
+
+def _is_namespace(found: object) -> bool:
+    return isinstance(found, LibraryObject) and found.type == NAMESPACE
+
+
+def blank(machine: Machine, call: Call) -> Results:
+    """``object.__new__(cls)``: an instance on which nothing is set."""
+    atom = only(call.args[0]) if call.args else None
+    made = machine.blank(atom, call.state, call.site) if isinstance(atom, Ref) else unknown("new", call.site)
+    return [(call.state, made)]
+
+
+def construct(machine: Machine, call: Call) -> Results:
+    """``type.__call__(cls, ...)``: the instance that a class makes unless its metaclass overrides that."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Class):
+        return [(call.state, unknown("new", call.site))]
+    return machine.construct(ref, found, call.args, call.kwargs, call.state, call.frame, call.site, call.open)
+
+
+def namespace(machine: Machine, call: Call) -> Results:
+    """``SimpleNamespace(name=value)``."""
+    made = LibraryObject(NAMESPACE, dict(call.kwargs), call.site)
+    return [(call.state, (call.state.new(("namespace", call.site), made),))]

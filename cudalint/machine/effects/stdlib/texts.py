@@ -1,0 +1,58 @@
+"""Methods of strings, and of the text of a device."""
+
+from __future__ import annotations
+
+from cudalint.machine import operators
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.values import Const, Dev, Rank, Value, const, constant, unknown
+
+
+def str_method(machine: Machine, call: Call) -> Results:
+    """Methods of strings that are known, and of the text of a device."""
+    state = call.state
+    name = call.path.rpartition(".")[2]
+    if isinstance(call.receiver, Dev):
+        return [(state, _device_text_method(name, call.receiver, call))]
+    text = call.receiver.value if isinstance(call.receiver, Const) else None
+    if not isinstance(text, str):
+        return [(state, unknown("str", call.site))]
+    if name == "format" and text.startswith("cuda:") and call.args:
+        return [(state, operators.joined([const("cuda:"), call.args[0]], ("format", call.site)))]
+    if name in ("format", "join") and call.args and text in ("{}", "{0}"):
+        return [(state, call.args[0])]
+    known = [constant(v) for v in call.args]
+    named = {k: constant(v) for k, v in call.kwargs.items()}
+    if name not in _TEXT_METHODS or call.open or any(v is ... for v in (*known, *named.values())):
+        return [(state, unknown("str", name, call.receiver, call.site))]
+    try:
+        found = getattr(text, name)(*known, **named)
+    except (TypeError, ValueError):
+        return [(state, unknown("str", name, call.receiver, call.site))]
+    if isinstance(found, str) and len(found) > operators.LONGEST:
+        return [(state, unknown("str", name, call.receiver, call.site))]
+    if isinstance(found, list | tuple):
+        made = Sequence("list" if isinstance(found, list) else "tuple", tuple(const(part) for part in found))
+        return [(state, (state.new(("str", call.site), made),))]
+    return [(state, const(found))]
+
+
+_TEXT_METHODS = frozenset(
+    {"startswith", "endswith", "lower", "upper", "strip", "lstrip", "rstrip", "split", "rsplit", "partition"}
+    | {"rpartition", "replace", "removeprefix", "removesuffix", "isdigit", "title", "capitalize", "format"}
+)
+
+
+def _device_text_method(name: str, device: Dev, call: Call) -> Value:
+    """``f"cuda:{rank}".startswith("cuda")``: the kind is known where the index is not."""
+    known = [constant(v) for v in call.args]
+    if name == "startswith" and len(known) == 1 and isinstance(known[0], str):
+        shown = operators.device_text(device) if not isinstance(device.index, Rank) else f"{device.kind}:"
+        return const(shown.startswith(known[0]))
+    if name == "split" and known[:1] == [":"]:
+        parts: tuple[Value, ...] = (const(device.kind),)
+        if device.index is not None:
+            parts = (*parts, (device.index,) if isinstance(device.index, Rank) else const(str(device.index)))
+        return (call.state.new(("str", call.site), Sequence("list", parts)),)
+    return unknown("str", name, device, call.site)

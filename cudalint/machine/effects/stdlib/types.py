@@ -1,0 +1,54 @@
+"""The types of a value, as ``isinstance`` sees them."""
+
+from __future__ import annotations
+
+from cudalint.machine.heap import Dict, Instance, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Value, only
+
+
+def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
+    """Whether a value is of a type; None where one of the two is not known."""
+    held = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(kind, Ref):
+        wanted = state.get(kind)
+        return any(e is wanted for e in machine.mro(held.cls, state)) if isinstance(held, Instance) else None
+    if not isinstance(kind, Lib):
+        return None
+    if isinstance(atom, Tensor):
+        return machine.library.is_a(atom.type, kind.path)
+    names = _builtins(atom, held)
+    if names is not None:
+        return kind.path in names or (False if _is_plain(machine, kind) else None)
+    if not isinstance(held, Instance):
+        return None
+    bases = [entry for entry in machine.mro(held.cls, state) if isinstance(entry, str)]
+    return True if any(machine.library.is_a(base, kind.path) for base in bases) else None
+
+
+def is_instance_of_any(machine: Machine, atom: Atom, kinds: Value, state: State) -> bool | None:
+    """The same of one type, or of any in a tuple of types."""
+    rows = machine.exact_items(kinds, state)
+    wanted = [only(kinds)] if rows is None else [only(row) for row in rows]
+    verdicts = {is_instance(machine, atom, kind, state) for kind in wanted}
+    if True in verdicts:
+        return True
+    return None if None in verdicts else False
+
+
+def _builtins(atom: Atom, held: object) -> set[str] | None:
+    """The classes of a constant or a container."""
+    match atom, held:
+        case Const(value=bool() | int() | float() | str() | bytes() | None as value), _:
+            return {f"builtins.{c.__name__}" for c in type(value).__mro__}
+        case _, Sequence(kind="list" | "tuple" | "set" as own):
+            return {f"builtins.{own}", "collections.abc.Iterable"}
+        case _, Dict():
+            return {"builtins.dict", "collections.abc.Mapping"}
+    return None
+
+
+def _is_plain(machine: Machine, kind: Lib) -> bool:
+    """Whether only a class and its subclasses are instances of a type, which an abstract class would not promise."""
+    return kind.path.startswith("builtins.") or machine.library.is_a(kind.path, "torch.Tensor")

@@ -1,0 +1,1 @@
+"""What is PyTorch's own: modules, loaders, ranks, files of tensors."""

@@ -1,0 +1,435 @@
+"""torch's DataLoader: what its workers run, what pinning does, when they start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine import gpu_memory
+from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.receivers import initialised, starter
+from cudalint.machine.frame import Call, Frame, Raised, Results
+from cudalint.machine.heap import Instance, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
+from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
+from cudalint.machine.launch.launching import Ended, Start
+from cudalint.machine.outcome import Kind
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    EACH,
+    NONE,
+    TRUE,
+    Atom,
+    Bound,
+    Const,
+    Dev,
+    Lib,
+    Ref,
+    Task,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    union,
+    unknown,
+)
+
+_KEPT = (
+    "num_workers",
+    "collate_fn",
+    "worker_init_fn",
+    "pin_memory",
+    "persistent_workers",
+    "multiprocessing_context",
+    "shuffle",
+    "generator",
+    "sampler",
+    "batch_sampler",
+    "batch_size",
+)
+
+
+def loader(machine: Machine, call: Call) -> Results:
+    """``DataLoader(dataset, ...)``: starts nothing yet."""
+    state = call.state
+    fields: dict[str, Value] = {"dataset": call.get("dataset") or NONE}
+    for name in _KEPT:
+        value = call.get(name)
+        if value is not None:
+            fields[f"<{name}>"] = value
+    if call.open:
+        fields["<open>"] = TRUE
+    if initialised(call, fields):
+        return [(state, NONE)]
+    made = LibraryObject("torch.utils.data.DataLoader", fields, call.site)
+    return [(state, (state.new(("loader", call.site), made),))]
+
+
+def loader_iter(machine: Machine, call: Call) -> Results:
+    """``iter(loader)``: pins, starts workers (once if persistent), and gives batches."""
+    state = call.state
+    found = starter(call.receiver, state)
+    if found is None:
+        return [(state, unknown("loader", call.site))]
+    fields = found.fields
+    if state.process.default_device is not None and state.process.default_device.is_gpu:
+        if _default_device(machine, call, state, fields, found.site):
+            return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+        after = cuda.touch(
+            machine,
+            state,
+            call.frame,
+            call.site,
+            "torch",
+            "init",
+            "the loader's seed on the default device",
+            Dev("cuda"),
+            True,
+        )
+        if after is None:
+            return []
+        state = after
+    pin = constant_bool(fields.get("<pin_memory>"), False)
+    number = fields.get("<num_workers>")
+    if number is None and "<open>" not in fields:
+        number = const(0)
+    in_process = number is not None and Const(0) in number
+    # Whether there is a GPU is asked before workers start; where NVML answers, CUDA is first touched by pinning.
+    pins_later = pin is True and number is not None and not in_process and cuda.asks_nvml(state.process)
+    if pin is True and not pins_later:
+        pinned = _pinning(machine, call, state, "driver" if number is None or in_process else "init")
+        if pinned is None:
+            return []
+        state = pinned
+    if in_process:
+        return _in_process(machine, call, state, fields, found.site, pin)
+    results = _with_workers(machine, call, state, found.ref, found.site, fields, number, pin)
+    if not pins_later:
+        return results
+    pinned_results = ((_pinning(machine, call, after, "init"), value) for after, value in results)
+    return [(after, value) for after, value in pinned_results if after is not None]
+
+
+def _pinning(machine: Machine, call: Call, state: State, effect: str) -> State | None:
+    """With workers a thread pins, which selects a device first; without, the process itself allocates."""
+    what = "iterating a DataLoader with pin_memory=True"
+    return cuda.touch(machine, state, call.frame, call.site, "torch", effect, what)
+
+
+def _default_device(machine: Machine, call: Call, state: State, fields: dict[str, Value], anchor: Site) -> bool:
+    """Shuffling needs a generator of the default device."""
+    shuffles = constant_bool(fields.get("<shuffle>"), False)
+    if shuffles is not True or "<sampler>" in fields or "<batch_sampler>" in fields:
+        return False
+    generator = fields.get("<generator>", NONE)
+    if generator != NONE:
+        return False
+    where = state.process.default_where
+    machine.emit(
+        outcome_of(
+            machine,
+            Kind.DEFAULT_DEVICE_LOADER,
+            anchor,
+            "crash",
+            cause=where,
+            effect=machine.chain(state, call.site, "shuffling wants a generator of the default device"),
+            detail="shuffle",
+        )
+    )
+    return True
+
+
+def _in_process(
+    machine: Machine, call: Call, state: State, fields: dict[str, Value], anchor: Site, pin: bool | None
+) -> Results:
+    machine.protect(anchor, state)
+    results: Results = []
+    for after, batch in batches(machine, state, call.frame, call.site, fields):
+        if pin is True and _pins_gpu(machine, call, after, batch, anchor):
+            machine.fail(after, call.frame, Raised(None, ("RuntimeError",)))
+            continue
+        results.append((after, _batches(after, call.site, batch)))
+    return results
+
+
+def _batches(state: State, site: Site, batch: Value) -> Value:
+    return (state.new(("batches", site), Sequence("list", None, batch)),)
+
+
+def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: Site) -> bool:
+    """Pinning a batch that is on the GPU raises."""
+    found = gpu_memory.tensors_in(machine, [batch], state)
+    tensors = [a for a in found if isinstance(a, Tensor)]
+    if not tensors:
+        return False
+    origin = tensors[0].origin
+    machine.emit(
+        outcome_of(
+            machine,
+            Kind.PIN_OF_CUDA,
+            anchor,
+            "crash",
+            cause=origin,
+            effect=machine.chain(state, call.site, "the loader pins a batch that is on the GPU"),
+        )
+    )
+    return True
+
+
+def _with_workers(
+    machine: Machine,
+    call: Call,
+    state: State,
+    ref: Ref,
+    anchor: Site,
+    fields: dict[str, Value],
+    number: Value | None,
+    pin: bool | None,
+) -> Results:
+    iterated, what = replace(call, state=state), "a DataLoader with workers"
+    if bootstrapping(machine, iterated, what, anchor) or daemon_child(machine, iterated, what, anchor):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    persistent = constant_bool(fields.get("<persistent_workers>"), False)
+    if persistent is True and "<started>" in fields:
+        return [(state, _batches(state, call.site, fields["<started>"]))]
+    context = fields.get("<multiprocessing_context>", NONE)
+    if context == NONE:
+        launching.fix_default(machine, state, "multiprocessing", call.site, "iterating a DataLoader with workers")
+    numbers = [a.value for a in number or () if isinstance(a, Const) and isinstance(a.value, int)]
+    sure = number is not None and len(numbers) == len(number)
+    start = Start(
+        launcher="DataLoader",
+        family="loader",
+        anchor=anchor,
+        chain=machine.chain(state, call.site, "iterating the loader starts its workers"),
+        many=count_of(number),
+        reused=False,
+        daemon=True,
+        failures={"body": "crash", "unpickle": "crash", "parent": "crash"},
+        tasks=(Task((Lib("cudalint.loader_worker"),), ((ref,),), ()),),
+        inherited=(fields.get("dataset", NONE), fields.get("<collate_fn>", NONE), fields.get("<worker_init_fn>", NONE)),
+        label="loader worker",
+        count=number_of(number),
+        context=context,
+    )
+    ended: list[Ended] = []
+    for way in launching.ways(machine, state, "multiprocessing", context):
+        ended.append(workers.start(machine, state, call.frame, start, replace(way, certain=way.certain and sure)))
+    if workers.raise_in_parent(machine, state, call.frame, ended):
+        return []
+    batch = _arrived(machine, call, state, ended)
+    on_gpu = pin is True and bool(gpu_memory.tensors_in(machine, [batch], state))
+    if on_gpu and _pins_gpu(machine, call, state, batch, anchor):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    if persistent is True:
+        machine._set_on_object(ref, "<started>", batch, state, weak=False)
+    return [(state, _batches(state, call.site, batch))]
+
+
+def _arrived(machine: Machine, call: Call, state: State, ended: list[Ended]) -> Value:
+    """A batch from a worker: GPU tensors initialise CUDA in the parent when they arrive."""
+    atoms: list[Value] = []
+    for end in ended:
+        for child, value in end.children:
+            tensors = [a for a in gpu_memory.tensors_in(machine, [value], child) if isinstance(a, Tensor)]
+            for tensor in tensors:
+                cuda.touch(
+                    machine,
+                    state,
+                    call.frame,
+                    call.site,
+                    "torch",
+                    "init",
+                    "receiving a batch on the GPU",
+                    tensor.device,
+                    True,
+                )
+                atoms.append((replace(tensor, owner=state.process.identity),))
+    return union(atoms) or unknown("batch", call.site, state.process.identity)
+
+
+def loader_worker(machine: Machine, call: Call) -> Results:
+    """What a loader's worker does: worker_init_fn, items of the dataset, collate_fn."""
+    state = call.state
+    found = starter(call.args[0][0], state)
+    if found is None:
+        return [(state, NONE)]
+    fields = found.fields
+    states = [state]
+    first = fields.get("<worker_init_fn>", NONE)
+    if first != NONE:
+        results = machine.call_value(first, [EACH], {}, state, call.frame, call.site)
+        states = [s for s, _ in results]
+    made: Results = []
+    for current in states:
+        made.extend(batches(machine, current, call.frame, call.site, fields))
+    return made
+
+
+def batches(machine: Machine, state: State, frame: Frame, site: Site, fields: dict[str, Value]) -> Results:
+    """One batch: an item (or an iterable's element) through collate_fn."""
+    results: Results = []
+    for current, sample in fetch(machine, fields.get("dataset", NONE), state, frame, site):
+        collate = fields.get("<collate_fn>", NONE)
+        if collate == NONE:
+            results.extend(_default_collate(machine, current, frame, site, sample))
+            continue
+        listed: Value = (current.new(("samples", site), Sequence("list", (sample, sample), (), True)),)
+        results.extend(machine.call_value(collate, [listed], {}, current, frame, site))
+    return results
+
+
+def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, sample: Value) -> Results:
+    after: State | None = state
+    for atom in gpu_memory.tensors_in(machine, [sample], state):
+        if after is not None:
+            after = cuda.read(machine, atom, after, frame, site, "default_collate")
+    if after is None:
+        return []
+    default = after.process.default_device
+    if default is not None and default.is_gpu and _has_number(machine, sample, after):
+        after = cuda.touch(
+            machine, after, frame, site, "torch", "init", "default_collate on the default device", default, True, True
+        )
+        if after is None:
+            return []
+        device = Dev("cuda", cuda.current_index(after.process, default))
+        origin = machine.chain(after, site, "default_collate makes a batch on the default device")
+        return [(after, (Tensor("torch", device, after.process.identity, origin),))]
+    return [(after, sample)]
+
+
+def _has_number(machine: Machine, sample: Value, state: State) -> bool:
+    values = [sample, *machine.elements(sample, state)]
+    return any(_is_number(atom) for v in values for atom in v)
+
+
+def _is_number(atom: Atom) -> bool:
+    match atom:
+        case Const(value=value):
+            return isinstance(value, int | float)
+        case Unknown(sym=("int" | "float" | "len", *_)):
+            return True
+    return False
+
+
+def fetch(machine: Machine, dataset: Value, state: State, frame: Frame, site: Site, depth: int = 0) -> Results:
+    """An item of a dataset: a user's ``__getitem__`` or ``__iter__``, tensors, wrapped datasets, transforms."""
+    results: Results = []
+    for i, atom in enumerate(dataset):
+        current = state if i == len(dataset) - 1 else state.clone()
+        results.extend(_fetch_from(machine, atom, current, frame, site, depth))
+    return results
+
+
+def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: Site, depth: int) -> Results:
+    nothing: Results = [(state, unknown("sample", site, state.process.identity))]
+    if depth > 6:
+        return nothing
+    if isinstance(atom, Tensor):
+        return arrays.tensor_data(machine, atom, "indexing the dataset", state, frame, site)
+    if not isinstance(atom, Ref):
+        return nothing
+    found = state.get(atom)
+    match found:
+        case Instance():
+            for method in ("__iter__", "__getitem__", "__getitems__"):
+                function = machine.user_method(found, method, state)
+                if function is None:
+                    continue
+                args: list[Value] = [] if method == "__iter__" else [EACH]
+                made = machine.call_value((Bound(function, atom),), args, {}, state, frame, site)
+                if method != "__iter__":
+                    return made
+                return [
+                    (s, union(rounds) or unknown("sample", site))
+                    for after, value in made
+                    for s, rounds in machine.iterate(value, after, frame, site)
+                ]
+            inner = found.attributes.get("<wrapped>") or found.attributes.get("dataset")
+            return nothing if inner is None else fetch(machine, inner, state, frame, site, depth + 1)
+        case Sequence(items=items, element=element):
+            return [(state, union(items or ()) or element or nothing[0][1])]
+        case LibraryObject(fields=fields):
+            if "<tensors>" in fields:
+                return _from_tensors(machine, fields["<tensors>"], state, frame, site)
+            if "<transform>" in fields:
+                return _transformed(machine, fields["<transform>"], state, frame, site)
+            if "<wrapped>" in fields:
+                return fetch(machine, fields["<wrapped>"], state, frame, site, depth + 1)
+    return nothing
+
+
+def _from_tensors(machine: Machine, tensors: Value, state: State, frame: Frame, site: Site) -> Results:
+    values = machine.elements(tensors, state)
+    current: State | None = state
+    for value in values:
+        for atom in gpu_memory.gpu_atoms(value, state):
+            if current is not None:
+                current = cuda.read(machine, atom, current, frame, site, "indexing a TensorDataset")
+    if current is None:
+        return []
+    made = Sequence("tuple", tuple(v or unknown("column", site) for v in values))
+    return [(current, (current.new(("sample", site), made),))]
+
+
+def _transformed(machine: Machine, transform: Value, state: State, frame: Frame, site: Site) -> Results:
+    sample = unknown("sample", site, state.process.identity)
+    return machine.call_value(transform, [sample], {}, state, frame, site)
+
+
+def tensor_dataset(machine: Machine, call: Call) -> Results:
+    """``TensorDataset(x, y)``."""
+    state = call.state
+    listed: Value = (state.new(("columns", call.site), Sequence("tuple", tuple(call.args))),)
+    made = LibraryObject("torch.utils.data.TensorDataset", {"<tensors>": listed}, call.site)
+    return [(state, (state.new(("dataset", call.site), made),))]
+
+
+def wrapped_dataset(machine: Machine, call: Call) -> Results:
+    """``Subset``, ``ConcatDataset``, ``random_split``: items of the dataset inside."""
+    state = call.state
+    inner = call.args[0] if call.args else call.kwargs.get("dataset", call.kwargs.get("datasets", NONE))
+    inside = union(machine.elements(inner, state)) or inner
+    if call.path.endswith("random_split"):
+        inside = inner
+    ref = state.new(("wrapped", call.site), LibraryObject("torch.utils.data.Subset", {"<wrapped>": inside}, call.site))
+    if call.path.endswith("random_split"):
+        return [(state, (state.new(("split", call.site), Sequence("list", ((ref,), (ref,)), (), True)),))]
+    return [(state, (ref,))]
+
+
+def transform_dataset(machine: Machine, call: Call) -> Results:
+    """A library dataset that runs ``transform`` on each item."""
+    state = call.state
+    transform = call.kwargs.get("transform", NONE)
+    fields: dict[str, Value] = {} if transform == NONE else {"<transform>": transform}
+    return [(state, (state.new(("dataset", call.site), LibraryObject(call.path, fields, call.site)),))]
+
+
+def compose(machine: Machine, call: Call) -> Results:
+    """``Compose([a, b])``: calls each in turn."""
+    state = call.state
+    fields: dict[str, Value] = {"<steps>": call.args[0] if call.args else NONE}
+    return [(state, (state.new(("compose", call.site), LibraryObject("cudalint.compose", fields, call.site)),))]
+
+
+def compose_call(machine: Machine, call: Call) -> Results:
+    """One sample through all steps."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    steps = machine.elements(found.fields.get("<steps>", ()), call.state) if isinstance(found, LibraryObject) else []
+    results: Results = [(call.state, call.args[0] if call.args else unknown("sample", call.site))]
+    for step in steps:
+        following: Results = []
+        for state, value in results:
+            following.extend(machine.call_value(step, [value], {}, state, call.frame, call.site))
+        results = following
+    return results
+
+
+def apply_transform(machine: Machine, call: Call) -> Results:
+    """``transforms.Lambda(f)``: f itself."""
+    return [(call.state, call.args[0] if call.args else unknown("transform", call.site))]

@@ -1,0 +1,99 @@
+"""Modules of neural networks: made, called, and what they hold."""
+
+from __future__ import annotations
+
+from cudalint.machine import operators
+from cudalint.machine.effects.gpu.arrays import new_tensor
+from cudalint.machine.effects.gpu.cuda import read, touch
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, unknown
+
+
+def module(machine: Machine, call: Call) -> Results:
+    """``nn.Linear(...)``: a module; ``device=`` puts it on the GPU at once."""
+    state = call.state
+    fields: dict[str, Value] = {"<parameters>": const(call.flag("parameters", True))}
+    for i, value in enumerate(call.args):
+        if any(isinstance(a, Ref) for a in value):
+            fields[f"<child {i}>"] = value
+    kind = call.text("type") or call.path
+    origin = machine.chain(state, call.site, f"{call.label} makes it")
+    ref = state.new(("module", call.site), LibraryObject(kind, fields, call.site, origin))
+    wanted = call.kwargs.get("device")
+    devices = [] if wanted is None else operators.device_of(wanted)
+    default = state.process.default_device
+    gpu = next((d for d in devices if d.is_gpu), None)
+    if wanted is None and default is not None and default.is_gpu:
+        gpu = default
+    if gpu is None or not call.flag("parameters", True):
+        return [(state, (ref,))]
+    after = touch(machine, state, call.frame, call.site, "torch", "init", call.label, gpu, context=True)
+    if after is None:
+        return []
+    place(ref, new_tensor(machine, call, after, gpu, "torch.Tensor"), after)
+    return [(after, (ref,))]
+
+
+def module_data(machine: Machine, call: Call) -> Results:
+    """``parameters()``, ``state_dict()`` and their like: the module's tensors, where they are, not read yet."""
+    state, receiver = call.state, call.receiver
+    memory = placed_tensor(receiver, state) if isinstance(receiver, Ref) else None
+    if memory is None:
+        return [(state, unknown("module data", call.site))]
+    name = call.path.rpartition(".")[2]
+    if name == "state_dict":
+        return [(state, (state.new(("state", call.site), Dict({}, (memory,), False)),))]
+    element: Value = (memory,)
+    if name.startswith("named"):
+        pair = Sequence("tuple", (unknown("name", call.site), (memory,)))
+        element = (state.new(("named", call.site), pair),)
+    return [(state, (state.new(("parameters", call.site), Sequence("iterator", None, element)),))]
+
+
+def module_tensor(machine: Machine, call: Call) -> Results:
+    """``layer.weight``: a tensor where the module is."""
+    memory = placed_tensor(call.receiver, call.state) if isinstance(call.receiver, Ref) else None
+    return [(call.state, (memory or Tensor("torch", CPU, call.state.process.identity),))]
+
+
+def module_child(machine: Machine, call: Call) -> Results:
+    """``model[0]``, ``model.layer``: a part of a module is where the module is."""
+    receiver = call.receiver
+    return [(call.state, (receiver,) if receiver is not None else unknown("child", call.site))]
+
+
+def module_base(machine: Machine, call: Call) -> Results:
+    """``super().__init__()`` of a module: nothing yet."""
+    return [(call.state, NONE)]
+
+
+def module_call(machine: Machine, call: Call) -> Results:
+    """``model(x)``: reads the parameters; the result is where they are."""
+    receiver = call.receiver
+    if receiver is None:
+        return [(call.state, unknown("forward", call.site))]
+    state: State | None = call.state
+    for value in ((receiver,), *call.args):
+        for atom in gpu_atoms(value, call.state):
+            if state is not None:
+                state = read(machine, atom, state, call.frame, call.site, "calling the model")
+    if state is None:
+        return []
+    memory = placed_tensor(receiver, state) if isinstance(receiver, Ref) else None
+    found = state.get(receiver) if isinstance(receiver, Ref) else None
+    if isinstance(found, Instance):
+        forward = machine.user_method(found, "forward", state)
+        if forward is not None:
+            args: list[Value] = [(receiver,), *call.args]
+            return machine.call_value((forward,), args, call.kwargs, state, call.frame, call.site)
+    if memory is not None:
+        return [(state, (memory,))]
+    for value in call.args:
+        for atom in value:
+            if isinstance(atom, Tensor):
+                return [(state, (atom,))]
+    return [(state, unknown("forward", call.site, state.process.identity))]

@@ -1,0 +1,298 @@
+"""Ranks of torch.distributed: process groups, collectives, devices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.ir.walk import mentions
+from cudalint.machine import gpu_memory, operators
+from cudalint.machine.assumed import is_one
+from cudalint.machine.effects.gpu import arrays, cuda, devices
+from cudalint.machine.effects.stdlib.environment import RENDEZVOUS
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.outcome import Kind
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import Group, Launch, Selected, State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import EACH, NONE, Const, Dev, Index, Lib, Rank, Ref, Tensor, Value, only, strings, unknown
+
+
+def init(machine: Machine, call: Call) -> Results:
+    """``init_process_group``: NCCL, or both backends where none is named."""
+    state = call.state
+    backend = call.get("backend")
+    names = strings(backend) if backend is not None and backend != NONE else []
+    name = "?" if backend is not None and backend != NONE and not names else names[0].lower() if names else "default"
+    if _rendezvous_missing(machine, call, state):
+        _emit(machine, call, state, Kind.RENDEZVOUS_NOT_SET, call.site, "crash")
+    given = call.get("device_id")
+    devices = [] if given is None else operators.device_of(given)
+    made = machine.chain(state, call.site, "joins the process group")
+    device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
+    alone = is_one(call.get("world_size") or (), state)
+    if state.process.device() is not None:
+        machine.record.device_first.add(call.site)
+    rank = only(call.get("rank") or ())
+    own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
+    state.process = replace(state.process, group=Group(name, device, made, alone, own))
+    return [(state, NONE)]
+
+
+def _uses_nccl(group: Group) -> bool:
+    """Whether a group communicates over NCCL; a group of one rank does not communicate."""
+    return ("nccl" in group.backend or group.backend == "default") and not group.alone
+
+
+def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
+    process = state.process
+    launch = process.launch
+    if launch is None or launch.family != "spawn":
+        return False
+    method = call.get("init_method")
+    if method is not None and method != NONE and strings(method) != ["env://"]:
+        return False
+    if call.get("store") not in (None, NONE):
+        return False
+    return all(process.environ(name) is None for name in RENDEZVOUS) and not machine.rendezvous_seen
+
+
+def _emit(
+    machine: Machine,
+    call: Call,
+    state: State,
+    kind: Kind,
+    anchor: Site,
+    how: str,
+    subject: str = "",
+    certain: bool = True,
+) -> None:
+    process = state.process
+    launch = process.launch
+    group = process.group
+    machine.emit(
+        outcome_of(
+            machine,
+            kind,
+            anchor,
+            how,
+            certain=certain,
+            cause=group.made if group is not None and kind not in _OWN_CAUSE else None,
+            effect=machine.chain(state, call.site, subject or call.label),
+            subject=subject or call.label,
+            within=None if machine.running or group is None else group.made.step.site,
+            launch=launch,
+        )
+    )
+
+
+_SELECTORS = frozenset({"set_device", "set_device_index"})
+_OWN_CAUSE = frozenset({Kind.RENDEZVOUS_NOT_SET, Kind.INIT_BEFORE_DEVICE})
+
+
+def selected(machine: Machine, state: State, where: Call) -> None:
+    """A device is selected: report it where the group was joined before."""
+    group = state.process.group
+    if group is None or not _uses_nccl(group) or group.device_id is not None:
+        return
+    if state.process.device() is not None:
+        return
+    site = group.made.step.site
+    _emit(machine, where, state, Kind.INIT_BEFORE_DEVICE, site, "latent", "set_device after init_process_group")
+
+
+def set_device(machine: Machine, call: Call) -> Results:
+    """``torch.cuda.set_device`` of a rank."""
+    selected(machine, call.state, call)
+    return devices.set_device(machine, call)
+
+
+def select(machine: Machine, call: Call) -> Results:
+    """A library call that selects the rank's device itself: init_device_mesh(), deepspeed.init_distributed()."""
+    state = selected_by_library(machine, call)
+    if state is None:
+        return []
+    return [(state, arrays.returned(machine, call, state, Dev("cuda", Rank("local"))))]
+
+
+def selected_by_library(machine: Machine, call: Call) -> State | None:
+    """The state after a library selected the rank's device; None where touching the GPU ends the path."""
+    state: State | None = call.state
+    assert state is not None
+    framework = call.text("framework", "torch")
+    state = cuda.touch(machine, state, call.frame, call.site, framework, call.text("gpu", "init"), call.label)
+    if state is None:
+        return None
+    where = machine.chain(state, call.site, f"{call.label} selects the device")
+    if call.text("kind") == "group" and state.process.group is None:
+        state.process = replace(state.process, group=Group("nccl", Dev("cuda", Rank("local")), where))
+    if state.process.device() is None:
+        state.process = state.process.with_device(Selected(Rank("local"), False, where))
+    return state
+
+
+def collective(machine: Machine, call: Call) -> Results:
+    """``all_reduce(tensor)`` and its like: NCCL takes the device of the tensor."""
+    state = call.state
+    group = state.process.group
+    tensors = gpu_memory.tensors_in(machine, [*call.args, *call.kwargs.values()], state)
+    indices = {a.device.index for a in tensors if isinstance(a, Tensor)}
+    if group is None or not _uses_nccl(group) or not indices:
+        return [(state, unknown("collective", call.site))]
+    index = indices.pop() if len(indices) == 1 else Rank("each")
+    return _used(machine, call, state, group, index, call.label)
+
+
+def object_collective(machine: Machine, call: Call) -> Results:
+    """``all_gather_object`` and its like: NCCL takes the current device."""
+    state = call.state
+    group = state.process.group
+    if group is None or not _uses_nccl(group):
+        return [(state, unknown("collective", call.site))]
+    index = cuda.current_index(state.process, None)
+    if state.process.device() is None and group.device_id is not None:
+        index = group.device_id.index if group.device_id.index is not None else Rank("local")
+    return _used(machine, call, state, group, index, call.label)
+
+
+def barrier(machine: Machine, call: Call) -> Results:
+    """``barrier()``: guesses a device where none was chosen."""
+    state = call.state
+    process = state.process
+    group = process.group
+    if group is None or not _uses_nccl(group) or process.device() is not None or group.device_id is not None:
+        return [(state, NONE)]
+    if call.get("device_ids") not in (None, NONE):
+        return [(state, NONE)]
+    _emit(machine, call, state, Kind.BARRIER_BEFORE_DEVICE, call.site, "latent")
+    return [(state, NONE)]
+
+
+def _used(machine: Machine, call: Call, state: State, group: Group, index: Index, what: str) -> Results:
+    process = state.process
+    chosen = process.device()
+    if chosen is not None and chosen.maybe:
+        return [(state, unknown("collective", call.site))]
+    if (
+        not isinstance(index, int)
+        or not _several_ranks(machine, process.launch, call.site, index)
+        or _visible_per_rank(process.environ(cuda.VISIBLE))
+    ):
+        return [(state, unknown("collective", call.site))]
+    later = _selects_later(machine, call)
+    if chosen is None:
+        kind = Kind.COLLECTIVE_BEFORE_DEVICE if later else Kind.RANK_WITHOUT_DEVICE
+    else:
+        kind = Kind.RANK_WITHOUT_DEVICE
+    outcome_at = len(machine.record.outcomes)
+    launch = process.launch
+    how = "crash" if launch is None else launch.failure
+    _emit(machine, call, state, kind, call.site, how, what)
+    raised = machine.record.outcomes[outcome_at]
+    if call.frame.tries > 0:
+        machine.record.outcomes.pop()
+        return machine.fail(state, call.frame, Raised(raised, ("DistBackendError", "RuntimeError")))
+    return machine.fail(state, call.frame, Raised(None, ("DistBackendError", "RuntimeError")))
+
+
+def _selects_later(machine: Machine, call: Call) -> bool:
+    """Whether the code selects a device later: then the order is wrong, the choice is not missing."""
+    stack = call.state.stack
+    callers = () if stack is None else tuple(step.site.module for step in stack.steps())
+    modules = [machine.program.module(name) for name in dict.fromkeys((call.frame.module, *callers))]
+    return any(m is not None and mentions(m, _SELECTORS) for m in modules)
+
+
+def _several_ranks(machine: Machine, launch: Launch | None, site: Site, index: int) -> bool:
+    """Whether other ranks use this GPU here too: ranks of one launch do; of single processes, two must be observed."""
+    if launch is None or launch.many:
+        return True
+    if launch.family != "process":
+        return False
+    started = machine.rank_gpus.setdefault(site, {})
+    own = (launch.chain.step.site, launch.chain.step.message)
+    started.setdefault(own, set()).add(index)
+    return any(index in gpus for other, gpus in started.items() if other != own)
+
+
+def _visible_per_rank(value: Value | None) -> bool:
+    return value is not None and not isinstance(only(value), Const)
+
+
+def ddp(machine: Machine, call: Call) -> Results:
+    """``DistributedDataParallel(model)``: its parameters take part in collectives, where they are or are moved to."""
+    state = call.state
+    group = state.process.group
+    model = call.args[0] if call.args else call.kwargs.get("module", NONE)
+    memory: Tensor | None = None
+    for atom in model:
+        if isinstance(atom, Ref):
+            memory = memory or gpu_memory.placed_tensor(atom, state)
+        elif isinstance(atom, Tensor) and atom.device.is_gpu:
+            memory = memory or atom
+    result: Value = model if model else unknown("ddp", call.site)
+    target = next((d for d in operators.device_of(call.get("device_id") or ()) if d.is_gpu), None)
+    if target is not None:
+        after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, target, context=True)
+        if after is None:
+            return []
+        state = after
+        memory = arrays.new_tensor(machine, call, state, target, "torch.Tensor")
+        for atom in model:
+            if isinstance(atom, Ref):
+                gpu_memory.place(atom, memory, state)
+    elif call.get("device_id") not in (None, NONE):
+        memory = None
+    if group is None or not _uses_nccl(group) or memory is None:
+        return [(state, result)]
+    used = _used(machine, call, state, group, memory.device.index, call.label)
+    return [(s, result) for s, _ in used]
+
+
+def rank(machine: Machine, call: Call) -> Results:
+    """``get_rank()``, ``get_node_local_rank()``: the global or the local rank; in a group it is neither for sure."""
+    kind = call.text("kind", "global")
+    group = call.get("group") or (call.args[0] if call.args and kind == "global" else NONE)
+    if kind == "global" and not any(a == NONE[0] or (isinstance(a, Lib) and a.path.endswith(".WORLD")) for a in group):
+        return [(call.state, EACH)]
+    if kind == "local":
+        call.state.process = replace(call.state.process, local_rank_at_hand=True)
+    joined = call.state.process.group
+    if kind == "global" and joined is not None and joined.rank is not None:
+        return [(call.state, (joined.rank,))]
+    return [(call.state, (Rank(kind),))]
+
+
+def destroy(machine: Machine, call: Call) -> Results:
+    """``destroy_process_group()``."""
+    ends(machine, call.state)
+    call.state.process = replace(call.state.process, group=None)
+    return [(call.state, NONE)]
+
+
+def is_initialized(machine: Machine, call: Call) -> Results:
+    """``dist.is_initialized()``."""
+    if call.state.process.unseen:
+        return [(call.state, unknown("group", call.state.process.identity))]
+    return [(call.state, (Const(call.state.process.group is not None),))]
+
+
+def ends(machine: Machine, state: State) -> None:
+    """A rank ends that joined an NCCL group and never selected a device."""
+    process = state.process
+    group = process.group
+    if group is None or not _uses_nccl(group) or group.device_id is not None or process.device() is not None:
+        return
+    if process.contexts or machine.options.assumed or process.dead:
+        return
+    launch = process.launch
+    machine.emit(
+        outcome_of(
+            machine,
+            Kind.INIT_BEFORE_DEVICE,
+            group.made.step.site,
+            "latent",
+            effect=group.made,
+            launch=launch,
+        )
+    )

@@ -1,0 +1,92 @@
+"""GPUs and their memory: which values lie there, and in which process they were made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Chain
+from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value, unknown
+
+# How many GPUs there are: the same number wherever it is asked for.
+DEVICES = unknown("devices")
+
+
+def owner_of(atom: Atom, state: State) -> tuple[tuple[str, ...] | None, Chain | None]:
+    """The process in which GPU memory was made, and how; None and None of what lies on no GPU."""
+    match atom:
+        case Tensor(device=device, owner=owner, origin=origin):
+            return (owner, origin) if device.is_gpu else (None, None)
+        case Ref():
+            found = placed_tensor(atom, state)
+            return (None, None) if found is None else (found.owner, found.origin)
+        case Unknown(sym=sym):
+            placed = state.placed.get(sym)
+            return (None, None) if placed is None else (placed.owner, placed.origin)
+    return None, None
+
+
+def placed_tensor(ref: Ref, state: State) -> Tensor | None:
+    """The GPU memory that a module, or an instance of a module class, holds by having been moved."""
+    found = state.get(ref)
+    value: Value = ()
+    if isinstance(found, LibraryObject):
+        value = found.fields.get("<memory>", ())
+    elif isinstance(found, Instance):
+        value = found.attributes.get("<memory>", ())
+    for atom in value:
+        if isinstance(atom, Tensor) and atom.device.is_gpu:
+            return atom
+    return None
+
+
+def place(ref: Ref, memory: Tensor, state: State) -> None:
+    """A module moves: it and the modules it holds are now on the device."""
+    stack: list[Atom] = [ref]
+    seen: set[Atom] = set()
+    while stack:
+        atom = stack.pop()
+        if atom in seen or not isinstance(atom, Ref):
+            continue
+        seen.add(atom)
+        found = state.get(atom)
+        match found:
+            case LibraryObject(fields=fields):
+                state.store(atom, replace(found, fields={**fields, "<memory>": (memory,)}))
+                stack.extend(a for v in fields.values() for a in v)
+            case Instance(attributes=attributes):
+                state.store(atom, replace(found, attributes={**attributes, "<memory>": (memory,)}))
+                stack.extend(a for v in attributes.values() for a in v if isinstance(a, Ref) and _is_module(a, state))
+            case Sequence(items=items, element=element):
+                stack.extend(a for v in (*(items or ()), element) for a in v)
+            case Dict(items=entries, element=element):
+                stack.extend(a for v in (*entries.values(), element) for a in v)
+
+
+def _is_module(ref: Ref, state: State) -> bool:
+    found = state.get(ref)
+    if isinstance(found, LibraryObject):
+        return "<parameters>" in found.fields
+    return isinstance(found, Instance | Sequence | Dict)
+
+
+def gpu_atoms(value: Value, state: State) -> list[Atom]:
+    """The alternatives of a value that live on a GPU."""
+    result: list[Atom] = []
+    for atom in value:
+        owner, _ = owner_of(atom, state)
+        if owner is not None:
+            result.append(atom)
+    return result
+
+
+def tensors_in(machine: Machine, values: list[Value], state: State) -> list[Atom]:
+    """GPU values among arguments, one level of containers deep."""
+    result: list[Atom] = []
+    for value in values:
+        result.extend(gpu_atoms(value, state))
+        for inner in machine.elements(value, state):
+            result.extend(gpu_atoms(inner, state))
+    return result

@@ -1,0 +1,184 @@
+"""What functions of libraries leave behind in their process, as the models say."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Hashable
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.frame import Call, Frame
+from cudalint.machine.heap import Dict
+from cudalint.machine.inheritance.doubts import Why
+from cudalint.machine.inheritance.ledger import Handed
+from cudalint.machine.inheritance.reads import Reads
+from cudalint.machine.inheritance.sameness import is_bare
+from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Ref, Tensor, strings
+from cudalint.models.library import Library, ProcessEffect
+
+# Builtins by which a program inspects itself, or runs text: what they read is not in the code. Texts hash differently
+# in each fresh process.
+_REFLECTING = frozenset(
+    {
+        "builtins.globals", "builtins.locals", "builtins.vars", "builtins.dir", "builtins.eval", "builtins.exec",
+        "builtins.compile", "builtins.__import__", "builtins.hash", "builtins.id", "importlib.import_module",
+        "importlib.reload", "inspect.getmembers", "inspect.currentframe", "inspect.stack", "gc.get_objects",
+        "sys._getframe", "runpy.run_path", "runpy.run_module", "pickle.loads", "pickle.load", "os.getppid",
+        "multiprocessing.get_start_method", "multiprocessing.parent_process", "multiprocessing.active_children",
+        "threading.enumerate", "threading.active_count",
+    }
+)  # fmt: skip
+# Variables of the environment that are read when they are needed, not when a library is imported.
+_READ_LATE = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
+_SETS_VARIABLES = frozenset({"environ.set", "environ.update"})
+# Functions of these look at files, whose paths may be relative; these of them do not.
+_OF_FILES = frozenset(
+    {"os", "pathlib", "glob", "io", "tempfile", "shutil", "zipfile", "tarfile", "sqlite3", "importlib", "?"}
+)
+_OF_NO_FILES = frozenset(
+    {
+        "os.path.join", "os.path.dirname", "os.path.basename", "os.path.split", "os.path.splitext", "os.path.isabs",
+        "os.path.normpath", "os.path.normcase", "os.path.commonpath", "os.path.expanduser", "os.fspath", "os.fsencode",
+        "os.fsdecode", "os.getpid", "os.getppid", "os.cpu_count", "os.uname", "os.getuid", "os.sched_getaffinity",
+        "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath", "pathlib.Path.home",
+        "?.split", "?.strip", "?.lower", "?.upper", "?.replace", "?.format", "?.startswith", "?.endswith",
+        "?.joinpath", "?.with_suffix", "?.with_name", "?.items", "?.keys", "?.values", "?.get",
+    }
+)  # fmt: skip
+_READS_FILES = re.compile(r"open|load|read|from_|file|dir|path", re.IGNORECASE)
+
+
+class ProcessEffects(Reads):
+    """A machine that knows what calls of libraries leave behind; one that no model describes may leave anything."""
+
+    def __init__(
+        self,
+        program: Program,
+        library: Library,
+        effects: Effects,
+        main: str,
+        host: Host,
+        options: EntryOptions,
+    ) -> None:
+        super().__init__(program, library, effects, main, host, options)
+        # The top-level packages that were imported, whatever imported them.
+        self._imported: set[str] = {"python"}
+        # The names of the functions and classes of the program.
+        self._functions: set[str] = set()
+        self._managers: list[Site] = []
+        self._decorating: Site | None = None
+        self._scopes: dict[Site, str] = {}
+
+    def _effect_of(self, path: str, receiver: Atom | None) -> ProcessEffect | None:
+        """What a call does to its process; what is done to an array stays in it."""
+        owner, _, name = path.rpartition(".")
+        if isinstance(receiver, Tensor) or path.startswith("cudalint."):
+            return ProcessEffect()
+        if name == "__init__":
+            return (
+                ProcessEffect()
+                if is_bare(owner)
+                else self.library.process_effect(path) or self.library.process_effect(owner)
+            )
+        return self.library.process_effect(path)
+
+    def _calls_unknown(self, name: str, site: Site, state: State) -> None:
+        self._note(Why.CALLS, name, site, state)
+        self._repeats(name, site, state)
+
+    def _calls_unshown(self, sym: Hashable, site: Site, state: State) -> ProcessEffect | None:
+        """A call of a value that the code does not show; what it leaves behind, where it is a method of such a name."""
+        match sym:
+            case (_, ".", str(name)) if name not in self._functions:
+                effect = self.library.process_effect(f"?.{name}")
+                self._looks_at_files(f"?.{name}", state)
+                if effect is not None:
+                    self._leaves(effect, f"?.{name}", site, state)
+                    return effect
+                self._calls_unknown("", site, state)
+            case _:
+                self._calls_unknown("", site, state)
+                self._is_unshown("", site, state)
+        return None
+
+    def _calls_object(self, path: str, site: Site, state: State) -> None:
+        if self.library.function(path) is not None:
+            return
+        effect = self._effect_of(path, None)
+        if effect is None:
+            self._calls_unknown("", site, state)
+        else:
+            self._leaves(effect, path, site, state)
+
+    def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
+        """What a library function is known to do to its process."""
+        name = shown(path)
+        if effect.shows:
+            self._repeats(name, site, state)
+        match effect.state:
+            case "process":
+                self._note(Why.SETS, name, site, state)
+            case "folder":
+                self._note(Why.SETS, name, site, state, handed=Handed.FOLDER)
+            case "path":
+                self._note(Why.SETS, name, site, state, handed=Handed.PATH)
+            case "kept":
+                self._note(Why.SETS, name, site, state, handed=Handed.KEPT)
+            case "seed":
+                self._note(Why.SEEDS, name, site, state)
+            case "scope" if site == self._decorating:
+                self._scopes[site] = name
+            case "scope":
+                self._note(Why.SETS, name, site, state, ends=site in self._managers)
+
+    def _reflects(self, path: str, site: Site, state: State) -> None:
+        if path in _REFLECTING:
+            self._is_unshown(shown(path), site, state)
+
+    def _sets_environment(self, call: Call, does: str) -> None:
+        """A library that reads a variable when it is imported finds another value in a fresh process."""
+        if does in ("environ.get", "environ.contains", "environ.preset"):
+            return
+        if does == "environ.update":
+            names = {str(n) for n in call.kwargs}
+            dicts = [call.state.get(a) for v in call.args for a in v if isinstance(a, Ref)]
+            names |= {str(k) for d in dicts if isinstance(d, Dict) and d.exact for k in d.items}
+            whole = all(isinstance(d, Dict) and d.exact for d in dicts) and len(dicts) == len(call.args)
+        else:
+            names = set(strings(call.args[0])) if call.args else set()
+            whole = bool(names)
+        if whole and names <= _READ_LATE:
+            return
+        shown = f"os.environ[{sorted(names - _READ_LATE)[0]!r}]" if names - _READ_LATE else "os.environ"
+        read = any(self.library.reads_at_import(root, name) for root in self._imported for name in names - _READ_LATE)
+        handed = Handed.ENVIRONMENT if whole and not read and does in _SETS_VARIABLES else None
+        self._note(Why.STORES, shown, call.site, call.state, handed=handed)
+
+    def _looks_at_files(self, path: str, state: State) -> None:
+        root, _, name = path.removeprefix("builtins.").partition(".")
+        if path in _OF_NO_FILES or path.startswith("os.environ"):
+            return
+        if root in _OF_FILES or path.startswith("sys.path.") or _READS_FILES.search(name or root):
+            self._notices(Handed.FOLDER, state)
+
+    def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
+        root = dotted.partition(".")[0]
+        self._imported.add(root)
+        if frame.guards_import:
+            self._notices(Handed.PATH, state)
+        if frame.function is not None and root not in sys.stdlib_module_names and not self.library.knows(root):
+            self._note(Why.IMPORTS, dotted, Site(frame.module, ordinal), state)
+        return super()._library_import(dotted, state, frame, ordinal)
+
+    def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
+        if node.level:
+            self._imported.add("")
+        return super()._library_import_from(node, state, frame)
+
+
+def shown(path: str) -> str:
+    """A name as a program writes it."""
+    return path.removeprefix("builtins.").removeprefix("?.")

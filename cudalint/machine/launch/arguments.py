@@ -1,0 +1,63 @@
+"""What calls of launchers say: how many workers, what these run, with which arguments."""
+
+from __future__ import annotations
+
+from cudalint.machine.frame import Call
+from cudalint.machine.heap import Dict
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import Const, Ref, Task, Value, constant, integer, union, unknown
+
+
+def count_of(value: Value | None, default_many: bool = True) -> bool:
+    """Whether a number of workers is, or may be, more than one."""
+    if value is None or value == (Const(None),):
+        return default_many
+    numbers = [a.value for a in value if isinstance(a, Const) and isinstance(a.value, int)]
+    if len(numbers) == len(value):
+        return any(n != 1 for n in numbers)
+    return True
+
+
+def number_of(value: Value | None) -> int | None:
+    """A number of workers, where it is certain."""
+    return None if value is None else integer(value)
+
+
+def task(function: Value, args: list[Value], kwargs: dict[str, Value] | None = None) -> Task:
+    """A call to be made in a worker."""
+    return Task(function, tuple(args), tuple(sorted((kwargs or {}).items())))
+
+
+def arguments(machine: Machine, state: State, value: Value | None) -> list[Value]:
+    """The values of an ``args=(...)`` tuple; one unknown where its content is not known."""
+    if value is None or value == (Const(None),):
+        return []
+    rows = [machine.exact_items((atom,), state) for atom in value]
+    known = [row for row in rows if row is not None]
+    if rows and len(known) == len(rows) and len({len(row) for row in known}) == 1:
+        return [union(column) for column in zip(*known, strict=True)]
+    return [unknown("argument", value, i) for i in range(6)]
+
+
+def named_arguments(state: State, value: Value | None) -> dict[str, Value]:
+    """The values of a ``kwargs={...}`` dict."""
+    for atom in value or ():
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Dict):
+            return {str(k): v for k, v in found.items.items()}
+    return {}
+
+
+def failures(call: Call) -> dict[str, str]:
+    """How a launcher's workers fail, by stage, as its model says."""
+    found = call.spec.get("failure", {})
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+
+
+def constant_bool(value: Value | None, default: bool) -> bool | None:
+    """A truth argument; None where the code does not show it."""
+    if value is None:
+        return default
+    found = constant(value)
+    return bool(found) if found is not ... else None

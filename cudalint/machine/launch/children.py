@@ -1,0 +1,152 @@
+"""Child processes at their beginning: what a fork copies, and what a fresh interpreter has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Frame
+from cudalint.machine.heap import Scope
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.crossing import Pickler
+from cudalint.machine.launch.launching import Start, Way
+from cudalint.machine.state import Launch, Method, Process, State
+from cudalint.machine.trace import Chain
+from cudalint.machine.values import Ref
+
+
+def child_identity(parent: State, start: Start) -> tuple[str, ...]:
+    """What distinguishes a child from other processes."""
+    return (*parent.process.identity, f"{start.family}@{start.anchor.module}:{start.anchor.ordinal}")
+
+
+def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State:
+    """A forked child: everything the parent has, and a driver it must not use if the parent did."""
+    child = parent.clone()
+    before = parent.process
+    poisoned_by = before.asked_by
+    poison = before.driver if before.driver is not None else before.poison
+    if before.dead:
+        poison = before.poison
+    child.process = replace(
+        before,
+        identity=child_identity(parent, start),
+        label=start.label,
+        is_main=False,
+        launch=launch,
+        forked=True,
+        forked_unseen=poison is None and (before.unseen or before.forked_unseen),
+        daemon=start.daemon,
+        driver=None,
+        poison=poison,
+        asked_by=frozenset(),
+        poisoned_by=poisoned_by | (before.poisoned_by if before.driver is None else frozenset()),
+        initialised=(),
+        contexts=frozenset(),
+        gpu_sharers=(),
+        group=None,
+        allocated=None,
+        siblings=_siblings(before, start),
+        dead=False,
+        misread=False,
+        in_thread=False,
+        rank=start.rank,
+        local_rank_at_hand=before.local_rank_at_hand or start.rank == "local",
+        selected=before.selected,
+    )
+    child.process = _with_environment(child.process, start)
+    child.stack = None
+    child.second_round = False
+    return child
+
+
+def _with_environment(process: Process, start: Start) -> Process:
+    for name, value in start.environment:
+        process = process.with_environ(name, value)
+    return process
+
+
+def _siblings(parent: Process, start: Start) -> int | None:
+    """How many processes do at the same time what the child does; None where that is not known."""
+    if not start.many:
+        return parent.siblings
+    return None if parent.siblings is None or start.count is None else parent.siblings * start.count
+
+
+def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch) -> list[State]:
+    """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
+    before = parent.process
+    poison = _server_poison(machine, parent) if way.method == "forkserver" else None
+    process = Process(
+        identity=child_identity(parent, start),
+        label=start.label,
+        is_main=False,
+        launch=launch,
+        daemon=start.daemon,
+        environment=before.environment,
+        methods=_child_methods(before, start, way),
+        forked=poison is not None,
+        poison=poison,
+        rank=start.rank,
+        siblings=_siblings(before, start),
+        local_rank_at_hand=start.rank == "local",
+        parent_only_globals=_parent_only_globals(machine, parent),
+    )
+    process = _with_environment(process, start)
+    state = State(process, {})
+    if way.method == "loky" or start.pickler is Pickler.GLOBALS:
+        return [state]
+    module = machine.program.module(machine.main)
+    if module is None or len(before.identity) > 3:
+        return [state]
+    inner = Frame(Ref(("module", machine.main)), machine.main)
+    state.store(inner.scope, Scope({}, None, machine.main, "module"))
+    saved = machine.uncaught
+    machine.booting.append(state.process.identity)
+    machine.running.append(start.anchor)
+    states = machine.run_module(module, "__mp_main__", state)
+    machine.running.pop()
+    machine.booting.pop()
+    for _, raised in machine.uncaught:
+        if raised.outcome is not None:
+            machine.emit(raised.outcome)
+    machine.uncaught = saved
+    return states[:2]
+
+
+def _parent_only_globals(machine: Machine, parent: State) -> frozenset[tuple[str, str]]:
+    """The globals that the parent has now and that a fresh process does not get by importing their modules."""
+    if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
+        # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
+        return frozenset()
+    modules = [obj for obj in parent.objects() if isinstance(obj, Scope) and obj.kind == "module"]
+    return frozenset(
+        (scope.module, name)
+        for scope in modules
+        for name in machine.program.set_by_main(scope.module)
+        if name in scope.variables
+    )
+
+
+def _server_poison(machine: Machine, parent: State) -> Chain | None:
+    """The witness of a query in what the fork server imports for its children."""
+    for name, site in machine.preloads:
+        state = State(Process(identity=("forkserver",), label="fork server", is_main=False), {})
+        state.stack = machine.chain(parent, site, f"the fork server imports {name}")
+        frame = Frame(Ref(("module", machine.main)), machine.main)
+        module = machine.program.module(name)
+        after = (
+            machine.run_module(module, name, state, frame)
+            if module is not None
+            else machine.imported(name, state, frame, site)
+        )
+        for current in after:
+            if current.process.driver is not None:
+                return current.process.driver
+    return None
+
+
+def _child_methods(before: Process, start: Start, way: Way) -> tuple[tuple[str, Method], ...]:
+    """A spawned child starts with its parent's method as its own default, already set."""
+    method = before.method(start.library)
+    names = method.names if method.names is not None else None
+    return ((start.library, Method(names, None, None)),) if names is not None else ()

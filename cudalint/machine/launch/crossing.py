@@ -1,0 +1,424 @@
+"""Values that cross to another process: what is in them, and what arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from cudalint.machine.classes import defines, lineage
+from cudalint.machine.frame import Frame
+from cudalint.machine.gpu_memory import placed_tensor
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Chain, Site
+from cudalint.machine.values import (
+    Atom,
+    Bound,
+    Const,
+    Member,
+    Partial,
+    Ref,
+    Super,
+    Task,
+    Tensor,
+    Unknown,
+    Value,
+    only,
+    unknown,
+)
+
+_DEEPEST = 12
+# By these a class says what is pickled of its instances.
+_HOOKS = frozenset({"__getstate__", "__reduce__", "__reduce_ex__"})
+
+
+class Pickler(Enum):
+    """How functions and classes travel.
+
+    By name, as pickle does; with what surrounds them if they have no name there (dill: lambdas and local functions);
+    or with the globals they name as well (cloudpickle).
+    """
+
+    NAMES = "names"
+    LOCALS = "locals"
+    GLOBALS = "globals"
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Something noteworthy inside a value that crosses; ``certain`` where no alternative is free of it."""
+
+    atom: Atom
+    what: str
+    origin: Chain | None
+    certain: bool
+    device: str = ""
+
+
+def carried(value: Value, state: State, pickler: Pickler) -> Iterator[Carried]:
+    """GPU values, unpicklable objects and locks reached from a value; functions' globals if pickled by value."""
+    seen: set[Hashable] = set()
+    stack: list[tuple[Value, bool, int]] = [(value, True, 0)]
+    while stack:
+        current, certain, depth = stack.pop()
+        if depth > _DEEPEST:
+            continue
+        notes = {found.what for atom in current if (found := _noteworthy(atom, state, certain)) is not None}
+        alike = len(notes) == 1 and all(_noteworthy(atom, state, certain) is not None for atom in current)
+        sure = certain and (len(current) == 1 or alike or _all_carry(current, state, pickler, depth))
+        for atom in current:
+            found = _noteworthy(atom, state, sure)
+            if found is not None:
+                yield found
+            key = atom.address if isinstance(atom, Ref) else None
+            if key is not None:
+                if key in seen:
+                    continue
+                seen.add(key)
+            stack.extend((v, sure, depth + 1) for v in _inside(atom, state, pickler))
+
+
+def _all_carry(value: Value, state: State, pickler: Pickler, depth: int) -> bool:
+    """Whether each alternative holds something noteworthy for certain: then so does the value."""
+    if depth > 2:
+        return False
+    return all(any(c.certain for c in carried((atom,), state, pickler)) for atom in value)
+
+
+def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:
+    match atom:
+        case Tensor(device=device, origin=origin, type=kind) if device.is_gpu:
+            return Carried(atom, kind, origin, certain)
+        case Unknown(sym=sym) if sym in state.placed:
+            return Carried(atom, "model", state.placed[sym].origin, certain)
+        case Ref():
+            found = state.get(atom)
+            if isinstance(found, LibraryObject) and found.fields.get("<pickle>") == (Const("never"),):
+                return Carried(atom, "unpicklable", found.origin, certain)
+            if isinstance(found, LibraryObject) and "<lock>" in found.fields:
+                return Carried(atom, "lock", found.origin, certain)
+            memory = placed_tensor(atom, state)
+            if memory is not None:
+                return Carried(atom, "model", memory.origin, certain)
+    return None
+
+
+def _inside(atom: Atom, state: State, pickler: Pickler) -> list[Value]:
+    match atom:
+        case Bound(function=function, receiver=receiver):
+            return [(receiver,), *([] if pickler is Pickler.NAMES else [(function,)])]
+        case Partial(function=function, args=args, kwargs=kwargs):
+            return [function, *args, *(v for _, v in kwargs)]
+        case Task(function=function, args=args, kwargs=kwargs):
+            return [function, *args, *(v for _, v in kwargs)]
+        case Ref():
+            return _inside_object(atom, state, pickler)
+    return []
+
+
+def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
+    found = state.get(ref)
+    match found:
+        case Instance() if _pickles_itself(found, state):
+            return []
+        case Instance(attributes=attributes):
+            return [v for name, v in attributes.items() if name != "<memory>"]
+        case LibraryObject(fields=fields):
+            return [v for name, v in fields.items() if not name.startswith("<memory") and name != "<snapshot>"]
+        case Sequence(items=items, element=element):
+            return [*(items or ()), element]
+        case Dict(items=entries, element=element):
+            return [*entries.values(), element]
+        case Closure() if pickler is Pickler.GLOBALS or (pickler is Pickler.LOCALS and "<" in found.address[1]):
+            return captured(found, state, pickler)
+    return []
+
+
+def _pickles_itself(instance: Instance, state: State) -> bool:
+    """Whether a class says itself what is pickled."""
+    return any(defines(cls, _HOOKS, state) for cls in lineage(instance.cls, state))
+
+
+def captured(closure: Closure, state: State, pickler: Pickler = Pickler.GLOBALS) -> list[Value]:
+    """The variables a function reads from around itself that its pickler takes along."""
+    result: list[Value] = [v for _, v in closure.defaults]
+    local = closure.function.local_names
+    scope: Ref | None = closure.scope
+    wanted = set(closure.function.words) - local
+    while scope is not None and isinstance(found := state.get(scope), Scope):
+        if found.kind != "class" and not (found.kind == "module" and pickler is Pickler.LOCALS):
+            for name in sorted(wanted & found.variables.keys()):
+                result.append(found.variables[name])
+                wanted.discard(name)
+        scope = found.parent
+    return result
+
+
+def reachable(value: Value, state: State) -> Iterator[Ref]:
+    """Every object that pickling a value would visit."""
+    return (atom for atom in visited(value, state) if isinstance(atom, Ref))
+
+
+def visited(value: Value, state: State) -> Iterator[Atom]:
+    """Everything that pickling a value would visit."""
+    seen: set[Hashable] = set()
+    stack = list(value)
+    while stack:
+        atom = stack.pop()
+        if isinstance(atom, Ref):
+            if atom.address in seen:
+                continue
+            seen.add(atom.address)
+        yield atom
+        stack.extend(a for v in _inside(atom, state, Pickler.NAMES) for a in v)
+
+
+@dataclass(slots=True)
+class Transfer:
+    """Copies values into the state of another process.
+
+    Functions and classes are looked up by name in the modules of the target, unless the pickler takes them along.
+    ``lost`` names what could not be found there.
+    """
+
+    machine: Machine
+    source: State
+    target: State
+    pickler: Pickler
+    owner: tuple[str, ...]
+    memo: dict[Hashable, Ref] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+
+    def value(self, value: Value) -> Value:
+        """All alternatives."""
+        return tuple(self.atom(atom) for atom in value)
+
+    def atom(self, atom: Atom) -> Atom:
+        """One alternative; GPU memory belongs to the receiving process afterwards."""
+        match atom:
+            case Tensor():
+                return replace(atom, owner=self.owner)
+            case Unknown(sym=sym):
+                if sym in self.source.placed:
+                    self.target.placed[sym] = replace(self.source.placed[sym], owner=self.owner)
+                return atom
+            case Ref():
+                return self._object(atom)
+            case Const(value=Member() as member):
+                cls = self.atom(member.cls)
+                return Const(replace(member, cls=cls)) if isinstance(cls, Ref) else atom
+            case Bound(function=function, receiver=receiver):
+                return Bound(self.atom(function), self.atom(receiver))
+            case Partial(function=function, args=args, kwargs=kwargs):
+                return Partial(self.value(function), self._values(args), self._named(kwargs))
+            case Task(function=function, args=args, kwargs=kwargs):
+                return Task(self.value(function), self._values(args), self._named(kwargs))
+            case Super():
+                return unknown("super")[0]
+        return atom
+
+    def _key(self, key: Hashable) -> Hashable:
+        return self.atom(key) if isinstance(key, Ref) else key
+
+    def _values(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple(self.value(v) for v in values)
+
+    def _named(self, values: tuple[tuple[str, Value], ...]) -> tuple[tuple[str, Value], ...]:
+        return tuple((k, self.value(v)) for k, v in values)
+
+    def _object(self, ref: Ref) -> Atom:
+        if ref.address in self.memo:
+            return self.memo[ref.address]
+        found = self.source.get(ref)
+        match found:
+            case Closure():
+                return self._function(ref, found)
+            case Class():
+                return self._class(ref, found)
+            case Instance():
+                return self._instance(ref, found)
+            case LibraryObject():
+                made = self._reserve(ref)
+                fields = {k: v if k == "<snapshot>" else self.value(v) for k, v in found.fields.items()}
+                self.target.store(made, replace(found, fields=fields))
+                return made
+            case Sequence():
+                made = self._reserve(ref)
+                items = None if found.items is None else self._values(found.items)
+                self.target.store(made, replace(found, items=items, element=self.value(found.element)))
+                return made
+            case Dict():
+                made = self._reserve(ref)
+                entries = {self._key(k): self.value(v) for k, v in found.items.items()}
+                element, factory = self.value(found.element), self.value(found.factory)
+                self.target.store(made, replace(found, items=entries, element=element, factory=factory, view=None))
+                return made
+            case Scope(kind="module"):
+                return ref
+            case Generator() | Scope() | None:
+                return unknown("lost", ref.address)[0]
+        return ref
+
+    def _instance(self, ref: Ref, found: Instance) -> Ref:
+        made = self._reserve(ref)
+        cls = self._class(found.cls, self.source.get(found.cls))
+        kept = cls if isinstance(cls, Ref) else found.cls
+        given = self._state_of(ref, found)
+        attributes = self._attributes(found) if given is None else self._as_attributes(given)
+        taken = None if not isinstance(cls, Ref) else self._taken(made, replace(found, cls=cls), given, attributes)
+        if taken is None:
+            self.target.store(made, replace(found, cls=kept, attributes=attributes))
+        return made
+
+    def _state_of(self, ref: Ref, instance: Instance) -> Value | None:
+        """What ``__getstate__`` gives, in the target; None where the class has none that is seen to give something."""
+        hook = self.machine.user_method(instance, "__getstate__", self.source)
+        if not isinstance(hook, Ref):
+            return None
+        site, source = self._site(instance.site.module), self.source
+        results = self.machine.call_value((Bound(hook, ref),), [], {}, source.clone(), self._frame(site), site)
+        if len(results) != 1:
+            return None
+        self.source, given = results[0]
+        made = self.value(given)
+        self.source = source
+        return made
+
+    def _as_attributes(self, given: Value) -> dict[str, Value]:
+        atom = only(given)
+        found = self.target.get(atom) if isinstance(atom, Ref) else None
+        return {str(k): v for k, v in found.items.items()} if isinstance(found, Dict) else {}
+
+    def _taken(self, made: Ref, instance: Instance, given: Value | None, attributes: dict[str, Value]) -> Ref | None:
+        """What ``__setstate__`` makes of it in the target; None where the class has none."""
+        hook = self.machine.user_method(instance, "__setstate__", self.target)
+        if not isinstance(hook, Ref):
+            return None
+        self.target.store(made, replace(instance, attributes={}))
+        items: dict[Hashable, Value] = dict(attributes.items())
+        state = given or (self.target.new(("state", made.address), Dict(items)),)
+        site = self._site(instance.site.module)
+        results = self.machine.call_value((Bound(hook, made),), [state], {}, self.target, self._frame(site), site)
+        if results:
+            self.target.become(results[0][0])
+        return made
+
+    def _site(self, module: str) -> Site:
+        launch = self.target.process.launch
+        return Site(module, 0) if launch is None else launch.anchor
+
+    def _frame(self, site: Site) -> Frame:
+        return Frame(Ref(("module", site.module)), site.module)
+
+    def _attributes(self, instance: Instance) -> dict[str, Value]:
+        """An object's attributes; a class that says itself how it pickles knows how to send a local function."""
+        pickler = self.pickler
+        if pickler is Pickler.NAMES and _pickles_itself(instance, self.source):
+            self.pickler = Pickler.LOCALS
+        made = {k: self.value(v) for k, v in instance.attributes.items()}
+        self.pickler = pickler
+        return made
+
+    def _reserve(self, ref: Ref) -> Ref:
+        made = Ref(("sent", ref.address, self.owner))
+        self.memo[ref.address] = made
+        return made
+
+    def _function(self, ref: Ref, closure: Closure) -> Atom:
+        if self.pickler is not Pickler.GLOBALS or closure.module != self.machine.main:
+            found = self._by_name(*closure.address)
+            if found is not None:
+                return found
+            if self.pickler is Pickler.NAMES:
+                self.lost.append(closure.address[1])
+                return unknown("lost", ref.address)[0]
+        made = self._reserve(ref)
+        scope = self._scope(closure.scope, closure)
+        defaults = tuple((k, self.value(v)) for k, v in closure.defaults)
+        owner = closure.owner
+        self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner))
+        return made
+
+    def _scope(self, ref: Ref, closure: Closure) -> Ref:
+        """The variables around a function that travels by value: only those it names."""
+        found = self.source.get(ref)
+        if not isinstance(found, Scope):
+            return ref
+        if found.kind == "module" and self.pickler is Pickler.LOCALS:
+            self._import(found.module)
+            return ref
+        made = Ref(("globals", ref.address, self.owner))
+        parent = None if found.parent is None else self._scope(found.parent, closure)
+
+        def known() -> dict[str, Value]:
+            """What is there by now: functions that a variable leads to add theirs to the same scope."""
+            there = self.target.get(made)
+            return there.variables if isinstance(there, Scope) else {}
+
+        def put(variables: dict[str, Value]) -> None:
+            self.target.store(made, Scope({**known(), **variables}, parent, found.module, found.kind, found.outside))
+
+        put({})
+        for name in sorted((closure.function.words & found.variables.keys()) - known().keys()):
+            if name not in known():
+                put({name: unknown("recursive", name)})
+                put({name: self.value(found.variables[name])})
+        return made
+
+    def _class(self, ref: Ref, found: object) -> Atom:
+        if not isinstance(found, Class):
+            return ref
+        if ref.address in self.memo:
+            return self.memo[ref.address]
+        by_name = self._by_name(found.module, found.qualname)
+        if by_name is not None:
+            return by_name
+        if self.pickler is Pickler.NAMES:
+            self.lost.append(found.qualname)
+            return unknown("lost", ref.address)[0]
+        made = self._reserve(ref)
+        scope = self.source.get(found.scope)
+        inner = Ref(("class scope", found.scope.address, self.owner))
+        self.target.store(made, replace(found, scope=inner, bases=tuple(self.value(b) for b in found.bases)))
+        if isinstance(scope, Scope):
+            variables: dict[str, Value] = {}
+            self.target.store(inner, Scope(variables, None, scope.module, "class"))
+            for name, value in scope.variables.items():
+                variables[name] = self.value(value)
+            for value in variables.values():
+                for atom in value:
+                    if isinstance(atom, Ref) and isinstance(method := self.target.get(atom), Closure):
+                        self.target.store(atom, replace(method, owner=made))
+        return made
+
+    def _by_name(self, module: str, qualname: str) -> Atom | None:
+        """What ``module.qualname`` is in the target."""
+        if "<" in qualname:
+            return None
+        self._import(module)
+        self.machine.finds_by_name(module, qualname.partition(".")[0], self.target)
+        scope = self.target.get(Ref(("module", module)))
+        value: Value | None = None
+        for part in qualname.split("."):
+            if not isinstance(scope, Scope) or part not in scope.variables:
+                return None
+            value = scope.variables[part]
+            atom = only(value)
+            inner = self.target.get(atom) if isinstance(atom, Ref) else None
+            scope = self.target.get(inner.scope) if isinstance(inner, Class) else None
+        return None if value is None else only(value)
+
+    def _import(self, module: str) -> None:
+        """Unpickling something by name imports its module, where the process has not done so before."""
+        if self.target.get(Ref(("module", module))) is not None or self.machine.program.module(module) is None:
+            return
+        site = self._site(module)
+        frame = self._frame(site)
+        states = self.machine.load(module, self.target, frame, site)
+        for _, raised in frame.raises:
+            if raised.outcome is not None:
+                self.machine.emit(raised.outcome)
+        if states:
+            self.target.become(states[0][0])

@@ -1,0 +1,39 @@
+"""Globals that only the main program sets: a spawned child, which runs no main guard, lacks them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.outcome import Kind
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import unknown
+
+
+def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
+    """A name that no scope binds: in a spawned child, perhaps one that only the main program sets."""
+    launch = state.process.launch
+    fresh = launch is not None and launch.method in ("spawn", "forkserver")
+    if launch is None or not fresh or not machine.options.uses_gpu or state.process.dead:
+        return [(state, unknown("name", frame.module, name))]
+    if machine.record.cut is not None or (frame.module, name) not in state.process.parent_only_globals:
+        return [(state, unknown("name", frame.module, name))]
+    outcome = outcome_of(
+        machine,
+        Kind.MISSING_GLOBAL,
+        launch.anchor,
+        launch.failure,
+        certain=launch.certain,
+        effect=machine.chain(state, site, f"{name} is not defined in the child"),
+        subject=name,
+        condition=launch.condition,
+        launch=launch,
+    )
+    if frame.tries > 0:
+        return machine.fail(state, frame, Raised(outcome, ("NameError",)))
+    machine.emit(outcome)
+    state.process = replace(state.process, dead=True)
+    return [(state, unknown("name", frame.module, name))]

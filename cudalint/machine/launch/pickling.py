@@ -1,0 +1,180 @@
+"""Whether values are proven to survive pickling to a fresh process, as a change to spawn needs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from cudalint.machine.classes import defines, lineage
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.crossing import captured
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value
+
+_HOOKS = frozenset({"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__getnewargs__"})
+# Objects of these libraries pickle, unless their model says otherwise; primitives of multiprocessing do while a
+# process starts, and what is wrong with their context is an outcome of its own.
+_PICKLING = ("torch.", "numpy.", "multiprocessing.")
+# What stands for threads and workers of its process: no pickler takes it.
+_TIED = ("multiprocessing.Pool", "multiprocessing.pool.ThreadPool", "concurrent.futures.", "threading.Thread")
+STARTED = "<process started>"
+
+
+def unproven(value: Value, state: State) -> str | None:
+    """What, in words, may not pickle in a value; None where all of it is proven to."""
+    seen: set[Hashable] = set()
+    stack: list[Atom] = list(value)
+    while stack:
+        atom = stack.pop()
+        if isinstance(atom, Ref):
+            if atom.address in seen:
+                continue
+            seen.add(atom.address)
+        inside = _inside(atom, state)
+        if isinstance(inside, str):
+            return inside
+        stack.extend(a for v in inside for a in v)
+    return None
+
+
+def _inside(atom: Atom, state: State) -> list[Value] | str:
+    """The values that are pickled along with an atom, or why it may not pickle."""
+    match atom:
+        case Const() | Dev() | Rank() | Tensor():
+            return []
+        case Lib(path=path):
+            return [] if "." in path else f"the module {path}"
+        case Bound(function=function, receiver=receiver):
+            return [(function,), (receiver,)]
+        case Partial(function=function, args=args, kwargs=kwargs):
+            return [function, *args, *(v for _, v in kwargs)]
+        case Task(function=function, args=args, kwargs=kwargs):
+            return [function, *args, *(v for _, v in kwargs)]
+        case Ref():
+            return _inside_object(atom, state)
+    return "a value that the code does not show"
+
+
+def _inside_object(ref: Ref, state: State) -> list[Value] | str:
+    found = state.get(ref)
+    match found:
+        case Closure():
+            qualname = found.address[1]
+            return f"{found.function.name}, which is not at the top of a module" if "<" in qualname else []
+        case Class(qualname=qualname, name=name):
+            return f"{name}, which is not at the top of a module" if "<" in qualname else []
+        case Instance(attributes=attributes) if STARTED in attributes:
+            return "a process that was started"
+        case Instance(cls=cls, attributes=attributes):
+            hook = _hook(cls, state)
+            return hook if hook is not None else [(cls,), *(v for k, v in attributes.items() if not k.startswith("<"))]
+        case Sequence(kind="iterator"):
+            return "a generator"
+        case Sequence(items=items, element=element):
+            return [*(items or ()), element]
+        case Dict(items=entries, element=element):
+            return [*entries.values(), element]
+        case LibraryObject(type=kind, fields=fields):
+            if _is_tied(found) or not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
+                return _tied(found)
+            if "<lock>" in fields or "<channel>" in fields:
+                # What was received through it stays where it is.
+                return []
+            return [v for k, v in fields.items() if not k.startswith("<")]
+    return "a value that the code does not show"
+
+
+def _is_tied(found: LibraryObject) -> bool:
+    return STARTED in found.fields or found.type.startswith(_TIED)
+
+
+def _tied(found: LibraryObject) -> str:
+    return "a process that was started" if STARTED in found.fields else f"an object of type {found.type}"
+
+
+def _hook(cls: Ref, state: State) -> str | None:
+    """A class that says itself how it pickles; its bases count."""
+    found = next((c for c in lineage(cls, state) if defines(c, _HOOKS, state)), None)
+    return None if found is None else f"{found.name}, which pickles itself"
+
+
+def refused(sent: Iterable[Value], state: State, machine: Machine, *, by_value: bool) -> str | None:
+    """What is sure not to arrive; ``by_value``: the functions of main travel with the globals that they name.
+
+    No pickler takes what holds a resource of its process. What travels by value does not take along functions that
+    ``functools`` made either: these go by their name in main, which is another module in the worker.
+    """
+    seen: set[Hashable] = set()
+    stack: list[Atom] = [atom for value in sent for atom in value]
+    while stack:
+        atom = stack.pop()
+        if isinstance(atom, Ref):
+            if atom.address in seen:
+                continue
+            seen.add(atom.address)
+        found = _refused(atom, state, machine, by_value)
+        if found is not None:
+            return found
+        inside = _by_value(atom, state, machine.main) if by_value else _shown(atom, state)
+        stack.extend(a for v in inside for a in v)
+    return None
+
+
+def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str | None:
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    match atom, found:
+        case Unknown(sym=("call", _, _, _, str(path))), _:
+            effect = machine.library.process_effect(path)
+            return None if effect is None or effect.pickles else f"an object of {path}"
+        case Lib(path=path), _ if not by_value and "." not in path:
+            return f"the module {path}"
+        case _, LibraryObject() if _is_tied(found):
+            return _tied(found)
+        case _, Instance(attributes=attributes) if STARTED in attributes:
+            return "a process that was started"
+        case _, Closure(cache=Ref(), module=module, function=function) if by_value and module == machine.main:
+            return f"{function.name}, which keeps a cache"
+        case _, Generator() | Sequence(kind="iterator"):
+            return "a generator"
+    return None
+
+
+def _by_value(atom: Atom, state: State, main: str) -> list[Value]:
+    """The values inside an atom, with the globals of the functions of main and what its classes define."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    match atom, found:
+        case _, Closure(module=module) if module == main:
+            return captured(found, state)
+        case _, Class(module=module, scope=scope, bases=bases) if module == main:
+            inner = state.get(scope)
+            return [*bases, *(inner.variables.values() if isinstance(inner, Scope) else ())]
+        case _, Instance(cls=cls, attributes=attributes):
+            return [(cls,), *attributes.values()]
+    return _shown(atom, state)
+
+
+def _shown(atom: Atom, state: State) -> list[Value]:
+    """The values that are seen to be pickled along with an atom."""
+    inside = _inside(atom, state)
+    return [] if isinstance(inside, str) else inside
+
+
+def function_sites(value: Value, state: State) -> list[Site]:
+    """Where the user functions stand that calling a value runs first."""
+    result: list[Site] = []
+    for atom in value:
+        match atom:
+            case Bound(function=function):
+                result.extend(function_sites((function,), state))
+            case Partial(function=inner) | Task(function=inner):
+                result.extend(function_sites(inner, state))
+            case Ref():
+                found = state.get(atom)
+                if isinstance(found, Closure):
+                    result.append(Site(found.module, found.function.ordinal))
+                elif isinstance(found, Instance):
+                    cls = state.get(found.cls)
+                    if isinstance(cls, Class):
+                        result.append(cls.site)
+    return result

@@ -1,0 +1,100 @@
+"""The tasks of a launch: one that stands for all, whose arguments differ where theirs do."""
+
+from __future__ import annotations
+
+from cudalint.machine import operators
+from cudalint.machine.frame import Call
+from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    EACH,
+    Atom,
+    Const,
+    Dev,
+    Rank,
+    Ref,
+    Task,
+    Tensor,
+    Unknown,
+    Value,
+    only,
+    union,
+    unknown,
+)
+
+
+def items_of(machine: Machine, call: Call, value: Value) -> list[Value]:
+    """What iterating the tasks of a pool gives; a generator runs here, in the parent."""
+    atom = only(value)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Generator | Instance | LibraryObject) or isinstance(atom, Tensor):
+        rounds = machine.iterate(value, call.state, call.frame, call.site)
+        return rounds[0][1] if rounds else []
+    return machine.elements(value, call.state)
+
+
+def element_of(machine: Machine, call: Call, value: Value, position: int) -> Value:
+    """What a worker is given of an iterable of tasks."""
+    state = call.state
+    found = vary(machine, state, items_of(machine, call, value), call.site)
+    if found:
+        return found
+    atom = only(value)
+    if isinstance(atom, Unknown):
+        return EACH
+    return unknown("task", call.site, position)
+
+
+def vary(machine: Machine, state: State, values: list[Value], site: Site, depth: int = 0) -> Value:
+    """One value that stands for the different items of tasks: numbers become one that differs each time."""
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) <= 1:
+        return distinct[0] if distinct else ()
+    atoms = [only(v) for v in distinct]
+    if all(isinstance(a, Const) and isinstance(a.value, int) for a in atoms) or all(isinstance(a, Rank) for a in atoms):
+        return EACH
+    devices = [operators.device_of(v) for v in distinct]
+    if all(len(d) == 1 and d[0].is_gpu for d in devices) and all(isinstance(a, Const | Dev) for a in atoms):
+        return (Dev("cuda", Rank("each")),)
+    record = _varying_record(machine, state, atoms, site, depth) if depth < 3 else ()
+    if record:
+        return record
+    rows = [machine.exact_items(v, state) for v in distinct]
+    if depth < 3 and all(r is not None and len(r) == len(rows[0] or []) for r in rows):
+        columns = zip(*[r for r in rows if r is not None], strict=True)
+        items = tuple(vary(machine, state, list(c), site, depth + 1) for c in columns)
+        return (state.new(("varying", site, depth), Sequence("tuple", items)),)
+    return union(distinct)
+
+
+def _varying_record(machine: Machine, state: State, atoms: list[Atom | None], site: Site, depth: int) -> Value:
+    """One record that stands for several of its class; empty where they are none."""
+    found = [state.get(atom) if isinstance(atom, Ref) else None for atom in atoms]
+    records = [record for record in found if isinstance(record, Instance)]
+    first = records[0] if records else None
+    if first is None or len(records) < len(found) or any(record.cls != first.cls for record in records):
+        return ()
+    names = [name for name, _ in machine.record_fields(first.cls, state)]
+    if not names or any(name not in record.attributes for record in records for name in names):
+        return ()
+    columns = {name: [record.attributes[name] for record in records] for name in names}
+    varied = {name: vary(machine, state, column, site, depth + 1) for name, column in columns.items()}
+    made = Instance(first.cls, {**first.attributes, **varied}, first.site, first.origin)
+    return (state.new(("varying", site, depth), made),)
+
+
+def one_task(machine: Machine, state: State, tasks: list[Task], site: Site) -> Task:
+    """One task that stands for all: arguments that differ become ones that differ each time."""
+    first = tasks[0]
+    if len(tasks) == 1:
+        return first
+    functions = union([t.function for t in tasks])
+    width = min(len(t.args) for t in tasks)
+    args = tuple(vary(machine, state, [t.args[i] for t in tasks], site, 1) for i in range(width))
+    names = {k for t in tasks for k, _ in t.kwargs}
+    kwargs = tuple(
+        (k, vary(machine, state, [v for t in tasks for n, v in t.kwargs if n == k], site, 1)) for k in sorted(names)
+    )
+    return Task(functions, args, kwargs)

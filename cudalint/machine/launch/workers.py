@@ -1,0 +1,259 @@
+"""Starting processes: what they run, and what their end means for their parent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Frame, Raised
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.interpreter import Fresh, Machine
+from cudalint.machine.joining import merge
+from cudalint.machine.launch.children import boot, child_identity, fork
+from cudalint.machine.launch.crossing import Pickler, Transfer, carried
+from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
+from cudalint.machine.launch.pickling import function_sites, refused, unproven
+from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, nameless_error
+from cudalint.machine.launch.sharing import check_gpu_sharing
+from cudalint.machine.launched import Launched
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, Ref, Task, Tensor, Value, union
+
+_ENDS = frozenset({"crash", "hang", "child-death"})
+
+
+def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
+    """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
+    if way.method not in FRESH:
+        return _started(machine, state, frame, start, way, parent)
+    identity = child_identity(parent or state, start)
+    made = start.made or start.anchor
+    held = parent is not None
+    later = state.clone() if start.renewed else None
+    fresh = Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited, later)
+    machine.begins_fresh(fresh, state)
+    ended = _started(machine, state, frame, start, way, parent)
+    machine.ends_fresh(ended.began, start.family == "loader" and _lends(ended))
+    return ended
+
+
+def _lends(ended: Ended) -> bool:
+    """Whether what the workers give back lies in GPU memory of theirs."""
+    found = (c.atom for child, value in ended.children for c in carried(value, child, Pickler.NAMES))
+    return any(isinstance(atom, Tensor) and atom.device.is_gpu for atom in found)
+
+
+def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None) -> Ended:
+    known = machine.record.launches.get((start.anchor, way.method))
+    machine.record.launches[start.anchor, way.method] = _launched(machine, state, start, way).with_doubts_of(known)
+    launch = launch_of(start, way, "unpickle", start.anchor)
+    fresh = way.method in FRESH
+    if fresh:
+        if way.certain and way.method != "loky":
+            fix_default(machine, state, start.library, start.anchor, "starting a fresh process")
+        for anchor in _anchors(start) if way.condition is None else ():
+            machine.protect(anchor, state)
+        visible_for_children(machine, state)
+    before = len(machine.record.outcomes)
+    blocked = crossing_error(machine, state, start, way, launch, parent or state) or nameless_error(
+        machine, state, start, way
+    )
+    if blocked is not None and not machine.options.ignores_pickling_errors:
+        return Ended(blocked, [])
+    children = (
+        boot(machine, parent or state, start, way, launch) if fresh else [fork(machine, parent or state, start, launch)]
+    )
+    if fresh:
+        machine.has_booted(children)
+    done: list[tuple[State, Value]] = []
+    for child in children:
+        inner = Frame(Ref(("module", machine.main)), machine.main)
+        transfer = Transfer(machine, state, child, start.pickler, child.process.identity)
+        needs_copy = fresh or parent is not None
+        tasks = [_sent(t, transfer) for t in start.tasks] if needs_copy else list(start.tasks)
+        first = start.initializer
+        if first is not None and fresh:
+            first = _sent(first, transfer)
+        if transfer.lost and way.method != "fork":
+            lost = lookup_error(machine, state, start, launch, transfer.lost[0])
+            if lost is not None:
+                return Ended(lost, [])
+        done.extend(_run(machine, child, inner, start, way, first, tasks))
+    made = machine.record.outcomes[before:]
+    failed = next((o for o in made if o.how in _ENDS and not o.caught and o.within in _anchors(start)), None)
+    if failed is not None and not fresh:
+        _method_elsewhere(machine, state, start, failed)
+    if failed is None and start.shares and (fresh or start.family != "loader"):
+        check_gpu_sharing(machine, state, start, way, [c for c, _ in done])
+    return Ended(failed, done, began=bool(children))
+
+
+def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launched:
+    """What repairs need to know of a launch."""
+    chosen = [f.site for a in start.context if isinstance(a, Ref) and isinstance(f := state.get(a), LibraryObject)]
+    where = state.process.method(start.library).where
+    if not chosen and start.context == NONE and where is not None:
+        chosen = [where.step.site]
+    sent = (*start.pickled, *start.inherited)
+    fresh = way.method in FRESH and start.pickler is not Pickler.LOCALS
+    targets = [s for t in start.tasks for s in function_sites(t.function, state)]
+    # What a loader's worker runs it has from the dataset and the functions that the loader is given.
+    given = start.inherited if start.family == "loader" else ()
+    first = () if start.initializer is None else start.initializer.function
+    prepared = [s for value in (first, *given) for s in function_sites(value, state)]
+    return Launched(
+        family=start.family,
+        library=start.library,
+        method=way.method,
+        made=start.made or start.anchor,
+        settled=chosen[0] if chosen else None,
+        unproven=next((reason for v in sent if (reason := unproven(v, state)) is not None), None),
+        targets=tuple(dict.fromkeys(targets)),
+        prepared=tuple(dict.fromkeys(prepared)),
+        keyword=start.keyword,
+        refused=refused(sent, state, machine, by_value=start.pickler is Pickler.GLOBALS) if fresh else None,
+    )
+
+
+def visible_for_children(machine: Machine, state: State) -> None:
+    """A variable that was set too late for this process was set for the fresh ones it starts."""
+    late = set(state.process.late_visible)
+    if late:
+        machine.record.outcomes = [
+            o for o in machine.record.outcomes if o.kind is not Kind.VISIBLE_TOO_LATE or o.anchor not in late
+        ]
+        state.process = replace(state.process, late_visible=())
+
+
+def _method_elsewhere(machine: Machine, state: State, start: Start, failed: Outcome) -> None:
+    """A start method that came too late, or was set on another library than the one that forks."""
+    for library, method in state.process.methods:
+        if library == start.library:
+            where, kind = method.late, Kind.METHOD_ALREADY_SET
+        else:
+            reaches = set(method.names or ()) & FRESH
+            where, kind = (method.where if reaches else None), Kind.METHOD_WITHOUT_EFFECT
+        if where is None:
+            continue
+        machine.emit(
+            replace(
+                failed,
+                kind=kind,
+                anchor=where.step.site,
+                cause=where.steps(),
+                detail=start.library,
+                subject="",
+                within=start.anchor,
+            )
+        )
+
+
+def _anchors(start: Start) -> set[Site]:
+    return {start.anchor} | ({start.initializer_anchor} if start.initializer_anchor is not None else set())
+
+
+def _sent(task: Task, transfer: Transfer) -> Task:
+    moved = transfer.atom(task)
+    return moved if isinstance(moved, Task) else task
+
+
+def _run(
+    machine: Machine,
+    child: State,
+    frame: Frame,
+    start: Start,
+    way: Way,
+    initializer: Task | None,
+    tasks: list[Task],
+) -> list[tuple[State, Value]]:
+    states: list[tuple[State, Value]] = [(child, ())]
+    machine.running.append(start.anchor)
+    states = _stages(machine, states, frame, start, way, initializer, tasks)
+    for current, _ in states:
+        _producer_ends(machine, current, start)
+        machine.effects.process_ends(machine, current)
+    machine.running.pop()
+    return states
+
+
+def _producer_ends(machine: Machine, child: State, start: Start) -> None:
+    """GPU tensors that a worker put on a queue, after which nothing keeps the worker alive."""
+    ends = start.family in ("process", "spawn", "fork")
+    launch = child.process.launch
+    for site, chain, _ in child.process.pending:
+        machine.emit(
+            outcome_of(
+                machine,
+                Kind.PRODUCER_ENDS if ends else Kind.CUDA_ACROSS,
+                site,
+                "crash" if ends else "cost",
+                effect=chain,
+                launcher=start.launcher,
+                subject="CUDA tensor",
+                launch=launch,
+            )
+        )
+
+
+def _stages(
+    machine: Machine,
+    states: list[tuple[State, Value]],
+    frame: Frame,
+    start: Start,
+    way: Way,
+    initializer: Task | None,
+    tasks: list[Task],
+) -> list[tuple[State, Value]]:
+    child = states[0][0]
+    if initializer is not None:
+        anchor = start.initializer_anchor or start.anchor
+        child.process = replace(child.process, launch=launch_of(start, way, "initializer", anchor))
+        states = _perform(machine, states, frame, initializer, start, way)
+        for current, _ in states:
+            current.process = replace(current.process, launch=launch_of(start, way, "body", start.anchor))
+    rounds = start.rounds if start.reused else 1
+    for i in range(rounds):
+        for current, _ in states:
+            launch = current.process.launch
+            if launch is None or launch.stage != "body":
+                current.process = replace(current.process, launch=launch_of(start, way, "body", start.anchor))
+        for j, task in enumerate(tasks):
+            for current, _ in states:
+                current.second_round = i > 0 or j > 0
+                if start.adds_up and j > 0:
+                    # What the earlier task opened was counted when it was submitted.
+                    current.process = replace(current.process, contexts=frozenset())
+            states = _perform(machine, states, frame, task, start, way)
+    return states
+
+
+def _perform(
+    machine: Machine, states: list[tuple[State, Value]], frame: Frame, task: Task, start: Start, way: Way
+) -> list[tuple[State, Value]]:
+    result: list[tuple[State, Value]] = []
+    for state, _ in states:
+        made = machine.call_value(task.function, list(task.args), dict(task.kwargs), state, frame, start.anchor)
+        result.extend(made)
+        for _, raised in frame.raises:
+            if raised.outcome is not None:
+                machine.emit(raised.outcome)
+        frame.raises = []
+    by_state = merge([s for s, _ in result])
+    if len(by_state) < len(result):
+        value = union([v for _, v in result])
+        return [(s, value) for s in by_state]
+    return result
+
+
+def raise_in_parent(machine: Machine, state: State, frame: Frame, ended: list[Ended]) -> bool:
+    """Whether the parent's path ends because a worker's failure reaches it or it waits for ever."""
+    failed = [e.failed for e in ended if e.failed is not None]
+    if not failed or len(failed) < len(ended) or not all(o.certain for o in failed):
+        return False
+    crashed = next((o for o in failed if o.how == "crash"), None)
+    if crashed is not None:
+        frame.raises.append((state, Raised(None, ("RuntimeError",), launch=crashed.within)))
+        return True
+    return any(o.how == "hang" for o in failed)

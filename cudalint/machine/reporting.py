@@ -1,0 +1,53 @@
+"""How outcomes are made: from what the machine runs, the launch of the process, and where it goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.state import Launch
+from cudalint.machine.trace import Chain, Site, TraceStep
+
+
+def outcome_of(
+    machine: Machine,
+    kind: Kind,
+    anchor: Site,
+    how: str,
+    *,
+    cause: Chain | None = None,
+    launch: Launch | None = None,
+    started: Chain | None = None,
+    effect: Chain | None = None,
+    certain: bool = True,
+    launcher: str = "",
+    subject: str = "",
+    detail: str = "",
+    condition: str | None = None,
+    within: Site | None = None,
+    facts: tuple[tuple[Hashable, bool], ...] = (),
+) -> Outcome:
+    """One outcome. ``launch`` is how its process was started; ``started`` is a launch that is made here.
+
+    After a bound has cut, what would have averted it may lie in what was left out: it is not certain.
+    """
+    steps: tuple[TraceStep, ...] = () if launch is None else launch.chain.steps()
+    return Outcome(
+        kind=kind,
+        anchor=anchor,
+        how=how,
+        certain=certain and machine.record.cut is None,
+        assumed=machine.options.assumed,
+        cause=() if cause is None else cause.steps(),
+        launch=(*steps, *(() if started is None else started.steps())),
+        effect=() if effect is None else effect.steps(),
+        launcher=launcher or ("" if launch is None else launch.launcher),
+        subject=subject,
+        detail=detail,
+        condition=condition,
+        in_test=machine.options.in_test,
+        within=within,
+        facts=facts,
+        unsaid=machine.record.spent,
+    )
