@@ -15,6 +15,7 @@ import cudalint.models
 from cudalint.machine.behaviours import BEHAVIOURS
 from cudalint.models.library import load
 from cudalint.models.schema import DOES
+from cudalint.project.markers import may_matter
 
 try:
     import tomllib
@@ -255,3 +256,18 @@ def test_the_example_of_the_page_is_a_model_that_works(run: Run, tmp_path: Path)
     project(tmp_path, models, main=program)
     row = next(i for i, line in enumerate(program.splitlines(), 1) if "score_all(" in line and "def" not in line)
     assert found(run) == [("main", "CUD104", row)]
+
+
+USING = sorted({*load().gpu_functions, *(name.partition(".")[0] for name in load().acting_imports)} - {"?"})
+
+
+@pytest.mark.parametrize("root", USING)
+def test_a_file_that_imports_what_uses_a_gpu_is_looked_at(root: str) -> None:
+    """A quick run does not load the models; what it looks for in the bytes of files is held against them here."""
+    if root == "cv2":
+        # Only its part for the GPU has a model, and that says so.
+        assert all(".cuda" in name for name in load().functions if name.startswith("cv2."))
+        return
+    for line in (f"import os, {root}\n", f"from {root} import a\n", f"import os as o, {root}.a as b\n"):
+        assert may_matter(line.encode()), line
+    assert not may_matter(f"# see the manual of {root}_\n".encode())

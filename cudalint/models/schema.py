@@ -50,6 +50,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "evidence": str,
     "versions": str,
     "when": dict,
+    "unless": dict,
     "parameters": bool,
     "pickle": str,
     "kind": str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import operators
+from cudalint.machine.behaviours import choices
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Instance, Mapping_, Sequence, Thing
@@ -323,12 +324,8 @@ def effect(machine: Machine, call: Call) -> Results:
         wanted = "none"
     if call.text("returns") == "true" and _hides_all(call.state.process):
         return [(call.state, const(False))]
-    device = _device_argument(call)
-    if device is not None and not device.is_gpu and call.text("device"):
-        wanted = "none"
-    if device is None and call.text("device") and call.get(call.text("device")) is not None:
-        wanted = "none"
-    if device is None and call.text("device") and not call.flag("default-gpu"):
+    device = choices.chosen(call) if choices.depends(call) else _device_argument(call)
+    if not _stays_on_gpu(call, device):
         wanted = "none"
     framework = call.text("framework", "torch")
     state = touch(
@@ -337,6 +334,16 @@ def effect(machine: Machine, call: Call) -> Results:
     if state is None:
         return []
     return [(state, returned(machine, call, state, device))]
+
+
+def _stays_on_gpu(call: Call, device: Dev | None) -> bool:
+    """Whether the arguments leave a function on the GPU."""
+    name = call.text("device")
+    if device is not None:
+        return device.is_gpu or not (name or choices.depends(call))
+    if choices.depends(call):
+        return False
+    return not name or (call.get(name) is None and call.flag("default-gpu"))
 
 
 def asks_nvml(process: Process) -> bool:
