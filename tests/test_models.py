@@ -15,7 +15,7 @@ import cudalint.models
 from cudalint.machine.behaviours import BEHAVIOURS
 from cudalint.models.library import load
 from cudalint.models.schema import DOES
-from cudalint.project.markers import may_matter
+from cudalint.project.markers import may_launch, may_matter
 
 try:
     import tomllib
@@ -271,3 +271,29 @@ def test_a_file_that_imports_what_uses_a_gpu_is_looked_at(root: str) -> None:
     for line in (f"import os, {root}\n", f"from {root} import a\n", f"import os as o, {root}.a as b\n"):
         assert may_matter(line.encode()), line
     assert not may_matter(f"# see the manual of {root}_\n".encode())
+
+
+STARTING = {
+    "environments",
+    "executor",
+    "fork-launcher",
+    "loader",
+    "pool",
+    "pool.once",
+    "process",
+    "search",
+    "spawn",
+    "workers",
+}
+
+
+def test_a_file_that_names_a_launcher_is_looked_at() -> None:
+    threads = {"ThreadPoolExecutor", "ThreadPool"}
+    launchers = [(name, entry) for name, entry in shipped_functions() if entry["does"] in STARTING]
+    assert len(launchers) > 30
+    for name, entry in launchers:
+        parent, _, last = name.rpartition(".")
+        if parent == "?" or last in threads or last == "__init__":
+            continue
+        text = f"from {parent} import {last}\nmade = {last}({entry.get('workers', 'n_jobs')}=2)\n"
+        assert may_launch(text.encode()), name

@@ -18,7 +18,8 @@ _LAUNCHERS = frozenset(
         "notebook_launcher", "CUDA_VISIBLE_DEVICES", "set_memory_growth", "set_visible_devices", "set_default_device",
         "set_default_tensor_type", "init_device_mesh", "GridSearchCV", "RandomizedSearchCV", "cross_val_score",
         "cross_validate", "dataloader_num_workers", "process_map", "WorkerPool", "p_map", "p_imap", "p_umap",
-        "p_uimap",
+        "p_uimap", "SubprocVecEnv", "AsyncVectorEnv", "SubprocVectorEnv", "ShmemVectorEnv", "LocalCluster",
+        "get_reusable_executor",
     }
 )  # fmt: skip
 _DEVICES = frozenset({"device", "Device"})

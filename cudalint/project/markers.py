@@ -19,8 +19,8 @@ _GPU = Words(
 # Packages that count only where they are imported: their names are words that prose and code use as well.
 _PACKAGES = (
     b"catboost|clip|ctranslate2|cudf|cugraph|cuml|dask_cudf|decord|easyocr|faiss|faster_whisper|flair|insightface|"
-    b"lightgbm|llama_cpp|monai|nvidia|onnxruntime|open_clip|paddle|paddleocr|rmm|stanza|taichi|tensorrt|"
-    b"torch_geometric|ultralytics|warp|whisper|xgboost"
+    b"lightgbm|llama_cpp|monai|nvidia|onnxruntime|open_clip|paddle|paddleocr|rmm|stable_baselines3|stanza|taichi|"
+    b"tensorrt|torch_geometric|ultralytics|warp|whisper|xgboost"
 )
 # A pattern that begins with a word is found much faster than one that begins with a choice.
 _IMPORTS = (
@@ -34,7 +34,8 @@ _LAUNCHERS = (
     b"CUDA_VISIBLE_DEVICES", b"set_default_device", b"set_default_tensor_type", b"set_memory_growth",
     b"set_visible_devices", b"init_device_mesh", b"process_map", b"WorkerPool", b"p_tqdm", b"DDPStrategy", b"n_jobs",
     b"n_process", b"use_multiprocessing", b"dataloader_num_workers", b"preload_app", b"wsgi_app", b"celery",
-    b"uwsgidecorators",
+    b"uwsgidecorators", b"SubprocVecEnv", b"AsyncVectorEnv", b"SubprocVectorEnv", b"ShmemVectorEnv", b"dask",
+    b"LocalCluster", b"loky", b"uvicorn",
 )  # fmt: skip
 _CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")

@@ -16,6 +16,7 @@ from cudalint.machine.behaviours import (
     devices,
     engines,
     environment,
+    environments,
     estimators,
     event_loops,
     exit_stacks,
@@ -248,6 +249,11 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "trainer.fit": lightning.trainer_fit,
     "unknown-map": fork_launchers.unknown_map,
     "ddp": ranks.ddp,
+    "environments": environments.environments,
+    "environments.worker": environments.environment,
+    "workers": environments.starts_workers,
+    "cluster": environments.cluster,
+    "thread.trials": threads.trials,
 }
 
 

@@ -351,7 +351,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     )
     process = _with_environment(process, start)
     state = State(process, {})
-    if way.method == "loky" or start.pickler is Pickler.GLOBALS:
+    if way.method == "loky":
         return [state]
     module = machine.program.module(machine.main)
     if module is None or len(before.identity) > 3:
