@@ -74,6 +74,7 @@ def join_process(a: Process, b: Process) -> Process:
         contexts=a.contexts | b.contexts,
         crowd=max(a.crowd, b.crowd, key=len),
         growth=a.growth if b.growth is not None else None,
+        growth_asked=a.growth_asked or b.growth_asked,
         group=a.group or b.group,
         allocated=shorter(a.allocated, b.allocated),
         doomed=a.doomed and b.doomed,

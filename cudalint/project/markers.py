@@ -35,7 +35,7 @@ _LAUNCHERS = (
     b"set_visible_devices", b"init_device_mesh", b"process_map", b"WorkerPool", b"p_tqdm", b"DDPStrategy", b"n_jobs",
     b"n_process", b"use_multiprocessing", b"dataloader_num_workers", b"preload_app", b"wsgi_app", b"celery",
     b"uwsgidecorators", b"SubprocVecEnv", b"AsyncVectorEnv", b"SubprocVectorEnv", b"ShmemVectorEnv", b"dask",
-    b"LocalCluster", b"loky", b"uvicorn",
+    b"LocalCluster", b"loky", b"uvicorn", b"process_index",
 )  # fmt: skip
 _CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")
@@ -92,10 +92,21 @@ _ACTS = re.compile(
 )
 
 
+# A lock, a queue or a pool of the default context settles the start method.
+_SETTLES = re.compile(
+    rb"^([ \t]*)(?![ \t#'\")\]}]).*\b(?:R?Lock|(?:Joinable|Simple)?Queue|Event|(?:Bounded)?Semaphore|Condition|Barrier|"
+    rb"Value|Array|Manager|Pool)\(",
+    re.MULTILINE,
+)
+
+
 def acts_at_top(data: bytes) -> bool:
     """Whether a line that runs at the import of a file may do something to the process."""
+    patterns = (_ACTS, _SETTLES) if b"multiprocess" in data else (_ACTS,)
     return any(
-        not found[1] or runs_at_once(data, found.start(), len(found[1])) is True for found in _ACTS.finditer(data)
+        not found[1] or runs_at_once(data, found.start(), len(found[1])) is True
+        for pattern in patterns
+        for found in pattern.finditer(data)
     )
 
 

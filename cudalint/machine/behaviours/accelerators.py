@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine.behaviours import gpu
 from cudalint.machine.behaviours.callees import thing_of
 from cudalint.machine.frame import Call, Results
@@ -26,6 +28,7 @@ def accelerator(machine: Machine, call: Call) -> Results:
         where = machine.chain(state, call.site, f"{gpu.label(call)} selects the device")
         if _is_rank(state):
             state.process = state.process.with_device(Selected(Rank("local"), False, where))
+    state.process = replace(state.process, local_rank_at_hand=True)
     made = Thing("accelerate.Accelerator", {"<cpu>": TRUE if on_cpu else FALSE}, call.site)
     return [(state, (state.new(("accelerator", call.site), made),))]
 

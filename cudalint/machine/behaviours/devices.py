@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import operators
-from cudalint.machine.behaviours.gpu import EVERY, label, touch
+from cudalint.machine.behaviours.gpu import EVERY, THREAD_DEFAULT, label, touch
 from cudalint.machine.behaviours.outcomes import outcome_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Thing
@@ -14,7 +14,9 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.state import Selected, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
+    FALSE,
     NONE,
+    TRUE,
     Const,
     Dev,
     Index,
@@ -50,6 +52,9 @@ def set_device(machine: Machine, call: Call) -> Results:
     )
     if state is None:
         return []
+    if index == THREAD_DEFAULT:
+        # What is selected is what was current: as if nothing had been selected.
+        return [(state, NONE)]
     process = state.process
     early = process.allocated
     first = process.device() is None and not process.in_thread
@@ -181,6 +186,10 @@ def growth(machine: Machine, call: Call) -> Results:
     state = call.state
     process = state.process
     started = dict(process.initialised).get("tensorflow")
+    enable = call.args[1] if len(call.args) > 1 else call.kwargs.get("enable")
+    if process.growth_asked and enable == TRUE:
+        # It returns early where nothing changes.
+        return [(state, NONE)]
     if started is not None and not process.doomed:
         outcome = outcome_of(
             machine,
@@ -193,8 +202,9 @@ def growth(machine: Machine, call: Call) -> Results:
         )
         machine.emit(outcome)
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    where = machine.chain(state, call.site, f"{label(call)}")
-    state.process = replace(process, growth=where)
+    if enable != FALSE:
+        where = machine.chain(state, call.site, f"{label(call)}")
+        state.process = replace(process, growth=where, growth_asked=enable == TRUE)
     return [(state, NONE)]
 
 

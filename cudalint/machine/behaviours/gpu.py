@@ -38,6 +38,8 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 DEVICES = unknown("devices")
 # The identity of a list of all devices, of which the code names none.
 EVERY = "every device"
+# The number of the current device of a thread that selected none: GPU 0, whatever other threads selected.
+THREAD_DEFAULT = Rank("thread")
 
 
 def touch(
@@ -60,8 +62,12 @@ def touch(
     process = state.process
     if process.doomed or effect == "none" or framework in process.hidden:
         return state
+    if framework == "jax" and _keeps_to_cpu(process):
+        return state
     if effect in FAILS and process.forked and _fails_here(process):
         return _fail_in_child(machine, state, frame, site, framework, what, by_default)
+    if hides_all(process):
+        return state
     if effect in POISONS:
         state.process = process = _poison(machine, state, site, framework, effect, what)
     if context:
@@ -107,8 +113,9 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     there = f" on GPU {index}" if isinstance(index, int) else ""
     where = machine.chain(state, site, f"{what} opens a context{there}")
     process = replace(process, contexts=process.contexts | {Context(visible, index, where)})
-    bare = device is None or device.index is None or device.index == 0
-    if process.in_thread and process.device() is None and (device is None or device.index is None):
+    unnamed = device is None or device.index in (None, THREAD_DEFAULT)
+    bare = unnamed or index == 0
+    if process.in_thread and process.device() is None and unnamed:
         _thread_outcome(machine, state, site, what)
     if process.allocated is None and bare and process.device() is None:
         process = replace(process, allocated=where)
@@ -142,6 +149,8 @@ def _thread_outcome(machine: Machine, state: State, site: Site, what: str) -> No
 
 def current_index(process: Process, device: Dev | None) -> Index:
     """The GPU that a device means in this process and thread."""
+    if device is not None and device.index == THREAD_DEFAULT:
+        return 0
     if device is not None and device.index is not None:
         return device.index
     selected = process.device()
@@ -322,7 +331,7 @@ def effect(machine: Machine, call: Call) -> Results:
     wanted = call.text("gpu", "none")
     if spared and _is_set(call.state.process, spared):
         wanted = "none"
-    if call.text("returns") == "true" and _hides_all(call.state.process):
+    if call.text("returns") == "true" and hides_all(call.state.process):
         return [(call.state, const(False))]
     device = choices.chosen(call) if choices.depends(call) else _device_argument(call)
     if not _stays_on_gpu(call, device):
@@ -351,7 +360,13 @@ def asks_nvml(process: Process) -> bool:
     return _is_set(process, "PYTORCH_NVML_BASED_CUDA_CHECK")
 
 
-def _hides_all(process: Process) -> bool:
+def _keeps_to_cpu(process: Process) -> bool:
+    """Whether the environment keeps JAX off the GPU, which it looks at before it starts one."""
+    wanted = process.environ("JAX_PLATFORMS") or process.environ("JAX_PLATFORM_NAME")
+    return wanted == const("cpu") and not process.is_initialised("jax")
+
+
+def hides_all(process: Process) -> bool:
     """Whether the program hid all GPUs before the driver looked."""
     value = process.environ(VISIBLE)
     return process.driver is None and value in (const(""), const("-1"))
@@ -393,6 +408,8 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "self":
             return (call.receiver,) if call.receiver is not None else unknown("self", call.site)
         case "current":
+            if state.process.in_thread and state.process.device() is None:
+                return (THREAD_DEFAULT,)
             index = current_index(state.process, None)
             return (index,) if isinstance(index, Rank) else const(index)
         case "device":

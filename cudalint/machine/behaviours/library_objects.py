@@ -24,7 +24,7 @@ def placed(machine: Machine, call: Call) -> Results:
         fields["<pickle>"] = const("never")
     ref = state.new(("placed", call.site), Thing(kind, fields, call.site, origin))
     device = chosen(call)
-    if device is None or not device.is_gpu:
+    if device is None or not device.is_gpu or gpu.hides_all(state.process):
         return [(state, (ref,))]
     framework = call.text("framework", "torch")
     wanted = call.text("gpu", "init")
