@@ -22,6 +22,9 @@ _LAUNCHERS = frozenset(
         "get_reusable_executor",
     }
 )  # fmt: skip
+# Where a module has a web application, its handlers hand work to pools that others may hold.
+_WEB = frozenset({"FastAPI", "APIRouter", "Flask", "Blueprint", "Starlette", "Quart", "Sanic", "aiohttp"})
+_HAND_OVER = frozenset({"submit", "run_in_executor", "apply_async"})
 _DEVICES = frozenset({"device", "Device"})
 
 
@@ -68,10 +71,12 @@ def tests(module: ir.Module) -> Iterable[ir.Function]:
 
 
 def unreached(module: ir.Module, facts: FileFacts, own: frozenset[str] = frozenset()) -> Iterable[ir.Function]:
-    """The functions that hold a launcher of their own, or a device object as a statement."""
+    """The functions that hold a launcher, of their own or of their module, or a device object as a statement."""
     statement = facts.states_a_device
     launchers = _LAUNCHERS | _aliases(module, _LAUNCHERS)
-    launchers |= _process_classes(module, launchers)
+    launchers |= _process_classes(module, launchers) | _held(module, launchers)
+    if not module.words.isdisjoint(_WEB):
+        launchers |= _HAND_OVER
     devices = _DEVICES | _aliases(module, _DEVICES)
     for function in functions(module.body):
         if function.name.startswith("test"):
@@ -110,6 +115,19 @@ def _process_classes(module: ir.Module, launchers: frozenset[str]) -> frozenset[
         ):
             names.add(statement.name)
     return frozenset(names)
+
+
+def _held(module: ir.Module, launchers: frozenset[str]) -> frozenset[str]:
+    """The names under which the top of a module keeps a pool or an executor for its functions."""
+    return frozenset(
+        target.id
+        for statement in module.body
+        if isinstance(statement, ir.Assign)
+        and isinstance(statement.value, ir.Call)
+        and last_name(statement.value.func) in launchers
+        for target in statement.targets
+        if isinstance(target, ir.Name)
+    )
 
 
 def _aliases(module: ir.Module, names: frozenset[str]) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from cudalint.ir import nodes as ir
 from cudalint.machine.behaviours import (
     accelerators,
     attributes,
@@ -143,6 +144,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "server.register": servers.register,
     "server.request": servers.server_request,
     "server.import": servers.import_application,
+    "server.application": servers.web_application,
+    "server.event": servers.on_event,
     "module.call": modules.module_call,
     "load": checkpoints.load,
     "save": checkpoints.save,
@@ -343,6 +346,10 @@ class LibraryBehaviours:
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""
         servers.served(machine, state, module)
+
+    def before_answer(self, machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[State]:
+        """What a web application runs before its first request."""
+        return servers.before_answer(machine, state, frame, function)
 
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""
