@@ -34,8 +34,8 @@ _LAUNCHERS = (
     b"CUDA_VISIBLE_DEVICES", b"set_default_device", b"set_default_tensor_type", b"set_memory_growth",
     b"set_visible_devices", b"init_device_mesh", b"process_map", b"WorkerPool", b"p_tqdm", b"DDPStrategy", b"n_jobs",
     b"n_process", b"use_multiprocessing", b"dataloader_num_workers", b"preload_app", b"wsgi_app", b"celery",
-    b"uwsgidecorators", b"SubprocVecEnv", b"AsyncVectorEnv", b"SubprocVectorEnv", b"ShmemVectorEnv", b"dask.distributed",
-    b"LocalCluster", b"loky", b"uvicorn", b"process_index",
+    b"uwsgidecorators", b"SubprocVecEnv", b"AsyncVectorEnv", b"SubprocVectorEnv", b"ShmemVectorEnv",
+    b"dask.distributed", b"LocalCluster", b"loky", b"uvicorn", b"process_index",
 )  # fmt: skip
 _CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")
