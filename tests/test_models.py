@@ -15,6 +15,7 @@ import cudalint.models
 from cudalint.machine.effects.registry import EFFECTS
 from cudalint.models.library import load
 from cudalint.models.schema import DOES
+from cudalint.project.markers import may_launch, may_matter
 
 try:
     import tomllib
@@ -256,3 +257,44 @@ def test_the_example_of_the_page_is_a_model_that_works(run: Run, tmp_path: Path)
     project(tmp_path, models, main=program)
     row = next(i for i, line in enumerate(program.splitlines(), 1) if "score_all(" in line and "def" not in line)
     assert found(run) == [("main", "CUD104", row)]
+
+
+USING = sorted({*load().gpu_functions, *(name.partition(".")[0] for name in load().effectful_imports)} - {"?"})
+
+
+@pytest.mark.parametrize("root", USING)
+def test_a_file_that_imports_what_uses_a_gpu_is_looked_at(root: str) -> None:
+    """A quick run does not load the models; what it looks for in the bytes of files is held against them here."""
+    if root == "cv2":
+        # Only its part for the GPU has a model, and that says so.
+        assert all(".cuda" in name for name in load().functions if name.startswith("cv2."))
+        return
+    for line in (f"import os, {root}\n", f"from {root} import a\n", f"import os as o, {root}.a as b\n"):
+        assert may_matter(line.encode()), line
+    assert not may_matter(f"# see the manual of {root}_\n".encode())
+
+
+STARTING = {
+    "environments",
+    "executor",
+    "fork-launcher",
+    "loader",
+    "pool",
+    "pool.once",
+    "process",
+    "search",
+    "spawn",
+    "workers",
+}
+
+
+def test_a_file_that_names_a_launcher_is_looked_at() -> None:
+    threads = {"ThreadPoolExecutor", "ThreadPool"}
+    launchers = [(name, entry) for name, entry in shipped_functions() if entry["does"] in STARTING]
+    assert len(launchers) > 30
+    for name, entry in launchers:
+        parent, _, last = name.rpartition(".")
+        if parent == "?" or last in threads or last == "__init__":
+            continue
+        text = f"from {parent} import {last}\nmade = {last}({entry.get('workers', 'n_jobs')}=2)\n"
+        assert may_launch(text.encode()), name

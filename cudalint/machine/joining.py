@@ -83,6 +83,7 @@ def join_process(a: Process, b: Process) -> Process:
         contexts=a.contexts | b.contexts,
         gpu_sharers=max(a.gpu_sharers, b.gpu_sharers, key=len),
         growth=a.growth if b.growth is not None else None,
+        growth_asked=a.growth_asked or b.growth_asked,
         group=a.group or b.group,
         allocated=shorter(a.allocated, b.allocated),
         dead=a.dead and b.dead,

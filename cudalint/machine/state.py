@@ -131,11 +131,14 @@ class Process:
     contexts: frozenset[Context] = frozenset()
     gpu_sharers: tuple[tuple[Hashable, int], ...] = ()
     growth: Chain | None = None
+    # Whether the program asked for it by a call, as the environment may instead.
+    growth_asked: bool = False
     dead: bool = False
     misread: bool = False
     in_thread: bool = False
     rank: str | None = None
     allocated: Chain | None = None
+    # Whether the program knows its local rank, or reckons with several machines.
     local_rank_at_hand: bool = False
     thread_start: tuple[Site, Chain] | None = None
     joblib_backend: Value = ()

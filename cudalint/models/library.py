@@ -65,6 +65,9 @@ class Library:
     roots: set[str] = field(default_factory=set)
     # The top-level packages that may use a GPU.
     gpu_roots: set[str] = field(default_factory=set)
+    # What of them uses one when it is called, by the last parts of the names, and the imports that do.
+    gpu_functions: dict[str, set[bytes]] = field(default_factory=dict)
+    effectful_imports: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
     user_words: set[str] = field(default_factory=set)
     process_effects: dict[str, ProcessEffect] = field(default_factory=dict)
@@ -237,6 +240,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
         if "attributes" in entry:
             library.attributes[str(entry["name"])] = frozenset(_list(entry["attributes"]))
     library.gpu_roots.update(_gpu_roots(document, framework))
+    _add_gpu_functions(library, document)
     declared: _Declared = []
     for entry in _entries(document, "effect"):
         _add_effect(library, entry, declared)
@@ -267,6 +271,18 @@ def _gpu_roots(document: Mapping[str, object], framework: object) -> Iterable[st
     found -= {"?", "cudalint"}
     yield from found
     yield from (_root(alias) for alias, target in _table(document, "alias").items() if _root(str(target)) in found)
+
+
+def _add_gpu_functions(library: Library, document: Mapping[str, object]) -> None:
+    """Note what uses a GPU when it is called or imported, but of frameworks: their uses are told from the text."""
+    for entry in _entries(document, "function"):
+        if entry.get("gpu", "none") == "none" and entry.get("does") not in _ON_GPU:
+            continue
+        for name in _list(entry["names"]):
+            if name.startswith("import "):
+                library.effectful_imports.add(name.removeprefix("import "))
+            elif _root(name) not in library.frameworks:
+                library.gpu_functions.setdefault(_root(name), set()).add(name.rpartition(".")[2].encode())
 
 
 def _root(path: str) -> str:

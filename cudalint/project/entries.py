@@ -18,9 +18,13 @@ _LAUNCHERS = frozenset(
         "notebook_launcher", "CUDA_VISIBLE_DEVICES", "set_memory_growth", "set_visible_devices", "set_default_device",
         "set_default_tensor_type", "init_device_mesh", "GridSearchCV", "RandomizedSearchCV", "cross_val_score",
         "cross_validate", "dataloader_num_workers", "process_map", "WorkerPool", "p_map", "p_imap", "p_umap",
-        "p_uimap",
+        "p_uimap", "SubprocVecEnv", "AsyncVectorEnv", "SubprocVectorEnv", "ShmemVectorEnv", "LocalCluster",
+        "get_reusable_executor",
     }
 )  # fmt: skip
+# Where a module has a web application, its handlers hand work to pools that others may hold.
+_WEB = frozenset({"FastAPI", "APIRouter", "Flask", "Blueprint", "Starlette", "Quart", "Sanic", "aiohttp"})
+_HAND_OVER = frozenset({"submit", "run_in_executor", "apply_async"})
 _DEVICES = frozenset({"device", "Device"})
 
 
@@ -67,10 +71,12 @@ def tests(module: ir.Module) -> Iterable[ir.Function]:
 
 
 def unreached(module: ir.Module, facts: FileFacts, own: frozenset[str] = frozenset()) -> Iterable[ir.Function]:
-    """The functions that hold a launcher of their own, or a device object as a statement."""
+    """The functions that hold a launcher, of their own or of their module, or a device object as a statement."""
     statement = facts.states_a_device
     launchers = _LAUNCHERS | _aliases(module, _LAUNCHERS)
-    launchers |= _process_classes(module, launchers)
+    launchers |= _process_classes(module, launchers) | _held(module, launchers)
+    if not module.words.isdisjoint(_WEB):
+        launchers |= _HAND_OVER
     devices = _DEVICES | _aliases(module, _DEVICES)
     for function in functions(module.body):
         if function.name.startswith("test"):
@@ -107,6 +113,19 @@ def _process_classes(module: ir.Module, launchers: frozenset[str]) -> frozenset[
         if isinstance(statement, ir.ClassDef) and any(last_name(a.value) in launchers | names for a in statement.bases):
             names.add(statement.name)
     return frozenset(names)
+
+
+def _held(module: ir.Module, launchers: frozenset[str]) -> frozenset[str]:
+    """The names under which the top of a module keeps a pool or an executor for its functions."""
+    return frozenset(
+        target.id
+        for statement in module.body
+        if isinstance(statement, ir.Assign)
+        and isinstance(statement.value, ir.Call)
+        and last_name(statement.value.func) in launchers
+        for target in statement.targets
+        if isinstance(target, ir.Name)
+    )
 
 
 def _aliases(module: ir.Module, names: frozenset[str]) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cudalint.project.blocks import runs_at_once
@@ -15,6 +16,17 @@ _GPU = Words(
         b"timm", b"spacy", b"vllm", b"skorch", b"deepspeed",
     )
 )  # fmt: skip
+# Packages that count only where they are imported: their names are words that prose and code use as well.
+_PACKAGES = (
+    b"catboost|clip|ctranslate2|cudf|cugraph|cuml|dask_cudf|decord|easyocr|faiss|faster_whisper|flair|insightface|"
+    b"lightgbm|llama_cpp|monai|nvidia|onnxruntime|open_clip|paddle|paddleocr|rmm|stable_baselines3|stanza|taichi|"
+    b"tensorrt|torch_geometric|ultralytics|warp|whisper|xgboost"
+)
+# A pattern that begins with a word is found much faster than one that begins with a choice.
+_IMPORTS = (
+    re.compile(rb"import[ \t]+(?:[\w., \t]*,[ \t]*)?(?:%s)\b" % _PACKAGES),
+    re.compile(rb"from[ \t]+(?:%s)\b" % _PACKAGES),
+)
 # What starts something wherever it is mentioned, and what does so where it is called or imported.
 _LAUNCHERS = (
     b"ProcessPool", b"ProcessPoolExecutor", b"DataLoader", b"StatefulDataLoader", b"WebLoader", b"start_processes",
@@ -22,7 +34,8 @@ _LAUNCHERS = (
     b"CUDA_VISIBLE_DEVICES", b"set_default_device", b"set_default_tensor_type", b"set_memory_growth",
     b"set_visible_devices", b"init_device_mesh", b"process_map", b"WorkerPool", b"p_tqdm", b"DDPStrategy", b"n_jobs",
     b"n_process", b"use_multiprocessing", b"dataloader_num_workers", b"preload_app", b"wsgi_app", b"celery",
-    b"uwsgidecorators",
+    b"uwsgidecorators", b"SubprocVecEnv", b"AsyncVectorEnv", b"SubprocVectorEnv", b"ShmemVectorEnv",
+    b"dask.distributed", b"LocalCluster", b"loky", b"uvicorn", b"process_index",
 )  # fmt: skip
 _CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")
@@ -46,7 +59,7 @@ _CUDA = re.compile(rb"\b(?:cuda|cupy)\b")
 
 def may_matter(data: bytes) -> bool:
     """Whether the file mentions CUDA or processes, so that it is worth a look."""
-    return _GPU.stand_in(data) or _PROCESS.stand_in(data)
+    return mentions_gpu(data) or _PROCESS.stand_in(data)
 
 
 def may_launch(data: bytes) -> bool:
@@ -79,16 +92,27 @@ _ACTS = re.compile(
 )
 
 
+# A lock, a queue or a pool of the default context settles the start method.
+_SETTLES = re.compile(
+    rb"^([ \t]*)(?![ \t#'\")\]}]).*\b(?:R?Lock|(?:Joinable|Simple)?Queue|Event|(?:Bounded)?Semaphore|Condition|Barrier|"
+    rb"Value|Array|Manager|Pool)\(",
+    re.MULTILINE,
+)
+
+
 def acts_at_top(data: bytes) -> bool:
     """Whether a line that runs at the import of a file may do something to the process."""
+    patterns = (_ACTS, _SETTLES) if b"multiprocess" in data else (_ACTS,)
     return any(
-        not found[1] or runs_at_once(data, found.start(), len(found[1])) is True for found in _ACTS.finditer(data)
+        not found[1] or runs_at_once(data, found.start(), len(found[1])) is True
+        for pattern in patterns
+        for found in pattern.finditer(data)
     )
 
 
 def mentions_gpu(data: bytes) -> bool:
-    """Whether the file mentions a GPU framework."""
-    return _GPU.stand_in(data)
+    """Whether the file mentions a GPU framework, or imports a package that may use a GPU."""
+    return _GPU.stand_in(data) or any(pattern.search(data) is not None for pattern in _IMPORTS)
 
 
 _DEVICE_NAME = re.compile(rb"[\"']cuda")
@@ -128,23 +152,29 @@ def calls_at_top(data: bytes) -> TopCalls:
     for found in _TOP_CALL.finditer(data):
         line = found.group()
         if line.startswith(b"@"):
-            decorating.update(name for names in _CALLED.findall(line) for name in names if name)
+            decorating.update(_called_in(line))
         elif b"(" in line:
-            called.update(name for names in _CALLED.findall(line) for name in names if name)
+            called.update(_called_in(line))
     return TopCalls(frozenset(called), frozenset(decorating))
 
 
-def does_something(data: bytes, calls: TopCalls, *, registers: bool) -> bool:
+def _called_in(data: bytes) -> Iterator[bytes]:
+    return (name for names in _CALLED.findall(data) for name in names if name)
+
+
+def does_something(data: bytes, calls: TopCalls, on_gpu: frozenset[bytes], *, registers: bool) -> bool:
     """Whether a file defines one of these so that calling it may use a GPU, or as a decorator that keeps what it gets.
 
-    The second matters where the file that decorates ``registers`` GPU code.
+    ``on_gpu`` are the functions of libraries that use one. The second matters where the file that decorates
+    ``registers`` GPU code.
     """
     for found in _DEFINED.finditer(data):
         name = found[2]
         if name not in calls.called and name not in calls.decorating:
             continue
         body = _body(data, found.end(), len(found[1]))
-        if mentions_gpu(body) or (registers and name in calls.decorating and _KEEPS.search(body) is not None):
+        uses = mentions_gpu(body) or (bool(on_gpu) and not on_gpu.isdisjoint(_called_in(body)))
+        if uses or (registers and name in calls.decorating and _KEEPS.search(body) is not None):
             return True
     return False
 

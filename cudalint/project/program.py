@@ -276,7 +276,7 @@ class FileProgram:
 
     def _has_import_effects(self, name: str) -> bool:
         if name not in self._tops_act:
-            acts = self.facts(name).acts_at_top or self._mentions_user_models(name)
+            acts = self.facts(name).acts_at_top or self._mentions_user_models(name) or self._has_effectful_imports(name)
             self._tops_act[name] = acts or self._calls_at_top(name)
         return self._tops_act[name]
 
@@ -284,14 +284,34 @@ class FileProgram:
         """Whether a file names something of the user's own models."""
         return self.library.mentions_user_models(self.sources[name].data)
 
+    def _has_effectful_imports(self, name: str) -> bool:
+        """Whether a file imports a package whose import uses a GPU."""
+        effectful = self.library.effectful_imports
+        return any(
+            module in effectful
+            for i in self.facts(name).imports
+            if not i.level
+            for module in (i.module, *(f"{i.module}.{found}" for found in i.names))
+        )
+
     def _calls_at_top(self, name: str) -> bool:
-        """Whether the top level calls a function of the project that may use a GPU, or hands one to a registry."""
+        """Whether the top level calls what may use a GPU, or hands a function of the project to a registry."""
         calls = self.facts(name).calls_at_top
         if not calls.called and not calls.decorating:
             return False
+        if not calls.called.isdisjoint(self._on_gpu(name)):
+            return True
         homes = dict.fromkeys((name, *(i.home for i in self._imports(name))))
         registers = self.facts(name).mentions_gpu
-        return any(does_something(self.sources[home].data, calls, registers=registers) for home in homes)
+        return any(
+            does_something(self.sources[home].data, calls, self._on_gpu(home), registers=registers) for home in homes
+        )
+
+    def _on_gpu(self, name: str) -> frozenset[bytes]:
+        """The functions that use a GPU of the packages that a file imports, by the last parts of their names."""
+        roots = {i.module.partition(".")[0] for i in self.facts(name).imports if not i.level}
+        known = self.library.gpu_functions
+        return frozenset(name for root in roots & known.keys() for name in known[root])
 
     def reaches_gpu(self, name: str) -> bool:
         """Whether a file, or what it imports of the project, imports what may use a GPU, or puts something there."""

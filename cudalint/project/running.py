@@ -271,7 +271,9 @@ class Runner:
                 told.add(prepared.machine)
                 yield Ran(owner, entry.module, prepared.machine)
             state, machine.record.cut = prepared.state.clone(), prepared.machine.record.cut
-        self._call(machine, module, entry.function, state)
+        frame = Frame(Ref(("module", module.name)), module.name)
+        for ready in machine.effects.before_answer(machine, state, frame, entry.function):
+            self._call(machine, module, entry.function, ready)
         self.entered.add(entry.place)
         ran = Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
         self._note(ran)

@@ -92,6 +92,7 @@ first operation. **Display** where no place is early enough.
 
 ## When it stays silent
 - Each process sets growth first, or the environment says so.
+- Growth is set again to what it is, or JAX is kept on the CPU (`JAX_PLATFORMS=cpu`).
 - One process uses the GPU, or each has a GPU of its own.
 - The workers use numpy only, or hide the GPU from TensorFlow (`set_visible_devices([], "GPU")`).
 - torch, CuPy and numba: they take what they need (CUD201).

@@ -1,10 +1,11 @@
 """# global-rank-as-device (CUD506)
 
-A rank selects its GPU by its global rank, although its local rank is at hand.
+A rank selects its GPU by its global rank, although its local rank is at hand, or several machines are reckoned with.
 
 ## What it does
-Reports `torch.cuda.set_device(...)` with a global rank (`RANK`, `dist.get_rank()`) in a program that also knows its
-local rank (`LOCAL_RANK`, a parameter or an option of that name).
+Reports `torch.cuda.set_device(...)` with a global rank (`RANK`, `dist.get_rank()`, `accelerator.process_index`) in a
+program that also knows its local rank (`LOCAL_RANK`, a parameter or an option of that name, an `Accelerator`), or that
+reads or takes what only runs on several machines have (`GROUP_RANK`, `NODE_RANK`, `SLURM_NNODES`, `--nnodes`).
 
 ## Why it is bad
 GPUs are numbered from 0 on each machine; global ranks go on counting. On one machine the two numbers are equal and
@@ -86,7 +87,7 @@ use the global rank as a device too (`device_ids=[rank]`, `f"cuda:{rank}"`), and
 ## When it stays silent
 - The argument is the local rank, or the rank modulo `torch.cuda.device_count()`.
 - The ranks come from `mp.spawn` on one machine: its number is a local rank.
-- No local rank is in sight: then the program may well run on one machine only.
+- Neither a local rank nor a number of machines is in sight: then the program may well run on one machine only.
 - The rank is used for anything but a device.
 
 ## References

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cudalint.ir import nodes as ir
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects import plain
 from cudalint.machine.effects.command_line import commands, options
 from cudalint.machine.effects.concurrency import (
     channels,
+    environments,
     event_loops,
     joblib,
     pools,
@@ -30,7 +32,7 @@ from cudalint.machine.effects.frameworks import (
 )
 from cudalint.machine.effects.gpu import arrays, cuda, devices, queries
 from cudalint.machine.effects.receivers import library_self
-from cudalint.machine.effects.servers import celery, gunicorn, handlers, outside
+from cudalint.machine.effects.servers import celery, gunicorn, handlers, outside, web
 from cudalint.machine.effects.stdlib import (
     attributes,
     builtins,
@@ -145,6 +147,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "server.register": handlers.register,
     "server.request": gunicorn.server_request,
     "server.import": gunicorn.import_application,
+    "server.application": web.web_application,
+    "server.event": web.on_event,
     "module.call": modules.module_call,
     "load": checkpoints.load,
     "save": checkpoints.save,
@@ -251,6 +255,11 @@ EFFECTS: dict[str, LibraryEffect] = {
     "trainer.fit": lightning.trainer_fit,
     "unknown-map": fork_launchers.unknown_map,
     "ddp": ranks.ddp,
+    "environments": environments.environments,
+    "environments.worker": environments.environment,
+    "workers": environments.starts_workers,
+    "cluster": environments.cluster,
+    "thread.trials": threads.trials,
 }
 
 
@@ -319,6 +328,10 @@ class LibraryEffects:
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""
         outside.served(machine, state, module)
+
+    def before_answer(self, machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[State]:
+        """What a web application runs before its first request."""
+        return web.before_answer(machine, state, frame, function)
 
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""

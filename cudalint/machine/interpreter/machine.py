@@ -234,5 +234,8 @@ class Effects(Protocol):
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""
 
+    def before_answer(self, machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[State]:
+        """What a web application runs before its first request."""
+
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""

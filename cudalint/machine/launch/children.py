@@ -8,7 +8,6 @@ from cudalint.machine import questions
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain
@@ -102,7 +101,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     )
     process = _with_environment(process, start)
     state = State(process, {}, facts=_answers(parent, start))
-    if way.method == "loky" or start.pickler is Pickler.GLOBALS:
+    if way.method == "loky":
         return [state]
     module = machine.program.module(machine.main)
     if module is None or len(before.identity) > 3:

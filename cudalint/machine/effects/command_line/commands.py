@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -40,6 +41,7 @@ def option(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("option", call.site))]
     default = call.kwargs.get("default", NONE)
     value = unknown("option", call.site) if default == NONE else default
+    note_machines(call.state, name)
     if name == "local_rank":
         value = (Rank("local"),)
         call.state.process = replace(call.state.process, local_rank_at_hand=True)

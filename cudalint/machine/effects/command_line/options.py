@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -66,6 +67,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
     if isinstance(name, str):
         default = call.kwargs.get("default")
         value: Value = unknown("option", call.site)
+        note_machines(call.state, name)
         if name == "local_rank":
             # The launcher hands it to each rank, whatever its default.
             value = (Rank("local"),)

@@ -156,7 +156,7 @@ def _pool_run(
         chain=chain,
         many=several and not single and not _single_task(call, machine, state),
         reused=reused,
-        daemon=family == "pool",
+        daemon=family == "pool" or call.flag("daemon"),
         failures={
             "body": "crash",
             "unpickle": "hang" if family == "pool" else "crash",

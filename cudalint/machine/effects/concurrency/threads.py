@@ -8,10 +8,11 @@ from cudalint.machine.effects.receivers import initialised, library_object, own_
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import merge
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Task, Value
+from cudalint.machine.values import NONE, Task, Value, const, unknown
 
 
 def thread(machine: Machine, call: Call) -> Results:
@@ -63,6 +64,27 @@ def pool_in_thread(
         else:
             made.append((state, (state.new(("results", call.site), Sequence("list", None, value)),)))
     return made
+
+
+def trials(machine: Machine, call: Call) -> Results:
+    """``study.optimize(objective, n_jobs=)``: calls it again and again, in threads where there are several jobs."""
+    function = call.get(call.text("function")) or ()
+    jobs = call.get(call.text("workers"))
+    alone = jobs is None or jobs == const(1)
+    trial = [unknown("trial", call.site)]
+    states = [call.state]
+    for _ in range(2):
+        done: list[State] = []
+        for state in states:
+            current = replace(call, state=state)
+            results = (
+                machine.call_value(function, trial, {}, state, call.frame, call.site)
+                if alone
+                else threaded(machine, current, call.site, function, trial, {}, None)
+            )
+            done.extend(after for after, _ in results)
+        states = merge(done)
+    return [(state, NONE) for state in states]
 
 
 def threaded(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.receivers import library_object
@@ -27,6 +29,7 @@ def accelerator(machine: Machine, call: Call) -> Results:
         where = machine.chain(state, call.site, f"{call.label} selects the device")
         if _is_rank(state):
             state.process = state.process.with_device(Selected(Rank("local"), False, where))
+    state.process = replace(state.process, local_rank_at_hand=True)
     made = LibraryObject("accelerate.Accelerator", {"<cpu>": TRUE if on_cpu else FALSE}, call.site)
     return [(state, (state.new(("accelerator", call.site), made),))]
 

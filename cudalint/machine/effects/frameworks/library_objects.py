@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.gpu.choices import chosen, depends
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
@@ -11,9 +12,7 @@ from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, TRUE, Dev, Ref, Value, const, only, strings, unknown
-
-_SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
+from cudalint.machine.values import FALSE, NONE, TRUE, Dev, Ref, Value, const, only, unknown
 
 
 def placed(machine: Machine, call: Call) -> Results:
@@ -22,30 +21,19 @@ def placed(machine: Machine, call: Call) -> Results:
     kind = call.text("type") or call.path
     origin = machine.chain(state, call.site, f"{call.label} makes it")
     fields: dict[str, Value] = {"<parameters>": TRUE}
+    if call.text("pickle") == "never":
+        fields["<pickle>"] = const("never")
     ref = state.new(("placed", call.site), LibraryObject(kind, fields, call.site, origin))
-    device = _chosen(call)
-    if device is None or not device.is_gpu:
+    device = chosen(call)
+    if device is None or not device.is_gpu or cuda.hides_all(state.process):
         return [(state, (ref,))]
     framework = call.text("framework", "torch")
-    after = cuda.touch(machine, state, call.frame, call.site, framework, "init", call.label, device, context=True)
+    wanted = call.text("gpu", "init")
+    after = cuda.touch(machine, state, call.frame, call.site, framework, wanted, call.label, device, context=True)
     if after is None:
         return []
     gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
     return [(after, (ref,))]
-
-
-def _chosen(call: Call) -> Dev | None:
-    """The device that the arguments name, else the library's default; None where the code does not show it."""
-    value = call.get("device")
-    if value is not None and value != NONE:
-        return _first(operators.device_of(value))
-    value = call.kwargs.get("device_map")
-    if value is not None and value != NONE:
-        spread = bool(_SPREAD.intersection(strings(value)))
-        return Dev("cuda") if spread else _first(operators.device_of(value))
-    if call.open:
-        return None
-    return Dev("cuda") if call.flag("default-gpu") else None
 
 
 def _first(devices: list[Dev]) -> Dev | None:
@@ -126,7 +114,11 @@ def _library_object(value: Value | None, state: State) -> LibraryObject | None:
 
 def estimator(machine: Machine, call: Call) -> Results:
     """``NeuralNetClassifier(module, device=)``: its module is made, on that device, when it is fitted."""
-    fields: dict[str, Value] = {"<device>": call.kwargs.get("device", NONE)}
+    device: Value = call.kwargs.get("device", NONE)
+    if depends(call):
+        found = chosen(call)
+        device = NONE if found is None else (found,)
+    fields: dict[str, Value] = {"<device>": device}
     made = LibraryObject(call.text("type"), fields, call.site)
     return [(call.state, (call.state.new(("estimator", call.site), made),))]
 
@@ -138,5 +130,6 @@ def estimator_fit(machine: Machine, call: Call) -> Results:
     device = _first(operators.device_of(() if found is None else found.fields.get("<device>", ())))
     if receiver is None or device is None or not device.is_gpu:
         return [(call.state, () if receiver is None else (receiver,))]
-    after = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True)
+    framework = call.text("framework", "torch")
+    after = cuda.touch(machine, call.state, call.frame, call.site, framework, "init", call.label, device, context=True)
     return [] if after is None else [(after, (receiver,))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine import operators
-from cudalint.machine.effects.gpu.cuda import current_index, read, touch
+from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, read, touch
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.gpu_memory import DEVICES, gpu_atoms, place
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
@@ -54,6 +54,8 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "self":
             return (call.receiver,) if call.receiver is not None else unknown("self", call.site)
         case "current":
+            if state.process.in_thread and state.process.device() is None:
+                return (THREAD_DEFAULT,)
             index = current_index(state.process, None)
             return (index,) if isinstance(index, Rank) else const(index)
         case "device":

@@ -12,13 +12,15 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Context, Launch, Process, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import Atom, Const, Dev, Index
+from cudalint.machine.values import Atom, Const, Dev, Index, Rank, const
 
 FAILS = frozenset({"driver", "init", "use", "touch"})
 
 POISONS = frozenset({"query", "driver", "init", "use"})
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+# The number of the current device of a thread that selected none: GPU 0, whatever other threads selected.
+THREAD_DEFAULT = Rank("thread")
 
 
 def touch(
@@ -41,8 +43,12 @@ def touch(
     process = state.process
     if process.dead or effect == "none" or framework in process.hidden:
         return state
+    if framework == "jax" and _keeps_to_cpu(process):
+        return state
     if effect in FAILS and process.forked and _fails_here(process):
         return _fail_in_child(machine, state, frame, site, framework, what, by_default)
+    if hides_all(process):
+        return state
     if effect in POISONS:
         state.process = process = _poison(machine, state, site, framework, effect, what)
     if context:
@@ -90,8 +96,9 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     prepared = process.launch is not None and process.launch.stage == "initializer"
     rank = None if process.rank is None else questions.only_rank(state.facts)
     process = replace(process, contexts=process.contexts | {Context(visible, index, where, prepared, rank)})
-    bare = device is None or device.index is None or device.index == 0
-    if process.in_thread and process.device() is None and (device is None or device.index is None):
+    unnamed = device is None or device.index in (None, THREAD_DEFAULT)
+    bare = unnamed or index == 0
+    if process.in_thread and process.device() is None and unnamed:
         _thread_outcome(machine, state, site, what)
     if process.allocated is None and bare and process.device() is None:
         process = replace(process, allocated=where)
@@ -125,6 +132,8 @@ def _thread_outcome(machine: Machine, state: State, site: Site, what: str) -> No
 
 def current_index(process: Process, device: Dev | None) -> Index:
     """The GPU that a device means in this process and thread."""
+    if device is not None and device.index == THREAD_DEFAULT:
+        return 0
     if device is not None and device.index is not None:
         return device.index
     selected = process.device()
@@ -229,3 +238,15 @@ def is_set(process: Process, variable: str) -> bool:
     """Whether a variable of the environment is ``"1"``."""
     value = process.environ(variable)
     return value is not None and any(isinstance(a, Const) and a.value == "1" for a in value)
+
+
+def _keeps_to_cpu(process: Process) -> bool:
+    """Whether the environment keeps JAX off the GPU, which it looks at before it starts one."""
+    wanted = process.environ("JAX_PLATFORMS") or process.environ("JAX_PLATFORM_NAME")
+    return wanted == const("cpu") and not process.is_initialised("jax")
+
+
+def hides_all(process: Process) -> bool:
+    """Whether the program hid all GPUs before the driver looked."""
+    value = process.environ(VISIBLE)
+    return process.driver is None and value in (const(""), const("-1"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu.arrays import EVERY
-from cudalint.machine.effects.gpu.cuda import touch
+from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, touch
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -14,7 +14,21 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Selected, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import NONE, Const, Dev, Index, Rank, Ref, Unknown, Value, const, only, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    Dev,
+    Index,
+    Rank,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    only,
+    unknown,
+)
 
 
 def default_device(machine: Machine, call: Call) -> Results:
@@ -39,6 +53,9 @@ def set_device(machine: Machine, call: Call) -> Results:
     )
     if state is None:
         return []
+    if index == THREAD_DEFAULT:
+        # What is selected is what was current: as if nothing had been selected.
+        return [(state, NONE)]
     process = state.process
     early = process.allocated
     first = process.device() is None and not process.in_thread
@@ -170,6 +187,10 @@ def growth(machine: Machine, call: Call) -> Results:
     state = call.state
     process = state.process
     started = dict(process.initialised).get("tensorflow")
+    enable = call.args[1] if len(call.args) > 1 else call.kwargs.get("enable")
+    if process.growth_asked and enable == TRUE:
+        # It returns early where nothing changes.
+        return [(state, NONE)]
     if started is not None and not process.dead:
         outcome = outcome_of(
             machine,
@@ -182,8 +203,9 @@ def growth(machine: Machine, call: Call) -> Results:
         )
         machine.emit(outcome)
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    where = machine.chain(state, call.site, f"{call.label}")
-    state.process = replace(process, growth=where)
+    if enable != FALSE:
+        where = machine.chain(state, call.site, call.label)
+        state.process = replace(process, growth=where, growth_asked=enable == TRUE)
     return [(state, NONE)]
 
 

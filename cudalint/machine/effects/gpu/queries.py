@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cudalint.machine import operators
+from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu.arrays import returned
-from cudalint.machine.effects.gpu.cuda import VISIBLE, is_set, touch
+from cudalint.machine.effects.gpu.cuda import hides_all, is_set, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.state import Process
 from cudalint.machine.values import Dev, const, unknown
 
 
@@ -17,14 +17,10 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     wanted = call.text("gpu", "none")
     if spared and is_set(call.state.process, spared):
         wanted = "none"
-    if call.text("returns") == "true" and _hides_all(call.state.process):
+    if call.text("returns") == "true" and hides_all(call.state.process):
         return [(call.state, const(False))]
-    device = _device_argument(call)
-    if device is not None and not device.is_gpu and call.text("device"):
-        wanted = "none"
-    if device is None and call.text("device") and call.get(call.text("device")) is not None:
-        wanted = "none"
-    if device is None and call.text("device") and not call.flag("default-gpu"):
+    device = choices.chosen(call) if choices.depends(call) else _device_argument(call)
+    if not _stays_on_gpu(call, device):
         wanted = "none"
     framework = call.text("framework", "torch")
     state = touch(
@@ -35,10 +31,14 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     return [(state, returned(machine, call, state, device))]
 
 
-def _hides_all(process: Process) -> bool:
-    """Whether the program hid all GPUs before the driver looked."""
-    value = process.environ(VISIBLE)
-    return process.driver is None and value in (const(""), const("-1"))
+def _stays_on_gpu(call: Call, device: Dev | None) -> bool:
+    """Whether the arguments leave a function on the GPU."""
+    name = call.text("device")
+    if device is not None:
+        return device.is_gpu or not (name or choices.depends(call))
+    if choices.depends(call):
+        return False
+    return not name or (call.get(name) is None and call.flag("default-gpu"))
 
 
 def _device_argument(call: Call) -> Dev | None:

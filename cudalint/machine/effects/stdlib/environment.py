@@ -17,6 +17,11 @@ from cudalint.machine.values import NONE, Const, Rank, Ref, Unknown, Value, cons
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
+# What a program reads, or takes as an option, that reckons with several machines: there the two numbers differ.
+_OF_MACHINES = frozenset(
+    {"GROUP_RANK", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES"}
+    | {"SLURM_NODEID", "nnodes", "num_nodes", "num_machines", "node_rank", "machine_rank"}
+)
 _OFTEN_SET = frozenset({"WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT"})
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
 
@@ -28,6 +33,8 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if len(names) != 1:
         return [(call.state, unknown("environ", call.site))]
     name = names[0]
+    note_machines(call.state, name)
+    process = call.state.process
     if _RANKS.get(name) == "local" and not process.local_rank_at_hand:
         call.state.process = process = replace(process, local_rank_at_hand=True)
     if name in RENDEZVOUS:
@@ -42,6 +49,12 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if len(call.args) > 1 and name not in _OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
     return [(call.state, unknown("environ", name))]
+
+
+def note_machines(state: State, name: str) -> None:
+    """A variable or an option was named: it may tell that the program reckons with several machines."""
+    if name in _OF_MACHINES and not state.process.local_rank_at_hand:
+        state.process = replace(state.process, local_rank_at_hand=True)
 
 
 def environ_set(machine: Machine, call: Call) -> Results:

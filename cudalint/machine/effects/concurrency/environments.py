@@ -1,0 +1,145 @@
+"""Libraries that start a number of workers at once: environments of reinforcement learning, servers, clusters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.receivers import context_of, library_of
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch.arguments import count_of, failures, number_of, task
+from cudalint.machine.launch.crossing import Pickler
+from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
+from cudalint.machine.launch.launching import Start
+from cudalint.machine.state import State
+from cudalint.machine.values import FALSE, NONE, TRUE, Bound, Const, Lib, Ref, Task, Value, const, only, union, unknown
+
+# What a worker does with the environment that it made, over and over.
+_STEPS = (("reset", 0), ("step", 1))
+
+
+def environments(machine: Machine, call: Call) -> Results:
+    """``SubprocVecEnv([make, ...])``: a worker for each environment, which makes it and steps it."""
+    made = call.get(call.text("function")) or ()
+    makers = machine.elements(made, call.state)
+    results: Results = []
+    for state in _tried_here(machine, call, makers[:1]):
+        current = replace(call, state=state)
+        if _is_refused(machine, current):
+            machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+            continue
+        stepped = task((Lib("cudalint.environment"),), [union(makers) or unknown("maker", call.site)])
+        if _starts(machine, current, (stepped,), made, len(makers) or None):
+            results.append((state, (state.new(("environments", call.site), LibraryObject(call.path, {}, call.site)),)))
+    return results
+
+
+def _tried_here(machine: Machine, call: Call, makers: list[Value]) -> list[State]:
+    """The states after the first environment was made in this process, to ask for its spaces."""
+    if call.text("kind") != "tried-here" or not makers:
+        return [call.state]
+    made = machine.call_value(makers[0], [], {}, call.state, call.frame, call.site)
+    return [state for state, _ in made]
+
+
+def environment(machine: Machine, call: Call) -> Results:
+    """A worker's environment: it is made, reset and stepped."""
+    results: Results = []
+    for made, value in machine.call_value(call.args[0], [], {}, call.state, call.frame, call.site):
+        states = [made]
+        atom = only(value)
+        found = made.get(atom) if isinstance(atom, Ref) else None
+        for name, count in _STEPS if isinstance(found, Instance) and isinstance(atom, Ref) else ():
+            method = machine.user_method(found, name, made) if isinstance(found, Instance) else None
+            if method is None or not isinstance(atom, Ref):
+                continue
+            args = [unknown("action", call.site)] * count
+            done = (machine.call_value((Bound(method, atom),), args, {}, s, call.frame, call.site) for s in states)
+            states = [after for each in done for after, _ in each]
+        results.extend((state, NONE) for state in states)
+    return results
+
+
+def starts_workers(machine: Machine, call: Call) -> Results:
+    """``uvicorn.run("main:app", workers=4)``: so many workers, which run what is not seen here."""
+    state = call.state
+    if not count_of(call.get(call.text("workers")), default_many=False):
+        return [(state, unknown("served", call.site))]
+    if _is_refused(machine, call):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    if not _starts(machine, call, (), (), number_of(call.get(call.text("workers")))):
+        return []
+    return [(state, unknown("served", call.site))]
+
+
+def cluster(machine: Machine, call: Call) -> Results:
+    """``Client(n_workers=4)``, ``LocalCluster()``: workers of their own, unless they are threads or elsewhere."""
+    state = call.state
+    given = call.args[0] if call.args else call.get("address") or NONE
+    atom = only(given)
+    held = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(held, LibraryObject) and held.type == "distributed.Client":
+        return [(state, given)]
+    if isinstance(held, LibraryObject) and held.type == _THREADS:
+        return [(state, given)]
+    if given != NONE and not (isinstance(atom, Const) and isinstance(atom.value, int)):
+        return [(state, unknown("cluster", call.site))]
+    if call.get("processes") == FALSE:
+        made = LibraryObject(_THREADS, {"<library>": const("threading"), "<context>": NONE}, call.site)
+        return [(state, (state.new(("cluster", call.site), made),))]
+    if _is_refused(machine, call):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    count = call.get("n_workers")
+    if not _starts(machine, call, (), (), number_of(count)):
+        return []
+    fields: dict[str, Value] = {
+        "<library>": const(library_of(call)),
+        "<context>": const("spawn"),
+        "<many>": const(count_of(count)),
+        "<count>": count or NONE,
+        "<reused>": TRUE,
+    }
+    return [(state, (state.new(("cluster", call.site), LibraryObject("distributed.Client", fields, call.site)),))]
+
+
+_THREADS = "concurrent.futures.ThreadPoolExecutor"
+
+
+def _is_refused(machine: Machine, call: Call) -> bool:
+    what = call.label
+    return bootstrapping(machine, call, what) or daemon_child(machine, call, what)
+
+
+def _starts(machine: Machine, call: Call, work: tuple[Task, ...], sent: Value, count: int | None) -> bool:
+    """Start the workers; whether the caller goes on."""
+    state = call.state
+    context = context_of(call)
+    if context is None or context == NONE:
+        context = const(call.text("method")) if call.text("method") else NONE
+    library = library_of(call)
+    if context == NONE:
+        launching.fix_default(machine, state, library, call.site, call.label)
+    start = Start(
+        launcher=call.label.rpartition(".")[2].removesuffix("()"),
+        family="executor",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, f"{call.label} starts workers"),
+        many=count != 1,
+        reused=False,
+        daemon=call.flag("daemon"),
+        failures={"body": "crash", "unpickle": "crash", **failures(call)},
+        library=library,
+        tasks=work,
+        inherited=(sent,),
+        pickler=Pickler.GLOBALS,
+        label="worker",
+        count=count,
+        context=context,
+    )
+    ended = [
+        workers.start(machine, state, call.frame, start, way)
+        for way in launching.ways(machine, state, library, context if context != NONE else None)
+    ]
+    return not workers.raise_in_parent(machine, state, call.frame, ended)

@@ -1,0 +1,100 @@
+"""Which device the arguments of a library's function choose, by what its model says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cudalint.machine import operators
+from cudalint.machine.frame import Call
+from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Const, Dev, Ref, Value, strings
+
+_SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
+_DEEPEST = 3
+
+
+def depends(call: Call) -> bool:
+    """Whether a model says by which values of other arguments the function chooses the GPU."""
+    return "when" in call.spec or "unless" in call.spec
+
+
+def chosen(call: Call) -> Dev | None:
+    """The device that the arguments name, else the library's default; None where the code does not show it."""
+    decided = _by_conditions(call)
+    if decided is not None:
+        return Dev("cuda") if decided else None
+    value = call.get(_device(call))
+    if value is not None and value != NONE:
+        return _first(operators.device_of(value))
+    value = call.kwargs.get("device_map")
+    if value is not None and value != NONE:
+        spread = bool(_SPREAD.intersection(strings(value)))
+        return Dev("cuda") if spread else _first(operators.device_of(value))
+    if call.open:
+        return None
+    return Dev("cuda") if call.flag("default-gpu") else None
+
+
+def _first(devices: list[Dev]) -> Dev | None:
+    return next((d for d in devices if d.is_gpu), devices[0] if devices else None)
+
+
+def _device(call: Call) -> str:
+    """The parameter that names a device; where other values decide, the model says whether there is one."""
+    return call.text("device", "" if depends(call) else "device")
+
+
+def _by_conditions(call: Call) -> bool | None:
+    """Whether what ``when`` and ``unless`` speak of chooses the GPU; None where none of these arguments is given.
+
+    A parameter that also names a device decides here only where its value is one of those that are listed.
+    """
+    device = _device(call)
+    answer: bool | None = None
+    for name, wanted in _conditions(call, "when"):
+        given = call.get(name)
+        if given is None or given == NONE:
+            continue
+        if any(_is_one(atom, wanted) for atom in _constants(given, call.state)):
+            return True
+        if name != device:
+            answer = False
+    for name, spared in _conditions(call, "unless"):
+        given = call.get(name)
+        if given is None or given == NONE:
+            continue
+        found = list(_constants(given, call.state))
+        if not found or all(_is_one(atom, spared) for atom in found):
+            return False
+        answer = True
+    return answer
+
+
+def _conditions(call: Call, key: str) -> Iterator[tuple[str, list[object]]]:
+    found = call.spec.get(key)
+    for name, values in found.items() if isinstance(found, Mapping) else ():
+        yield str(name), values if isinstance(values, list) else [values]
+
+
+def _is_one(atom: Const, wanted: list[object]) -> bool:
+    """Whether a constant is one of some values; ``cuda`` also stands for ``cuda:1``."""
+    value = atom.value
+    if isinstance(value, str):
+        return value in wanted or value.partition(":")[0] in wanted
+    return any(type(value) is type(w) and value == w for w in wanted)
+
+
+def _constants(value: Value, state: State, depth: int = 0) -> Iterator[Const]:
+    """The constants of a value, and of the lists, tuples and dicts that it may be."""
+    for atom in value:
+        if isinstance(atom, Const):
+            yield atom
+        found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST else None
+        inner: tuple[Value, ...] = ()
+        if isinstance(found, Sequence):
+            inner = (*(found.items or ()), found.element)
+        elif isinstance(found, Dict):
+            inner = (*found.items.values(), found.element)
+        for one in inner:
+            yield from _constants(one, state, depth + 1)
