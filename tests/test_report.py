@@ -229,7 +229,8 @@ def test_every_format_tells_a_note(finding: Finding) -> None:
     note = dataclasses.replace(finding, severity=Severity.NOTE)
     one = Report(findings=(note,))
     assert text(one, OutputFormat.FULL).startswith("note[CUD101]: ")
-    assert text(one, OutputFormat.CONCISE).startswith(f"train.py:12:10: CUD101 note: {note.message}\n")
+    said = f"train.py:12:10: CUD101 note: {note.message} ({note.condition})\n"
+    assert text(one, OutputFormat.CONCISE).startswith(said)
     assert [entry["severity"] for entry in json.loads(text(one, OutputFormat.JSON))] == ["note"]
     assert text(one, OutputFormat.GITHUB).startswith("::notice title=")
     (run,) = json.loads(text(one, OutputFormat.SARIF))["runs"]

@@ -265,7 +265,7 @@ def test_a_name_that_is_no_text(process: Run, tmp_path: Path, output_format: str
         elif output_format == "json":
             assert json.loads(done.stdout)[0]["filename"].endswith("\\xff.py")
         else:
-            assert "\\xff.py:1:1" in done.stdout
+            assert "\\xff.py:2:9" in done.stdout
 
 
 def test_settings_and_patterns_that_are_pipes(run: Run, tmp_path: Path) -> None:

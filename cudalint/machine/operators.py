@@ -299,7 +299,8 @@ def _of_rank(items: list[Value], rank: Rank) -> Atom | None:
     if len(set(numbers)) < 2 or len(set(numbers)) < len(numbers) or None in numbers:
         return None
     # By the rank among all machines only one machine's GPUs lie in a row.
-    own = Rank("each" if rank.kind == "global" else rank.kind)
+    in_order = numbers == list(range(len(numbers)))
+    own = Rank("each" if rank.kind == "global" else rank.kind, derived=rank.derived or not in_order)
     named = any(isinstance(atom, Dev) or (isinstance(atom, Const) and parse_device(str(atom.value))) for atom in atoms)
     return Dev("cuda", own) if named else own
 

@@ -51,7 +51,9 @@ _DEVICE = re.compile(
     re.MULTILINE,
 )
 _RENAMED = re.compile(
-    rb"\bcuda[ \t]+as[ \t]+\w+|\bimport[ \t]+cupy[ \t]+as\b|\bfrom[ \t]+torch[ \t]+import\b.*\bcuda\b"
+    rb"\bcuda[ \t]+as[ \t]+\w+|\bimport[ \t]+cupy[ \t]+as\b|\bfrom[ \t]+torch[ \t]+import\b.*\bcuda\b|"
+    rb"=[ \t]*(?:\w+\.)*cuda[ \t]*$",
+    re.MULTILINE,
 )
 _OF_RENAMED = re.compile(rb"(?:^|[:;])[ \t]*[\w.]+\.[dD]evice\(|=[ \t]*\w+\.[dD]evice[ \t]*$", re.MULTILINE)
 _CUDA = re.compile(rb"\b(?:cuda|cupy)\b")

@@ -207,6 +207,7 @@ def _stages(
     tasks: list[Task],
 ) -> list[tuple[State, Value]]:
     child = states[0][0]
+    answered = child.facts
     if initializer is not None:
         anchor = start.initializer_anchor or start.anchor
         child.process = replace(child.process, launch=launch_of(start, way, "initializer", anchor))
@@ -222,6 +223,9 @@ def _stages(
         for j, task in enumerate(tasks):
             for current, _ in states:
                 current.second_round = i > 0 or j > 0
+                if current.second_round:
+                    # It has other arguments: what was answered of those of the first tells nothing of these.
+                    current.facts = answered
                 if start.adds_up and j > 0:
                     # What the earlier task opened was counted when it was submitted.
                     current.process = replace(current.process, contexts=frozenset())
