@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine.frame import Frame, Raised
@@ -225,12 +226,25 @@ def _stages(
                 current.second_round = i > 0 or j > 0
                 if current.second_round:
                     # It has other arguments: what was answered of those of the first tells nothing of these.
-                    current.facts = answered
+                    current.facts = tuple(f for f in current.facts if f in answered or not _is_about(f[0], task))
                 if start.adds_up and j > 0:
                     # What the earlier task opened was counted when it was submitted.
                     current.process = replace(current.process, contexts=frozenset())
             states = _perform(machine, states, frame, task, start, way)
     return states
+
+
+def _is_about(question: Hashable, task: Task) -> bool:
+    """Whether an answer is about an argument of a task."""
+    given = {part for value in task.args for part in (value, *value)}
+    stack: list[Hashable] = [question]
+    while stack:
+        part = stack.pop()
+        if part in given:
+            return True
+        if isinstance(part, tuple):
+            stack.extend(part)
+    return False
 
 
 def _perform(
