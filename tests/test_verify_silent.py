@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -190,13 +191,14 @@ def test_what_programs_do_to_themselves_gets_a_verdict_and_leaves_nobody(
     code: int,
     said: str,
 ) -> None:
-    program = tmp_path / "odd_program.py"
+    # Tests run beside each other: this one looks for its own program.
+    program = tmp_path / f"odd_program_{os.getpid()}.py"
     program.write_text(text)
     ended, told, err = run(program, monkeypatch, gpus_available=ONE_GPU)
     assert (told["end"], told["left behind"], ended) == (end, left_behind, code)
     assert said in err + capfd.readouterr().err
     commands = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
-    assert not any(b"odd_program.py" in command for command in commands)
+    assert not any(program.name.encode() in command for command in commands)
 
 
 def test_a_daemon_that_may_yet_have_done_what_is_predicted_shows_nothing(
