@@ -423,12 +423,17 @@ def _own_programs(paths: tuple[str, ...], module: str | None, arguments: tuple[s
     return tuple(verification.script(path, ()) for path in paths) if program is None else (program,)
 
 
+def _refuse_what_is_for_fixtures(options: _VerifyOptions, own: str) -> None:
+    names = ("--evidence", "--select", "--limit-scale", "--no-fixed")
+    options.refuse(names, f"is for fixtures, not for {own}")
+    if not options.paper:
+        options.refuse(("--gpus",), "is for fixtures; CUDA_VISIBLE_DEVICES tells your own program which GPUs it has")
+
+
 def _verify_repairs(programs: tuple[Program, ...], options: _VerifyOptions) -> int:
     from cudalint import verify as verification
 
-    options.refuse(("--evidence", "--select", "--limit-scale", "--no-fixed"), "is for fixtures, not for --fixes")
-    if not options.paper:
-        options.refuse(("--gpus",), "is for fixtures; CUDA_VISIBLE_DEVICES tells your own program which GPUs it has")
+    _refuse_what_is_for_fixtures(options, "--fixes")
     return verification.verify_repairs(
         programs,
         output_format=verification.Format(options.output_format),
@@ -441,10 +446,7 @@ def _verify_repairs(programs: tuple[Program, ...], options: _VerifyOptions) -> i
 def _verify_program(program: Program, options: _VerifyOptions) -> int:
     from cudalint import verify as verification
 
-    names = ("--evidence", "--select", "--limit-scale", "--no-fixed")
-    options.refuse(names, "is for fixtures, not for a program of your own")
-    if not options.paper:
-        options.refuse(("--gpus",), "is for fixtures; CUDA_VISIBLE_DEVICES tells your own program which GPUs it has")
+    _refuse_what_is_for_fixtures(options, "a program of your own")
     return verification.verify_program(
         program,
         output_format=verification.Format(options.output_format),

@@ -70,11 +70,16 @@ def _made(text: str, filename: str, name: str) -> Form:
     refusal = refuse(text, len(text))
     if refusal is not None:
         return Form(Unparsable(refusal.reason, 0, 0), is_fresh=True)
+    return _outlined(text, filename, name) or Form(whole(text, filename, name), is_fresh=True)
+
+
+def whole(text: str, filename: str, name: str) -> ir.Module | Unparsable:
+    """A file with all its bodies, or why there is none; raises ``RecursionError``."""
     try:
-        return _outlined(text, filename, name) or Form(lower(text, filename, name), is_fresh=True)
+        return lower(text, filename, name)
     except libcst.ParserSyntaxError as error:
         found = trouble(text, error.message, error.raw_line, error.raw_column + 1)
-        return Form(Unparsable(found.reason, found.row, found.column), is_fresh=True)
+        return Unparsable(found.reason, found.row, found.column)
 
 
 def _outlined(text: str, filename: str, name: str) -> Form | None:

@@ -42,7 +42,6 @@ _BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
-_BUT_ENVIRONMENT = attrgetter(*(f.name for f in fields(Process) if f.name != "environment"))
 _TELLING = frozenset(
     {"cuda", "gpu", "cpu", "nccl", "gloo", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", ""}
 )
@@ -143,7 +142,7 @@ def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
 
 def join(a: State, b: State) -> State:
     """One state that stands for both."""
-    shared = _shared_layer(a, b)
+    shared = _shared_layer(a.layer, b.layer)
     mine_all, _ = a.since(shared)
     theirs_all, their_counts = b.since(shared)
     heap = dict(a.heap)
@@ -179,12 +178,7 @@ def join(a: State, b: State) -> State:
     )
 
 
-def _shared_layer(a: State, b: State) -> Layer | None:
-    """The last layer of both paths."""
-    return _lower(a.layer, b.layer)
-
-
-def _lower(mine: Layer | None, theirs: Layer | None) -> Layer | None:
+def _shared_layer(mine: Layer | None, theirs: Layer | None) -> Layer | None:
     """The last layer that both rest on."""
     while mine is not theirs:
         if theirs is None or (mine is not None and mine.depth >= theirs.depth):
@@ -206,7 +200,7 @@ def equivalent(a: State, b: State) -> bool:
         b.distinguishing_address is not a.distinguishing_address and _differ(b.distinguishing_address, a, b)
     ):
         return False
-    shared = _shared_layer(a, b)
+    shared = _shared_layer(a.layer, b.layer)
     mine_all, _ = a.since(shared)
     theirs_all, _ = b.since(shared)
     for address in (*mine_all, *(k for k in theirs_all if k not in mine_all)):
@@ -384,7 +378,7 @@ def _placed_kinds(states: list[State]) -> list[int]:
     """A number for each path; those whose names stand for the same devices have the same."""
     shared = states[0].layer
     for state in states[1:]:
-        shared = _lower(shared, state.layer)
+        shared = _shared_layer(shared, state.layer)
     changed = {address: None for state in states for address in state.since(shared)[0]}
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(_placed_in(state, changed), len(numbers)) for state in states]
@@ -422,7 +416,7 @@ def merge_imported(states: Iterable[State]) -> list[State]:
 def _equivalent_at_import(a: State, b: State) -> bool:
     if a.placed.keys() != b.placed.keys():
         return False
-    shared = _shared_layer(a, b)
+    shared = _shared_layer(a.layer, b.layer)
     mine_all, _ = a.since(shared)
     theirs_all, _ = b.since(shared)
     return not any(_told_apart_by_device(address, a, b) for address in {**mine_all, **theirs_all})

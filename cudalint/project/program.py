@@ -10,13 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from libcst import ParserSyntaxError
-
 from cudalint.finding import Span
 from cudalint.ir import nodes as ir
-from cudalint.ir.lower import lower
-from cudalint.ir.stored import Form, Unparsable, keep, lowered
-from cudalint.ir.trouble import trouble
+from cudalint.ir.stored import Form, Unparsable, keep, lowered, whole
 from cudalint.ir.walk import bound_names, inner_statements
 from cudalint.models.library import Library
 from cudalint.project.file_facts import FileFacts, KnownFacts
@@ -189,12 +185,11 @@ class FileProgram:
         if any(known.source is source for known in self.broken):
             return
         try:
-            lower(source.text, source.path, "")
-        except ParserSyntaxError as error:
-            found = trouble(source.text, error.message, error.raw_line, error.raw_column + 1)
-            self.broken.append(Broken(source, found.reason, found.row, found.column))
+            found = whole(source.text, source.path, "")
         except RecursionError:
-            self.broken.append(Broken(source, reason, 0, 0))
+            found = Unparsable(reason, 0, 0)
+        if isinstance(found, Unparsable):
+            self.broken.append(Broken(source, found.reason, found.row, found.column))
 
     def keep(self) -> None:
         """Keep what this run found out about files for the next one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -163,8 +163,13 @@ def reachable(value: Value, state: State) -> Iterator[Ref]:
 
 def visited(value: Value, state: State) -> Iterator[Atom]:
     """Everything that pickling a value would visit."""
+    return reached(value, lambda atom: _inside(atom, state, Pickler.NAMES))
+
+
+def reached(atoms: Iterable[Atom], inside: Callable[[Atom], Iterable[Value]]) -> Iterator[Atom]:
+    """Some values and all that lies in them, each object once; it is asked what lies in one after that was given."""
     seen: set[Hashable] = set()
-    stack = list(value)
+    stack = list(atoms)
     while stack:
         atom = stack.pop()
         if isinstance(atom, Ref):
@@ -172,7 +177,7 @@ def visited(value: Value, state: State) -> Iterator[Atom]:
                 continue
             seen.add(atom.address)
         yield atom
-        stack.extend(a for v in _inside(atom, state, Pickler.NAMES) for a in v)
+        stack.extend(a for v in inside(atom) for a in v)
 
 
 @dataclass(slots=True)

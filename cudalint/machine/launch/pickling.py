@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from cudalint.machine.classes import defines, lineage
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.crossing import captured
+from cudalint.machine.launch.crossing import captured, reached
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value
@@ -105,20 +105,12 @@ def refused(sent: Iterable[Value], state: State, machine: Machine, *, by_value: 
     No pickler takes what holds a resource of its process. What travels by value does not take along functions that
     ``functools`` made either: these go by their name in main, which is another module in the worker.
     """
-    seen: set[Hashable] = set()
-    stack: list[Atom] = [atom for value in sent for atom in value]
-    while stack:
-        atom = stack.pop()
-        if isinstance(atom, Ref):
-            if atom.address in seen:
-                continue
-            seen.add(atom.address)
-        found = _refused(atom, state, machine, by_value)
-        if found is not None:
-            return found
-        inside = _by_value(atom, state, machine.main) if by_value else _shown(atom, state)
-        stack.extend(a for v in inside for a in v)
-    return None
+
+    def inside(atom: Atom) -> Iterable[Value]:
+        return _by_value(atom, state, machine.main) if by_value else _shown(atom, state)
+
+    found = (_refused(atom, state, machine, by_value) for atom in reached((a for v in sent for a in v), inside))
+    return next((reason for reason in found if reason is not None), None)
 
 
 def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str | None:
