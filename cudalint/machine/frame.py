@@ -56,6 +56,36 @@ class Frame:
     entered: set[int] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a function or class of the program is called with, and where.
+
+    ``is_open``: more arguments may be given than are known. ``statement``: nothing takes the result.
+    """
+
+    args: list[Value]
+    kwargs: dict[str, Value]
+    state: State
+    frame: Frame
+    site: Site
+    is_open: bool = False
+    statement: bool = False
+
+    def led_by(self, *first: Value) -> Given:
+        """The same with other arguments before these."""
+        args = [*first, *self.args]
+        return Given(args, self.kwargs, self.state, self.frame, self.site, self.is_open, self.statement)
+
+    def on(self, state: State) -> Given:
+        """The same on another path."""
+        args, kwargs = list(self.args), dict(self.kwargs)
+        return Given(args, kwargs, state, self.frame, self.site, self.is_open, self.statement)
+
+    def taken(self) -> Given:
+        """The same where something takes the result."""
+        return Given(self.args, self.kwargs, self.state, self.frame, self.site, self.is_open)
+
+
 @dataclass(slots=True)
 class Call:
     """A call of a library function: what an effect gets to see.

@@ -10,12 +10,11 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.gpu_memory import placed_tensor
 from cudalint.machine.heap import Dict, Generator, Sequence
-from cudalint.machine.interpreter import Effects, EntryOptions, Host, Machine, Program
+from cudalint.machine.interpreter import Machine, Setting
 from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value
-from cudalint.models.library import Library
 
 _DEEPEST = 6
 
@@ -65,16 +64,8 @@ def joined(shapes: Iterable[Shape]) -> Shape:
 class Watcher(Machine):
     """A machine that notes the shapes of some expressions whenever it evaluates them, for no other purpose."""
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        effects: Effects,
-        main: str,
-        host: Host,
-        options: EntryOptions,
-    ) -> None:
-        super().__init__(program, library, effects, main, host, options)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         self.shapes: dict[Site, dict[Shape, None]] = {}
 
     def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:

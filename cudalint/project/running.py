@@ -12,7 +12,7 @@ from cudalint.ir.walk import functions
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
-from cudalint.machine.interpreter import EntryOptions, Host, Machine
+from cudalint.machine.interpreter import EntryOptions, Host, Machine, Setting
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
@@ -87,43 +87,35 @@ class Runner:
     # The modules whose launchers are looked at where no entry reaches them: of all, where it is None.
     about: frozenset[str] | None = None
     _callers: Callers | None = None
-    _prepared: dict[tuple[tuple[str, ...], bool], Prepared] = field(default_factory=dict)
+    _prepared: dict[tuple[str | tuple[str, ...], bool], Prepared] = field(default_factory=dict)
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
         """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
-        given = tuple(names)
-        for name in given:
-            for ran in self._real(name):
-                self._note(ran)
+        for _, entries in self._by_module(names):
+            for ran in entries:
+                self._note(ran.machine)
                 yield ran
-        if self.alone:
-            return
-        seen = frozenset(self.entered)
-        for name in self._of_interest(given):
-            yield from self._assumed(name, seen)
 
     def results(self, names: Iterable[str]) -> Iterator[EntryResult]:
         """What all entries of these modules give; those that nothing has changed for are not run again."""
-        given = tuple(names)
-        for name in given:
-            for result in self._kept(self._real_key, name, self._real(name)):
+        for key, entries in self._by_module(names):
+            fresh = (ran.result() for ran in entries)
+            for result in fresh if self.kept is None else self.kept.of(key(), fresh):
                 self.entered |= result.entered
                 yield result
+
+    def _by_module(self, names: Iterable[str]) -> Iterator[tuple[Callable[[], str], Iterator[Ran]]]:
+        """The entries of each module, none run yet, and what decides what they give."""
+        given = tuple(names)
+        for name in given:
+            yield partial(self._real_key, name), self._real(name)
         if self.alone:
             return
         seen = frozenset(self.entered)
-        for name in self._of_interest(given):
-            for result in self._kept(partial(self._assumed_key, seen), name, self._assumed(name, seen)):
-                self.entered |= result.entered
-                yield result
-
-    def _of_interest(self, names: Iterable[str]) -> Iterator[str]:
-        """The modules whose launchers a run is about: what is assumed of the others shows nothing there."""
-        yield from (name for name in names if self.about is None or name in self.about)
-
-    def _kept(self, key: Callable[[str], str], name: str, entries: Iterator[Ran]) -> Iterator[EntryResult]:
-        results = (ran.result() for ran in entries)
-        return results if self.kept is None else self.kept.of(key(name), results)
+        for name in given:
+            # What is assumed of a module that a run is not about shows nothing in those that it is about.
+            if self.about is None or name in self.about:
+                yield partial(self._assumed_key, seen, name), self._assumed(name, seen)
 
     def _real_key(self, name: str) -> str:
         """What decides what the entries of a module give, beside the files that they ask for."""
@@ -138,8 +130,8 @@ class Runner:
         places = [sorted(p for p in places if p[0] in near) for places in (self.entered, seen)]
         return repr(("assumed", name, self.starts(name), self.kept.contents(above), places))
 
-    def _note(self, ran: Ran) -> None:
-        self.entered.update((site.module, site.ordinal) for site in ran.machine.record.entered)
+    def _note(self, machine: Machine) -> None:
+        self.entered.update((site.module, site.ordinal) for site in machine.record.entered)
 
     @property
     def callers(self) -> Callers:
@@ -208,7 +200,7 @@ class Runner:
 
     def _collected(self, machine: Machine, module: ir.Module) -> State:
         """The state in which pytest runs the tests of a module: its conftests are imported first, then itself."""
-        frame = Frame(Ref(("module", module.name)), module.name)
+        frame = _top_of(module.name)
         state = State(Process(), {})
         for name in reversed(conftests(self.files, module.name)):
             loaded = machine.load(name, state, frame, Site(module.name, 0))
@@ -217,7 +209,7 @@ class Runner:
 
     def _test(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
         """Run a test inside its fixtures."""
-        frame = Frame(Ref(("module", module.name)), module.name)
+        frame = _top_of(module.name)
 
         def run(ready: State, given: Given) -> list[State]:
             return self._called(machine, module, function, ready, given, frame)
@@ -271,12 +263,12 @@ class Runner:
                 told.add(prepared.machine)
                 yield Ran(owner, entry.module, prepared.machine)
             state, machine.record.cut = prepared.state.clone(), prepared.machine.record.cut
-        frame = Frame(Ref(("module", module.name)), module.name)
+        frame = _top_of(module.name)
         for ready in machine.effects.before_answer(machine, state, frame, entry.function):
             self._call(machine, module, entry.function, ready)
         self.entered.add(entry.place)
         ran = Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
-        self._note(ran)
+        self._note(machine)
         machine.record.outcomes = [_as_seen(o) for o in machine.record.outcomes]
         yield ran
 
@@ -294,37 +286,39 @@ class Runner:
             loaded = state.get(Ref(("module", module.name))) is not None
             return [state] if loaded else machine.run_module(module, module.name, state)
 
-        return self._prepared_by((*parents, module.name, ""), in_test, parents, run)
+        return self._prepared_by(module.name, in_test, parents, run)
 
     def _prepare_packages(self, names: tuple[str, ...], in_test: bool) -> Prepared:
         """Import some packages, the outermost first."""
-        frame = Frame(Ref(("module", names[-1])), names[-1])
-        return self._prepared_by(
-            names, in_test, names[:-1], lambda machine, state: machine.act(names[-1], state, frame, 0)
-        )
+        name = names[-1]
+
+        def run(machine: Machine, state: State) -> list[State]:
+            return machine.act(name, state, _top_of(name), 0)
+
+        return self._prepared_by(names, in_test, names[:-1], run)
 
     def _prepared_by(
         self,
-        key: tuple[str, ...],
+        what: str | tuple[str, ...],
         in_test: bool,
         packages: tuple[str, ...],
         run: Callable[[Machine, State], list[State]],
     ) -> Prepared:
-        """The state after some packages were imported and something was run, once for all entries."""
-        known = self._prepared.get((key, in_test))
+        """The state after some packages were imported and ``what``, a module or the last of some, was run."""
+        known = self._prepared.get((what, in_test))
         if known is not None:
             return known
         before = self._prepare_packages(packages, in_test) if packages else None
-        machine = self._machine(key[-1] or key[-2], in_test, assumed=True, prepares=True)
+        machine = self._machine(what if isinstance(what, str) else what[-1], in_test, assumed=True, prepares=True)
         with self.files.aside() as asked:
             state = State(Process(unseen=True), {})
             if before is not None:
                 state, machine.record.cut = before.state.clone(), before.machine.record.cut
                 asked |= before.asked
             states = run(machine, state)
-        self.entered.update((site.module, site.ordinal) for site in machine.record.entered)
+        self._note(machine)
         prepared = Prepared(machine, states[0] if states else state, frozenset(asked))
-        self._prepared[key, in_test] = prepared
+        self._prepared[what, in_test] = prepared
         return prepared
 
     # -- the machine -----------------------------------------------------------------------------
@@ -345,7 +339,7 @@ class Runner:
             shaped=self.shaped,
         )
         kind = Watcher if self.shaped else Prover if self.proves else Machine
-        return kind(self.files, self.files.library, LibraryEffects(), name, self.host, options)
+        return kind(Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options))
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []
@@ -359,7 +353,7 @@ class Runner:
 
     def _packages(self, machine: Machine, module: ir.Module, state: State) -> list[State]:
         """The states after the packages of a module were imported."""
-        frame = Frame(Ref(("module", module.name)), module.name)
+        frame = _top_of(module.name)
         states = [state]
         for package in self.files.parents(module.name):
             states = [s for c in states for s in machine.act(package, c, frame, 0)]
@@ -374,7 +368,7 @@ class Runner:
 
     def _call(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
         """Call a function with unknown arguments."""
-        frame = Frame(Ref(("module", module.name)), module.name)
+        frame = _top_of(module.name)
         _end(machine, frame, self._called(machine, module, function, state, {}, frame))
 
     def _called(
@@ -386,6 +380,11 @@ class Runner:
         site = Site(module.name, function.ordinal)
         results = machine.call_value(target, [], dict(given), current, frame, site)
         return [s for s, _ in machine.drained(results, frame)]
+
+
+def _top_of(name: str) -> Frame:
+    """The frame of a module's top level."""
+    return Frame(Ref(("module", name)), name)
 
 
 def _end(machine: Machine, frame: Frame, states: list[State]) -> None:
@@ -405,7 +404,7 @@ def _as_seen(outcome: Outcome) -> Outcome:
 
 
 def _find(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> tuple[Value | None, State]:
-    frame = Frame(Ref(("module", module.name)), module.name)
+    frame = _top_of(module.name)
     site = Site(module.name, function.ordinal)
     parts = function.qualname.split(".")
     if len(parts) == 1:

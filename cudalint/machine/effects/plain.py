@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import questions
-from cudalint.machine.effects.gpu import arrays
-from cudalint.machine.frame import Call, Frame, Raised, Results
+from cudalint.machine import gpu_memory, questions
+from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.state import State
-from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Atom, Lib, Ref, Tensor, Value, unknown
+from cudalint.machine.values import NONE, Atom, Lib, Ref, Tensor, unknown
 
 
 def nothing(machine: Machine, call: Call) -> Results:
@@ -46,20 +44,30 @@ def call_argument(machine: Machine, call: Call) -> Results:
     return machine.call_value(function, args, {}, call.state, call.frame, call.site)
 
 
-def unmodelled(
-    machine: Machine, path: str, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site
-) -> Results:
+def unmodelled(machine: Machine, call: Call) -> Results:
     """A library function that no model names: on arrays it works where they lie, else its result is unknown."""
+    state, path = call.state, call.path
     framework = machine.library.framework_of(path)
     if framework is not None:
-        call = Call(state, frame, site, path, {"framework": framework, "does": "like"}, args, kwargs)
-        results = arrays.like(machine, call)
+        results = arrays.like(machine, replace(call, spec={"framework": framework, "does": "like"}))
         return [(s, tuple(_object_of(path, a) for a in value)) for s, value in results]
-    machine.evaluated[site] += 1
-    asked = questions.asks(path, args)
-    if asked is not None and not kwargs:
+    machine.evaluated[call.site] += 1
+    asked = questions.asks(path, call.args)
+    if asked is not None and not call.kwargs:
         return [(state, asked)]
-    return [(state, unknown("call", site, state.process.identity, len(state.facts), path))]
+    return [(state, unknown("call", call.site, state.process.identity, len(state.facts), path))]
+
+
+def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:
+    """A method of a library value that no model names: on arrays it reads them."""
+    state = call.state
+    if isinstance(receiver, Tensor):
+        return arrays.like(machine, replace(call, spec={"framework": receiver.framework}))
+    if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
+        after = cuda.read(machine, receiver, state, call.frame, call.site, call.path.rpartition(".")[2] + "()")
+        memory = gpu_memory.placed_tensor(receiver, state)
+        return [] if after is None else [(after, (memory,) if memory is not None else ())]
+    return [(state, unknown("method", call.site, state.process.identity))]
 
 
 def _object_of(path: str, atom: Atom) -> Atom:

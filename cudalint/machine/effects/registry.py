@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import gpu_memory
 from cudalint.machine.effects import plain
 from cudalint.machine.effects.command_line import commands, options
 from cudalint.machine.effects.concurrency import (
@@ -30,7 +29,7 @@ from cudalint.machine.effects.frameworks import (
     lightning,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, cuda, devices, queries
+from cudalint.machine.effects.gpu import arrays, devices, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import celery, gunicorn, handlers, outside, web
 from cudalint.machine.effects.stdlib import (
@@ -52,7 +51,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import missing_globals
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Ref, Tensor, Value, unknown
+from cudalint.machine.values import Tensor, unknown
 
 LibraryEffect = Callable[[Machine, Call], Results]
 
@@ -275,39 +274,11 @@ class LibraryEffects:
             call.receiver = library_self(call)
         return effect(machine, call)
 
-    def unmodelled(
-        self,
-        machine: Machine,
-        path: str,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-    ) -> Results:
-        """A library function that no model names."""
-        return plain.unmodelled(machine, path, args, kwargs, state, frame, site)
-
-    def unmodelled_method(
-        self,
-        machine: Machine,
-        path: str,
-        receiver: Atom,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-    ) -> Results:
-        """A method of a library value that no model names: on arrays it reads them."""
-        if isinstance(receiver, Tensor):
-            call = Call(state, frame, site, path, {"framework": receiver.framework}, args, kwargs, receiver)
-            return arrays.like(machine, call)
-        if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
-            after = cuda.read(machine, receiver, state, frame, site, path.rpartition(".")[2] + "()")
-            memory = gpu_memory.placed_tensor(receiver, state)
-            return [] if after is None else [(after, (memory,) if memory is not None else ())]
-        return [(state, unknown("method", site, state.process.identity))]
+    def unmodelled(self, machine: Machine, call: Call) -> Results:
+        """A library function, or a method of a library value, that no model names."""
+        if call.receiver is None:
+            return plain.unmodelled(machine, call)
+        return plain.unmodelled_method(machine, call, call.receiver)
 
     def tensor_attribute(
         self, machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site

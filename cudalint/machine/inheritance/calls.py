@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 
 from cudalint.machine.classes import lineage
-from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Scope
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.iteration import ITERATING, WITHOUT_ORDER, Iteration, as_set
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.sameness import follows, known
-from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
+from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -28,7 +28,6 @@ from cudalint.machine.values import (
     only,
     unknown,
 )
-from cudalint.models.library import Library
 
 # Methods that the machine runs where Python runs them by itself.
 _RUN = frozenset(
@@ -47,59 +46,31 @@ _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 class Calls(Iteration):
     """A machine that follows the calls that other runs leave out because no rule depends on them."""
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        effects: Effects,
-        main: str,
-        host: Host,
-        options: EntryOptions,
-    ) -> None:
-        super().__init__(program, library, effects, main, host, options)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         self._speculated: set[Hashable] = set()
 
-    def _call_atom(
-        self,
-        atom: Atom,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-        statement: bool,
-    ) -> Results:
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        site, state = given.site, given.state
         match atom:
             case Lib(path=path) | Bound(function=Lib(path=path)) if self.library.function(path) is None:
-                receiver = atom.receiver if isinstance(atom, Bound) else None
-                return self._foreign(path, receiver, atom, args, kwargs, state, frame, site, is_open, statement)
+                return self._foreign(path, atom, given)
             case Unknown(sym=sym):
                 effect = self._calls_unshown(sym, site, state)
                 is_value = effect is not None and effect.gives == "value"
-                if is_value and follows(sym) and _all_known(args, kwargs):
-                    return [(state, unknown("follows", sym, *args))]
-                self._hands(args, kwargs, state, frame, site)
+                if is_value and follows(sym) and _all_known(given):
+                    return [(state, unknown("follows", sym, *given.args))]
+                self._hands(given.args, given.kwargs, state, given.frame, site)
             case Lib() | Bound() | Partial() | Ref():
                 pass
             case _:
                 self._note(Why.CALLS, "", site, state)
-        return super()._call_atom(atom, args, kwargs, state, frame, site, is_open, statement)
+        return super()._call_atom(atom, given)
 
-    def _foreign(
-        self,
-        path: str,
-        receiver: Atom | None,
-        atom: Atom,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-        statement: bool,
-    ) -> Results:
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
         """A library function that no model describes."""
+        site, state = given.site, given.state
+        receiver = atom.receiver if isinstance(atom, Bound) else None
         if isinstance(receiver, Tensor) and path.endswith("_") and not path.endswith("__"):
             self._writes_array(state)
         self._looks_at_files(path, state)
@@ -109,13 +80,13 @@ class Calls(Iteration):
         else:
             self._leaves(effect, path, site, state)
         self._reflects(path, site, state)
-        self._hands(args, kwargs, state, frame, site)
-        results = super()._call_atom(atom, args, kwargs, state, frame, site, is_open, statement)
+        self._hands(given.args, given.kwargs, state, given.frame, site)
+        results = super()._call_atom(atom, given)
         if effect is None or not effect.gives:
             return results
-        if effect.gives == "value" and receiver is None and _all_known(args, kwargs):
-            return [(s, unknown("follows", path, *args)) for s, _ in results]
-        if frame.function is not None:
+        if effect.gives == "value" and receiver is None and _all_known(given):
+            return [(s, unknown("follows", path, *given.args)) for s, _ in results]
+        if given.frame.function is not None:
             self._own.add((site, state.process.identity))
         return results
 
@@ -156,16 +127,8 @@ class Calls(Iteration):
             self.drained([(after, value)], inner_frame)
         self._outside = outside
 
-    def _call_ref(
-        self,
-        ref: Ref,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-    ) -> Results:
+    def _call_ref(self, ref: Ref, given: Given) -> Results:
+        site, state = given.site, given.state
         found = state.get(ref)
         match found:
             case Closure() | Class():
@@ -179,7 +142,7 @@ class Calls(Iteration):
                 self._calls_object(f"{kind}.__call__", site, state)
             case _:
                 self._calls_unknown("", site, state)
-        return super()._call_ref(ref, args, kwargs, state, frame, site, is_open)
+        return super()._call_ref(ref, given)
 
     def library_call(self, call: Call) -> Results:
         """Do what the model of a function says, and note what that leaves behind."""
@@ -228,49 +191,31 @@ class Calls(Iteration):
             if isinstance(atom, Ref) and isinstance(call.state.get(atom), Generator):
                 self._calls_unknown("", call.site, call.state)
 
-    def call_closure(
-        self,
-        ref: Ref,
-        closure: Closure,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool = False,
-    ) -> Results:
+    def call_closure(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a user function."""
+        state = given.state
         place = Site(closure.module, closure.function.ordinal)
         scoped = self._scopes.get(place)
         if scoped is not None:
             self._note(Why.SETS, scoped, place, state, ends=True)
-        self._where.append(site)
+        self._where.append(given.site)
         self._late += closure.function.is_async
-        results = super().call_closure(ref, closure, args, kwargs, state, frame, site, is_open)
+        results = super().call_closure(ref, closure, given)
         self._late -= closure.function.is_async
         self._where.pop()
         if scoped is not None:
             self._close(place, state)
         return results
 
-    def construct(
-        self,
-        ref: Ref,
-        cls: Class,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool = False,
-    ) -> Results:
+    def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
         """``type.__call__``: a new instance, and its ``__init__``; what Python calls of it by itself may run."""
+        frame, site, state = given.frame, given.site, given.state
         base = self.library_base(ref, state)
         if base is not None and self._class_attribute(ref, "__init__", state) is None:
             effect = self._effect_of(f"{base}.__init__", None)
             if self.library.function(f"{base}.__init__") is None and effect is None:
                 self._calls_unknown(shown(base), site, state)
-        results = super().construct(ref, cls, args, kwargs, state, frame, site, is_open)
+        results = super().construct(ref, cls, given)
         for after, made in results:
             atom = only(made)
             for name, method in _methods(ref, after):
@@ -284,12 +229,9 @@ class Calls(Iteration):
         for watch in self._reading(state):
             watch.doubts.setdefault(Doubt(Why.CUT, "", site))
 
-    def _is_idle(self, closure: Closure, args: list[Value], kwargs: dict[str, Value], state: State) -> bool:
-        return False
 
-
-def _all_known(args: Iterable[Value], kwargs: dict[str, Value]) -> bool:
-    return not kwargs and all(known(value) for value in args)
+def _all_known(given: Given) -> bool:
+    return not given.kwargs and all(known(value) for value in given.args)
 
 
 def _methods(cls: Ref, state: State) -> list[tuple[str, Ref]]:

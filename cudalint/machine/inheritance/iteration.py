@@ -10,11 +10,10 @@ from cudalint.machine.frame import Around, Frame, Results
 from cudalint.machine.heap import Generator, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
-from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
+from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, only, union, unknown
-from cudalint.models.library import Library
 
 # What makes an iterator, which is used up by what takes elements from it.
 ITERATING = frozenset({"iter", "zip", "map", "starmap", "filter", "enumerate"})
@@ -30,16 +29,8 @@ WITHOUT_ORDER = frozenset(
 class Iteration(Stores):
     """A machine that knows what is iterated in an order of its process, at another time, or once only."""
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        effects: Effects,
-        main: str,
-        host: Host,
-        options: EntryOptions,
-    ) -> None:
-        super().__init__(program, library, effects, main, host, options)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         # The addresses of iterators.
         self._iterators: set[Hashable] = set()
         # Whether what runs does not look at the order of what it iterates.

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.interpreter import Effects, EntryOptions, Fresh, Host, Machine, Program
+from cudalint.machine.interpreter import Fresh, Machine, Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
-from cudalint.models.library import Library
 
 
 class Handed(Enum):
@@ -65,16 +64,8 @@ class Watch:
 class Ledger(Machine):
     """A machine that keeps, for each process, what may have changed it, and what each fresh process does again."""
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        effects: Effects,
-        main: str,
-        host: Host,
-        options: EntryOptions,
-    ) -> None:
-        super().__init__(program, library, effects, main, host, options)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         self._moment = 0
         self._ledger: dict[tuple[str, ...], list[Entry]] = {}
         # When pools and executors were made, by process and place.

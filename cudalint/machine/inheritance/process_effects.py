@@ -13,11 +13,11 @@ from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.ledger import Handed
 from cudalint.machine.inheritance.reads import Reads
 from cudalint.machine.inheritance.sameness import is_bare
-from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
+from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, strings
-from cudalint.models.library import Library, ProcessEffect
+from cudalint.models.library import ProcessEffect
 
 # Builtins by which a program inspects itself, or runs text: what they read is not in the code. Texts hash differently
 # in each fresh process.
@@ -54,16 +54,8 @@ _READS_FILES = re.compile(r"open|load|read|from_|file|dir|path", re.IGNORECASE)
 class ProcessEffects(Reads):
     """A machine that knows what calls of libraries leave behind; one that no model describes may leave anything."""
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        effects: Effects,
-        main: str,
-        host: Host,
-        options: EntryOptions,
-    ) -> None:
-        super().__init__(program, library, effects, main, host, options)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         # The top-level packages that were imported, whatever imported them.
         self._imported: set[str] = {"python"}
         # The names of the functions and classes of the program.

@@ -10,11 +10,10 @@ from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.sameness import Comparison
 from cudalint.machine.inheritance.statements import Statements
-from cudalint.machine.interpreter import Effects, EntryOptions, Fresh, Host, Machine, Program
+from cudalint.machine.interpreter import Fresh, Machine, Setting
 from cudalint.machine.launch.crossing import reachable, visited
 from cudalint.machine.state import State
 from cudalint.machine.values import Ref, Tensor
-from cudalint.models.library import Library
 
 
 class Prover(Statements):
@@ -25,16 +24,8 @@ class Prover(Statements):
     it cannot decide is a doubt.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        effects: Effects,
-        main: str,
-        host: Host,
-        options: EntryOptions,
-    ) -> None:
-        super().__init__(program, library, effects, main, host, options)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         self.inherited: list[Inheritance] = []
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:

@@ -10,11 +10,10 @@ from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.process_effects import ProcessEffects
-from cudalint.machine.interpreter import Effects, EntryOptions, Host, Program
+from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, constant, only
-from cudalint.models.library import Library
 
 # Changes of containers that the heap does not follow.
 _LOSSY = frozenset(
@@ -30,16 +29,8 @@ _CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear"
 class Stores(ProcessEffects):
     """A machine that notes which objects and variables are changed in a way that their content does not show."""
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        effects: Effects,
-        main: str,
-        host: Host,
-        options: EntryOptions,
-    ) -> None:
-        super().__init__(program, library, effects, main, host, options)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         # By what objects and variables were changed in a way that their content does not show.
         self._unsteady: dict[Hashable, set[Hashable]] = {}
         # Calls that gave a new object in a function, which nothing else holds.
@@ -116,7 +107,7 @@ class Stores(ProcessEffects):
         found = state.get(atom) if isinstance(atom, Ref) else None
         setter = self.user_method(found, "__setitem__", state) if isinstance(found, Instance) else None
         if setter is not None:
-            return [s for s, _ in self._call_atom(setter, [owner, key, value], {}, state, frame, site, False, False)]
+            return [s for s, _ in self.call_value((setter,), [owner, key, value], {}, state, frame, site)]
         for each in owner:
             self._changes_item(each, "__setitem__", site, state)
         return super().set_item(owner, key, value, state, frame, site)

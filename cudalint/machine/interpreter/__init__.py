@@ -2,7 +2,7 @@
 
 from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord
 from cudalint.machine.interpreter.hooks import Fresh
-from cudalint.machine.interpreter.machine import Effects, Machine
+from cudalint.machine.interpreter.machine import Effects, Machine, Setting
 from cudalint.machine.interpreter.program import Host, Program
 
-__all__ = ["Effects", "EntryOptions", "EntryRecord", "Fresh", "Host", "Machine", "Program"]
+__all__ = ["Effects", "EntryOptions", "EntryRecord", "Fresh", "Host", "Machine", "Program", "Setting"]

@@ -221,7 +221,7 @@ class Attributes(Core):
                     return [(state, (Bound(Lib(path), ref),))]
         getter = self.user_method(instance, "__getattr__", state)
         if getter is not None:
-            return self._call_atom(getter, [(ref,), const(name)], {}, state, frame, site, False, False)
+            return self.call_value((getter,), [(ref,), const(name)], {}, state, frame, site)
         return [(state, unknown("attribute", ref.address, name))]
 
     def _bind_method(
@@ -236,7 +236,7 @@ class Attributes(Core):
             return [(state, (Bound(atom, cls),))]
         if found.kind not in ("property", "cached"):
             return [(state, (Bound(atom, receiver),))]
-        results = self._call_atom(atom, [(receiver,)], {}, state, frame, site, False, False)
+        results = self.call_value((atom,), [(receiver,)], {}, state, frame, site)
         if found.kind == "cached" and isinstance(receiver, Ref):
             for after, got in results:
                 self._set_on_object(receiver, name, got, after, weak=False)
@@ -312,7 +312,7 @@ class Attributes(Core):
             if isinstance(found, Instance):
                 method = self.user_method(found, "__getitem__", state)
                 if method is not None:
-                    return self._call_atom(method, [(atom,), key], {}, state, frame, site, False, False)
+                    return self.call_value((method,), [(atom,), key], {}, state, frame, site)
                 row = self._row_of(found, state)
                 if row is not None:
                     return [(state, operators.item(Sequence("tuple", row), key) or unknown("item", site, atom.address))]

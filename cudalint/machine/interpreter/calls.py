@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, questions
-from cudalint.machine.frame import Around, Call, Frame, Results
+from cudalint.machine.frame import Around, Call, Frame, Given, Results
 from cudalint.machine.heap import (
     BEGAN,
     Cache,
@@ -108,92 +108,70 @@ class Calls(Core):
         result: Results = []
         for i, atom in enumerate(function):
             current = state if i == len(function) - 1 else state.clone()
-            result.extend(self._call_atom(atom, list(args), dict(kwargs), current, frame, site, is_open, statement))
+            given = Given(list(args), dict(kwargs), current, frame, site, is_open, statement)
+            result.extend(self._call_atom(atom, given))
         return result
 
-    def _call_atom(
-        self,
-        atom: Atom,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-        statement: bool,
-    ) -> Results:
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        state, frame, site = given.state, given.frame, given.site
         match atom:
             case Lib(path=path):
-                call = self._library_call(path, state, frame, site, args, kwargs, is_open, statement)
-                if call is None:
-                    return self._unmodelled(path, args, kwargs, state, frame, site)
-                return self.library_call(call)
+                return self._call_library(path, None, given)
             case Bound(function=Lib(path=path), receiver=receiver):
-                call = self._library_call(path, state, frame, site, args, kwargs, is_open, statement)
-                if call is None:
-                    return self._unmodelled_method(path, receiver, args, kwargs, state, frame, site)
-                call.receiver = receiver
-                return self.library_call(call)
+                return self._call_library(path, receiver, given)
             case Bound(function=function, receiver=receiver):
-                return self._call_atom(function, [(receiver,), *args], kwargs, state, frame, site, is_open, statement)
-            case Partial(function=function, args=first, kwargs=given):
-                merged = {**dict(given), **kwargs}
-                return self.call_value(function, [*first, *args], merged, state, frame, site, is_open, statement)
+                return self._call_atom(function, given.led_by((receiver,)))
+            case Partial(function=function, args=first, kwargs=named):
+                merged = {**dict(named), **given.kwargs}
+                args = [*first, *given.args]
+                return self.call_value(function, args, merged, state, frame, site, given.is_open, given.statement)
             case Ref():
-                return self._call_ref(atom, args, kwargs, state, frame, site, is_open)
-        asked = None if kwargs else questions.asks_of_text(atom, args)
+                return self._call_ref(atom, given.taken())
+        asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts)))]
 
-    def _call_ref(
-        self,
-        ref: Ref,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-    ) -> Results:
+    def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
+        """Call a function of a library, or a method of one of its values."""
+        state, frame, site, args, kwargs = given.state, given.frame, given.site, given.args, given.kwargs
+        call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
+        if call is None:
+            return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, receiver))
+        call.receiver = receiver
+        return self.library_call(call)
+
+    def _call_ref(self, ref: Ref, given: Given) -> Results:
+        state = given.state
         found = state.get(ref)
         match found:
             case Closure():
-                return self.call_closure(ref, found, args, kwargs, state, frame, site, is_open)
+                return self.call_closure(ref, found, given)
             case Class():
-                return self.instantiate(ref, found, args, kwargs, state, frame, site, is_open)
+                return self.instantiate(ref, found, given)
             case Instance():
                 method = self.user_method(found, "__call__", state)
                 if method is not None:
-                    return self._call_instance(ref, method, args, kwargs, state, frame, site, is_open)
+                    return self._call_instance(ref, method, given)
                 base = self.library_base(found.cls, state)
                 path = None if base is None else f"{base}.__call__"
             case LibraryObject(type=kind):
                 path = f"{kind}.__call__"
             case _:
                 path = None
-        call = None if path is None else self._library_call(path, state, frame, site, args, kwargs, is_open)
+        frame, site, args, kwargs = given.frame, given.site, given.args, given.kwargs
+        call = None if path is None else self._library_call(path, state, frame, site, args, kwargs, given.is_open)
         if call is None:
             return [(state, unknown("call", site, state.process.identity))]
         call.receiver = ref
         return self.library_call(call)
 
-    def _call_instance(
-        self,
-        ref: Ref,
-        method: Atom,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-    ) -> Results:
+    def _call_instance(self, ref: Ref, method: Atom, given: Given) -> Results:
         """Call what the class of an instance says. That may be an instance too, of the same class even."""
         again = (ref, len(self._active))
         if again in self._called or len(self._called) >= MOST_DEPTH:
-            self.passes_over(site, state)
-            return [(state, unknown("recursion", site))]
+            self.passes_over(given.site, given.state)
+            return [(given.state, unknown("recursion", given.site))]
         self._called.append(again)
-        results = self._call_atom(method, [(ref,), *args], kwargs, state, frame, site, is_open, False)
+        results = self._call_atom(method, given.led_by((ref,)))
         self._called.pop()
         return results
 
@@ -213,23 +191,13 @@ class Calls(Core):
             return None
         return Call(state, frame, site, path, spec, args, kwargs or {}, None, is_open, statement)
 
-    def call_closure(
-        self,
-        ref: Ref,
-        closure: Closure,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool = False,
-    ) -> Results:
+    def call_closure(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a user function."""
         if closure.compiled:
-            return self._call_compiled(ref, closure, args, kwargs, state, frame, site, is_open)
+            return self._call_compiled(ref, closure, given)
         if closure.cache is not None:
-            return self._call_cached(ref, closure, args, kwargs, state, frame, site, is_open)
-        function = closure.function
+            return self._call_cached(ref, closure, given)
+        function, state, site = closure.function, given.state, given.site
         self.record.entered.add(Site(closure.module, function.ordinal))
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             self.passes_over(site, state)
@@ -237,7 +205,7 @@ class Calls(Core):
         if self._depth >= MOST_DEPTH:
             self.record.cut = self.record.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
-        variables = self.bind_arguments(closure, args, kwargs, state, site, is_open)
+        variables = self.bind_arguments(closure, given)
         again = (Site(closure.module, function.ordinal), _known_of(variables))
         if again[1] is not None and again in self._given:
             # It calls itself with another thing of which as little is known: what that does, this call does too.
@@ -251,54 +219,30 @@ class Calls(Core):
             return [(state, (state.new(("generator", site), made),))]
         label = function.name if not function.is_lambda else "a lambda"
         self._given.append(again)
-        results = self._run_body(closure, scope, args, state, frame, site, f"calls {label}()")
+        results = self._run_body(closure, scope, given.args, state, given.frame, site, f"calls {label}()")
         self._given.pop()
         return results
 
-    def _call_cached(
-        self,
-        ref: Ref,
-        closure: Closure,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-    ) -> Results:
+    def _call_cached(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a function that remembers: what it gave for the same arguments in this process, it gives again."""
         memory = closure.cache
-        held = state.get(memory) if memory is not None else None
-        key = (tuple(args), tuple(sorted(kwargs.items(), key=lambda kv: kv[0])))
+        held = given.state.get(memory) if memory is not None else None
+        key = (tuple(given.args), tuple(sorted(given.kwargs.items(), key=lambda kv: kv[0])))
         if isinstance(held, Cache) and key in held.results:
-            return [(state, held.results[key])]
-        plain = replace(closure, cache=None)
-        results = self.call_closure(ref, plain, args, kwargs, state, frame, site, is_open)
+            return [(given.state, held.results[key])]
+        results = self.call_closure(ref, replace(closure, cache=None), given)
         for after, value in results:
             now = after.get(memory) if memory is not None else None
             if memory is not None and isinstance(now, Cache):
                 after.store(memory, Cache({**now.results, key: value}))
         return results
 
-    def _call_compiled(
-        self,
-        ref: Ref,
-        closure: Closure,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-    ) -> Results:
+    def _call_compiled(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call what a framework made of a user function: it runs something of its own, and the function to trace it."""
-        call = self._library_call(closure.compiled, state, frame, site, [])
+        call = self._library_call(closure.compiled, given.state, given.frame, given.site, [])
         plain = replace(closure, compiled="")
-        states = [state] if call is None else [after for after, _ in self.library_call(call)]
-        results: Results = []
-        for after in states:
-            results.extend(self.call_closure(ref, plain, list(args), dict(kwargs), after, frame, site, is_open))
-        return results
+        states = [given.state] if call is None else [after for after, _ in self.library_call(call)]
+        return [r for after in states for r in self.call_closure(ref, plain, given.on(after))]
 
     def _run_body(
         self,
@@ -333,30 +277,23 @@ class Calls(Core):
         collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
         return results if function.is_generator or inner.yields else merge_results(results)
 
-    def bind_arguments(
-        self,
-        closure: Closure,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        site: Site,
-        is_open: bool,
-    ) -> dict[str, Value]:
+    def bind_arguments(self, closure: Closure, given: Given) -> dict[str, Value]:
         """Parameters to values; what nothing is given for is its default, else unknown."""
+        state, site = given.state, given.site
         variables: dict[str, Value] = {}
         defaults = dict(closure.defaults)
-        rest = list(args)
-        named = dict(kwargs)
+        rest = list(given.args)
+        named = dict(given.kwargs)
         for param in closure.function.params:
             if param.kind is ir.ParamKind.VAR_POSITIONAL:
-                items = tuple(rest) if not is_open else None
+                items = tuple(rest) if not given.is_open else None
                 made = Sequence("tuple", items, union(rest))
                 variables[param.name] = (state.new(("args", site, param.name), made),)
                 rest = []
             elif param.kind is ir.ParamKind.VAR_KEYWORD:
-                given: dict[Hashable, Value] = {}
-                given.update(named)
-                made_map = Dict(given, exact=not is_open)
+                left: dict[Hashable, Value] = {}
+                left.update(named)
+                made_map = Dict(left, exact=not given.is_open)
                 variables[param.name] = (state.new(("kwargs", site, param.name), made_map),)
             elif param.kind is ir.ParamKind.POSITIONAL and rest:
                 variables[param.name] = rest.pop(0)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums
 from cudalint.machine.classes import Order, behind
-from cudalint.machine.frame import Frame, Results
+from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
 from cudalint.machine.interpreter.spelling import spelled
@@ -143,45 +143,27 @@ class Classes(Core):
                     if method.setter is not None and isinstance(setter, Closure):
                         state.store(method.setter, replace(setter, owner=owner))
 
-    def instantiate(
-        self,
-        ref: Ref,
-        cls: Class,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool = False,
-    ) -> Results:
+    def instantiate(self, ref: Ref, cls: Class, given: Given) -> Results:
         """Call a user class, by way of its metaclass."""
+        state, args, site = given.state, given.args, given.site
         if cls.members:
             return [(state, enums.by_value(cls, args[0] if args else (), state) or unknown("member", site))]
         meta = self._kind_of(ref, state)
         caller = None if meta is None else self._class_attribute(meta, "__call__", state)
         if caller is not None:
-            return self.call_value(caller, [(ref,), *args], kwargs, state, frame, site, is_open)
-        return self.construct(ref, cls, args, kwargs, state, frame, site, is_open)
+            return self.call_value(caller, [(ref,), *args], given.kwargs, state, given.frame, site, given.is_open)
+        return self.construct(ref, cls, given)
 
-    def construct(
-        self,
-        ref: Ref,
-        cls: Class,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool = False,
-    ) -> Results:
+    def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
         """``type.__call__``: a new instance, and its ``__init__``."""
+        state, frame, site = given.state, given.frame, given.site
         maker = self._class_attribute(ref, "__new__", state)
         if maker is not None and self._depth < MOST_DEPTH:
-            return self._make_and_init(ref, maker, args, kwargs, state, frame, site, is_open)
+            return self._make_and_init(ref, maker, given)
         attributes: dict[str, Value] = {}
         fields = self.record_fields(ref, state)
         if fields:
-            attributes = _record_attributes(fields, args, kwargs, site)
+            attributes = _record_attributes(fields, given)
         origin = self.chain(state, site, f"makes a {cls.name}")
         instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
         made = state.get(instance)
@@ -189,43 +171,35 @@ class Classes(Core):
         state = self._run_factories(instance, state, frame, site)
         init = self.user_method(made, "__init__", state)
         if init is not None:
-            results = self._call_atom(init, [(instance,), *args], kwargs, state, frame, site, is_open, False)
+            results = self._call_atom(init, replace(given, state=state).led_by((instance,)))
             return [(s, (instance,)) for s, _ in results]
         after = self.user_method(made, "__post_init__", state) if fields else None
         if after is not None:
-            results = self._call_atom(after, [(instance,)], {}, state, frame, site, False, False)
+            results = self.call_value((after,), [(instance,)], {}, state, frame, site)
             return [(s, (instance,)) for s, _ in results]
         base = self.library_base(ref, state)
-        call = (
-            None if base is None else self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, is_open)
-        )
+        if base is None:
+            return [(state, (instance,))]
+        args, kwargs = given.args, given.kwargs
+        call = self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, given.is_open)
         if call is None:
             return [(state, (instance,))]
         call.receiver = instance
         return [(s, (instance,)) for s, _ in self.library_call(call)]
 
-    def _make_and_init(
-        self,
-        ref: Ref,
-        maker: Value,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-    ) -> Results:
+    def _make_and_init(self, ref: Ref, maker: Value, given: Given) -> Results:
         """A class with a ``__new__`` of its own: what that gives is the instance, a new one or one that was there."""
         results: Results = []
-        for after, made in self.call_value(maker, [(ref,), *args], dict(kwargs), state, frame, site, is_open):
+        args = [(ref,), *given.args]
+        made_by = self.call_value(maker, args, given.kwargs, given.state, given.frame, given.site, given.is_open)
+        for after, made in made_by:
             atom = only(made)
             found = after.get(atom) if isinstance(atom, Ref) else None
             init = self.user_method(found, "__init__", after) if isinstance(found, Instance) else None
             if atom is None or init is None or not isinstance(found, Instance) or found.cls != ref:
                 results.append((after, made))
                 continue
-            called = self._call_atom(init, [made, *args], dict(kwargs), after, frame, site, is_open, False)
-            results.extend((s, made) for s, _ in called)
+            results.extend((s, made) for s, _ in self._call_atom(init, given.on(after).led_by(made)))
         return results
 
     def blank(self, cls: Ref, state: State, site: Site) -> Value:
@@ -292,13 +266,11 @@ class Classes(Core):
         return tuple(instance.attributes.get(name, unknown("field", name)) for name in names)
 
 
-def _record_attributes(
-    fields: list[tuple[str, Value | None]], args: list[Value], kwargs: dict[str, Value], site: Site
-) -> dict[str, Value]:
+def _record_attributes(fields: list[tuple[str, Value | None]], given: Given) -> dict[str, Value]:
     result: dict[str, Value] = {}
     for i, (name, default) in enumerate(fields):
-        given = args[i] if i < len(args) else kwargs.get(name)
-        result[name] = given or default or unknown("field", site, name)
+        value = given.args[i] if i < len(given.args) else given.kwargs.get(name)
+        result[name] = value or default or unknown("field", given.site, name)
     return result
 
 

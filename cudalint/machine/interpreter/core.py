@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.classes import Order, Orders
-from cudalint.machine.frame import Around, Call, Frame, Raised, Results
+from cudalint.machine.frame import Around, Call, Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance
 from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord
 from cudalint.machine.interpreter.hooks import Hooks
@@ -238,23 +238,10 @@ class Core(Hooks, ABC):
         is_open: bool = False,
         statement: bool = False,
     ) -> Results:
-        """Call each alternative of a value.
-
-        ``is_open``: more arguments may be given than are known. ``statement``: nothing takes the result.
-        """
+        """Call each alternative of a value; ``Given`` says what the arguments mean."""
 
     @abstractmethod
-    def _call_atom(
-        self,
-        atom: Atom,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool,
-        statement: bool,
-    ) -> Results:
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
         """Call one alternative of a value."""
 
     @abstractmethod
@@ -282,17 +269,7 @@ class Core(Hooks, ABC):
     # -- classes ---------------------------------------------------------------------------------
 
     @abstractmethod
-    def instantiate(
-        self,
-        ref: Ref,
-        cls: Class,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-        is_open: bool = False,
-    ) -> Results:
+    def instantiate(self, ref: Ref, cls: Class, given: Given) -> Results:
         """Call a user class, by way of its metaclass."""
 
     @abstractmethod
@@ -358,23 +335,8 @@ class Core(Hooks, ABC):
         """The call of a function that a model describes; None of any other."""
 
     @abstractmethod
-    def _unmodelled(
-        self, path: str, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site
-    ) -> Results:
-        """Call a library function that no model names."""
-
-    @abstractmethod
-    def _unmodelled_method(
-        self,
-        path: str,
-        receiver: Atom,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-    ) -> Results:
-        """Call a method of a library value that no model names."""
+    def _unmodelled(self, call: Call) -> Results:
+        """Call a library function, or a method of a library value, that no model names."""
 
     @abstractmethod
     def _tensor_attribute(self, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:

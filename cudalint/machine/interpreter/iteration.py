@@ -225,7 +225,7 @@ class Iteration(Core):
         method = self.user_method(instance, "__iter__", state)
         if method is not None:
             result: list[tuple[State, list[Value]]] = []
-            for after, value in self._call_atom(method, [(ref,)], {}, state, frame, site, False, False):
+            for after, value in self.call_value((method,), [(ref,)], {}, state, frame, site):
                 if value == (ref,):
                     result.extend(self._next_rounds(ref, instance, after, frame, site))
                 else:
@@ -236,7 +236,7 @@ class Iteration(Core):
             return [(state, _two_rounds(list(row)))]
         getter = self.user_method(instance, "__getitem__", state)
         if getter is not None:
-            results = self._call_atom(getter, [(ref,), EACH], {}, state, frame, site, False, False)
+            results = self.call_value((getter,), [(ref,), EACH], {}, state, frame, site)
             return [(s, [v, v]) for s, v in results]
         return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
 
@@ -246,7 +246,7 @@ class Iteration(Core):
         method = self.user_method(instance, "__next__", state)
         if method is None:
             return [(state, [unknown("each", site, 0)] * 2)]
-        results = self._call_atom(method, [(ref,)], {}, state, frame, site, False, False)
+        results = self.call_value((method,), [(ref,)], {}, state, frame, site)
         return [(s, [v, v]) for s, v in results]
 
     def _comprehension(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
@@ -22,7 +23,7 @@ from cudalint.machine.interpreter.statements import Statements
 from cudalint.machine.interpreter.unwinding import Unwinding
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Tensor, Value
+from cudalint.machine.values import Tensor
 from cudalint.models.library import Library
 
 
@@ -45,17 +46,9 @@ class Machine(
     ``effects`` do what the models say of libraries; rooms reach them through the methods at the end of ``Core``.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        library: Library,
-        effects: Effects,
-        main: str,
-        host: Host,
-        options: EntryOptions,
-    ) -> None:
-        super().__init__(program, library, main, host, options)
-        self.effects = effects
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting.program, setting.library, setting.main, setting.host, setting.options)
+        self.effects = setting.effects
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
@@ -160,22 +153,8 @@ class Machine(
         """Do what the model of a function says."""
         return self.effects.perform(self, call)
 
-    def _unmodelled(
-        self, path: str, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site
-    ) -> Results:
-        return self.effects.unmodelled(self, path, args, kwargs, state, frame, site)
-
-    def _unmodelled_method(
-        self,
-        path: str,
-        receiver: Atom,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-    ) -> Results:
-        return self.effects.unmodelled_method(self, path, receiver, args, kwargs, state, frame, site)
+    def _unmodelled(self, call: Call) -> Results:
+        return self.effects.unmodelled(self, call)
 
     def _tensor_attribute(self, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:
         return self.effects.tensor_attribute(self, tensor, name, state, frame, site)
@@ -193,30 +172,8 @@ class Effects(Protocol):
     def perform(self, machine: Machine, call: Call) -> Results:
         """Do what a model says."""
 
-    def unmodelled(
-        self,
-        machine: Machine,
-        path: str,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-    ) -> Results:
-        """A library function that no model names."""
-
-    def unmodelled_method(
-        self,
-        machine: Machine,
-        path: str,
-        receiver: Atom,
-        args: list[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        frame: Frame,
-        site: Site,
-    ) -> Results:
-        """A method of a library value that no model names."""
+    def unmodelled(self, machine: Machine, call: Call) -> Results:
+        """A library function, or a method of a library value, that no model names."""
 
     def tensor_attribute(
         self, machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site
@@ -239,3 +196,15 @@ class Effects(Protocol):
 
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a machine runs an entry in; ``main`` is the module that is its main program."""
+
+    program: Program
+    library: Library
+    effects: Effects
+    main: str
+    host: Host
+    options: EntryOptions

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine.effects.command_line.options import NAMESPACE
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Given, Results
 from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import Lib, Ref, Task, Value, constant, only, unknown
@@ -98,7 +98,7 @@ def construct(machine: Machine, call: Call) -> Results:
     found = call.state.get(ref) if isinstance(ref, Ref) else None
     if not isinstance(ref, Ref) or not isinstance(found, Class):
         return [(call.state, unknown("new", call.site))]
-    return machine.construct(ref, found, call.args, call.kwargs, call.state, call.frame, call.site, call.open)
+    return machine.construct(ref, found, Given(call.args, call.kwargs, call.state, call.frame, call.site, call.open))
 
 
 def namespace(machine: Machine, call: Call) -> Results:
