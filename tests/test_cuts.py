@@ -102,21 +102,29 @@ def test_what_was_found_before_the_cut_stays() -> None:
 
 def test_another_path_that_a_cut_hides_may_take_it_back() -> None:
     # On the path that is seen the device is chosen late; on the other, which the cut hides, it was chosen first.
-    text = HEAD + LONG + (
-        "def main(early):\n    if not early:\n        dist.init_process_group('nccl')\n        dist.barrier()\n"
-        "    else:\n        long()\n        torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n\n\n"
-        "if __name__ == '__main__':\n    import options\n\n    main(options.early)\n"
+    text = (
+        HEAD
+        + LONG
+        + (
+            "def main(early):\n    if not early:\n        dist.init_process_group('nccl')\n        dist.barrier()\n"
+            "    else:\n        long()\n        torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n\n\n"
+            "if __name__ == '__main__':\n    import options\n\n    main(options.early)\n"
+        )
     )
     assert errors(checked(text)) == []
 
 
 def test_a_worker_that_is_cut_ends_nothing_for_its_parent() -> None:
-    text = HEAD + LONG + (
-        "def produce(queue):\n    long()\n    queue.put(torch.ones(1, device='cuda'))\n\n\n"
-        "if __name__ == '__main__':\n    queue = mp.get_context('spawn').Queue()\n"
-        "    process = mp.get_context('spawn').Process(target=produce, args=(queue,))\n    process.start()\n"
-        "    process.join()\n    torch.zeros(1, device='cuda')\n"
-        "    mp.get_context('fork').Pool(1).map(torch.cuda.init, [1])\n"
+    text = (
+        HEAD
+        + LONG
+        + (
+            "def produce(queue):\n    long()\n    queue.put(torch.ones(1, device='cuda'))\n\n\n"
+            "if __name__ == '__main__':\n    queue = mp.get_context('spawn').Queue()\n"
+            "    process = mp.get_context('spawn').Process(target=produce, args=(queue,))\n    process.start()\n"
+            "    process.join()\n    torch.zeros(1, device='cuda')\n"
+            "    mp.get_context('fork').Pool(1).map(torch.cuda.init, [1])\n"
+        )
     )
     found = checked(text)
     assert found.findings == ()
@@ -126,7 +134,9 @@ def test_a_worker_that_is_cut_ends_nothing_for_its_parent() -> None:
 def test_imports_that_are_cut_leave_the_program_and_its_doubts() -> None:
     texts = {
         "heavy.py": HEAD + LONG + "long()\nmp.set_start_method('spawn')\n",
-        "main.py": "import heavy\n\n" + HEAD + WORK
+        "main.py": "import heavy\n\n"
+        + HEAD
+        + WORK
         + "if __name__ == '__main__':\n    torch.zeros(1, device='cuda')\n    mp.Pool(2).map(work, [1])\n",
     }
     given = [SourceFile(path, text, text.encode()) for path, text in texts.items()]
@@ -138,7 +148,9 @@ def test_imports_that_are_cut_leave_the_program_and_its_doubts() -> None:
 def test_a_test_whose_module_was_cut_is_in_doubt() -> None:
     texts = {
         "heavy.py": HEAD + LONG + "long()\nmp.set_start_method('spawn')\n",
-        "test_main.py": "import heavy\n\n" + HEAD + WORK
+        "test_main.py": "import heavy\n\n"
+        + HEAD
+        + WORK
         + "def test_main():\n    torch.zeros(1, device='cuda')\n    mp.Pool(2).map(work, [1])\n",
     }
     given = [SourceFile(path, text, text.encode()) for path, text in texts.items()]

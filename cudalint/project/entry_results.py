@@ -22,6 +22,7 @@ from cudalint.store import Store
 
 _KIND = "entries"
 
+
 @dataclass(frozen=True, slots=True)
 class EntryResult:
     """What one entry gave.

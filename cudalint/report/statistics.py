@@ -14,9 +14,7 @@ def as_text(report: Report) -> str:
     rows = _rows(report)
     notes = _notes(report)
     width = max((len(str(count)) for _, _, count in rows), default=0)
-    return "".join(
-        f"{count:>{width}}\t{code}\t{name}{_told(count, notes[code])}\n" for code, name, count in rows
-    )
+    return "".join(f"{count:>{width}}\t{code}\t{name}{_told(count, notes[code])}\n" for code, name, count in rows)
 
 
 def as_json(report: Report) -> str:

@@ -81,7 +81,9 @@ def _cross() -> list[Row]:
                 continue
             for kind, text in (("query", query), ("init", init)):
                 program = f"import multiprocessing as mp\n{setup}\n{setup2}\ndef work(x):\n    {use}\n    return x\n"
-                found.append(Row(f"cross-{first}-{kind}-{second}", "crash", program + main(text, *POOL), _SYMPTOMS[second]))
+                found.append(
+                    Row(f"cross-{first}-{kind}-{second}", "crash", program + main(text, *POOL), _SYMPTOMS[second])
+                )
     for first in ("torch", "cupy", "numba"):
         setup, query, init, _ = _LIBRARIES[first]
         for kind, text in (("query", query), ("init", init)):
@@ -201,7 +203,10 @@ VISIBLE_ROWS = [
     Row("tf-visible-too-late", "crash", TF + "work(1)\ntf.config.set_visible_devices([], 'GPU')\n", "RuntimeError"),
 ]  # fmt: skip
 
-TAKE = T + "from functools import partial\ndef work(x):\n    return float(x.sum())\nclass Job:\n    def __init__(self):\n        self.model = torch.nn.Linear(2, 1).cuda()\n    def run(self, x):\n        return float(self.model(torch.ones(2).cuda()).sum())\ndef apply(model, x):\n    return float(model(torch.ones(2).cuda()).sum())\n"
+TAKE = (
+    T
+    + "from functools import partial\ndef work(x):\n    return float(x.sum())\nclass Job:\n    def __init__(self):\n        self.model = torch.nn.Linear(2, 1).cuda()\n    def run(self, x):\n        return float(self.model(torch.ones(2).cuda()).sum())\ndef apply(model, x):\n    return float(model(torch.ones(2).cuda()).sum())\n"
+)
 X = "x = torch.ones(3).cuda()"
 WARNING = "Producer process has been terminated before all shared CUDA tensors released"
 GET = "def work(q):\n    print('sum', q.get().sum().item())\n"
@@ -226,7 +231,10 @@ VALUES = [
     Row("result-pool-spawn", "ok", T + "def work(x):\n    return torch.ones(3).cuda() * x\n" + main(INIT, "with mp.get_context('spawn').Pool(1) as pool: print(pool.map(work, [2]))"), "cuda:0"),
 ]  # fmt: skip
 
-LD = T + "from torch.utils.data import DataLoader, Dataset, TensorDataset\nclass D(Dataset):\n    def __len__(self):\n        return 4\n    def __getitem__(self, i):\n        return torch.ones(2).cuda() * i\n"
+LD = (
+    T
+    + "from torch.utils.data import DataLoader, Dataset, TensorDataset\nclass D(Dataset):\n    def __len__(self):\n        return 4\n    def __getitem__(self, i):\n        return torch.ones(2).cuda() * i\n"
+)
 CPU = "t = TensorDataset(torch.arange(8.0))"
 NET = "class D(Dataset):\n    def __init__(self):\n        self.net = torch.nn.Linear(2, 1).cuda()\n    def __len__(self):\n        return 4\n    def __getitem__(self, i):\n        return self.net(torch.ones(2).cuda()).detach().cpu()\n"
 HOLD = "t = TensorDataset(torch.arange(8.0).cuda())"

@@ -42,9 +42,7 @@ class Bodies(Core):
                 states = self.block((part,), states, frame)
         return states
 
-    def _gathered(
-        self, ordinal: int | None, body: tuple[ir.Stmt, ...], frame: Frame
-    ) -> tuple[Bindings | ir.Stmt, ...]:
+    def _gathered(self, ordinal: int | None, body: tuple[ir.Stmt, ...], frame: Frame) -> tuple[Bindings | ir.Stmt, ...]:
         """The statements of a module, or of a class by its number in it, worked out once per program."""
         known = self.program.gathered
         key = (frame.module, ordinal)

@@ -1,0 +1,106 @@
+"""``cudalint check``: findings, and repairs of them."""
+
+from __future__ import annotations
+
+import click
+
+from cudalint.hosts import checks
+from cudalint.hosts.commands.words import require_format, split
+from cudalint.report.render import OutputFormat
+
+_FORMATS = tuple(output_format.value for output_format in OutputFormat)
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@click.option("--select", multiple=True, metavar="CODES", help="Rules to show: codes or prefixes, comma-separated.")
+@click.option("--extend-select", multiple=True, metavar="CODES", help="Rules to show besides the selected ones.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Rules to hide.")
+@click.option("--per-file-ignores", multiple=True, metavar="PATTERN:CODE", help="Rules to hide in some files.")
+@click.option("--exclude", multiple=True, metavar="PATTERNS", help="What not to read, instead of the defaults.")
+@click.option("--extend-exclude", multiple=True, metavar="PATTERNS", help="What not to read besides.")
+@click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out what is excluded also where named.")
+@click.option("--config", "config_file", metavar="FILE", help="Read the settings from this TOML file instead.")
+@click.option("--isolated", is_flag=True, help="Read no settings.")
+@click.option("--target-version", metavar="VERSION", help="Python the program runs on: py312, 3.12 or 3.10-3.13.")
+@click.option("--platform", metavar="PLATFORM", help="linux, darwin or win32.")
+@click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the exit code 1: note, warning, error.")
+@click.option("--output-format", metavar="FORMAT", default="full", help=", ".join(_FORMATS) + ".")
+@click.option("-o", "--output-file", metavar="FILE", help="Write the report there instead of standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="Print findings and errors, and nothing else.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
+@click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
+@click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
+@click.option("--fix", is_flag=True, help="Repair what is safe to repair, and report the rest.")
+@click.option("--unsafe-fixes", is_flag=True, help="Count repairs that are not proven safe among those to make.")
+@click.option("--diff", is_flag=True, help="Print the repairs as a patch instead of making them.")
+@click.option("--fix-only", is_flag=True, help="Repair, and report nothing of the rest.")
+@click.option("-v", "--verbose", is_flag=True, help="Say what was read and parsed, and print internal errors.")
+@click.option("--jobs", type=int, hidden=True, expose_value=False)
+@click.option("--cache-dir", metavar="DIR", help="Folder of the cache (default: .cudalint_cache in the project).")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+def check(
+    paths: tuple[str, ...],
+    select: tuple[str, ...],
+    extend_select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    per_file_ignores: tuple[str, ...],
+    exclude: tuple[str, ...],
+    extend_exclude: tuple[str, ...],
+    force_exclude: bool | None,
+    config_file: str | None,
+    isolated: bool,
+    target_version: str | None,
+    platform: str | None,
+    fail_on: str | None,
+    output_format: str,
+    output_file: str | None,
+    quiet: bool,
+    show_files: bool,
+    stdin_filename: str | None,
+    statistics: bool,
+    exit_zero: bool,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
+    fix_only: bool,
+    verbose: bool,
+    cache_dir: str | None,
+    no_cache: bool,
+) -> int:
+    """Check files and directories (default: the current one); - reads standard input."""
+    require_format(output_format, _FORMATS)
+    options = checks.CheckOptions(
+        select=split(select),
+        extend_select=split(extend_select),
+        ignore=split(ignore),
+        target_version=target_version,
+        platform=platform,
+        fail_on=fail_on,
+        output_format=OutputFormat(output_format),
+        stdin_filename=stdin_filename,
+        statistics=statistics,
+        exit_zero=exit_zero,
+        unsafe_fixes=unsafe_fixes,
+        verbose=verbose,
+        cache_dir=cache_dir,
+        no_cache=no_cache,
+        per_file_ignores=split(per_file_ignores),
+        exclude=split(exclude),
+        extend_exclude=split(extend_exclude),
+        force_exclude=force_exclude,
+        output_file=output_file,
+        quiet=quiet,
+        config_file=config_file,
+        isolated=isolated,
+    )
+    if isolated and config_file is not None:
+        raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
+    if show_files:
+        return checks.show_files(paths, options)
+    if diff:
+        return checks.show_patch(paths, options)
+    if fix or fix_only:
+        return checks.fix(paths, options, quiet=fix_only)
+    return checks.check(paths, options)

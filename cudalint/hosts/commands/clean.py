@@ -1,0 +1,22 @@
+"""``cudalint clean``: an empty cache."""
+
+from __future__ import annotations
+
+import click
+
+from cudalint import config
+from cudalint.hosts import caching, streams
+from cudalint.hosts.checks import Exit, require
+from cudalint.store import clear
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@click.option("--cache-dir", metavar="DIR", help="Folder of the cache (default: .cudalint_cache in the project).")
+def clean(paths: tuple[str, ...], cache_dir: str | None) -> int:
+    """Remove what is kept between runs over PATHS (default: the current directory)."""
+    require(paths)
+    folder = caching.folder(config.load(paths), cache_dir)
+    count = clear(folder)
+    streams.say(f"Removed {count} {'entry' if count == 1 else 'entries'} from {folder}.")
+    return Exit.CLEAN

@@ -1,0 +1,24 @@
+"""What commands read on the command line alike: lists of codes, output formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cudalint import config
+from cudalint.config import ConfigError
+
+
+def split(values: Iterable[str]) -> tuple[str, ...]:
+    """The values of an option that may be given often and holds several, comma-separated."""
+    return tuple(part for value in values for part in value.split(","))
+
+
+def require_format(text: str, known: Sequence[str]) -> None:
+    """Refuse the name of an output format that is not known.
+
+    Raises:
+        ConfigError: naming the known ones, and the nearest.
+    """
+    if text not in known:
+        hint = config.nearest(text, known)
+        raise ConfigError(f"unknown output format {text!r}: expected one of {', '.join(known)}{hint}")
