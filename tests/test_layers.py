@@ -32,6 +32,7 @@ LAYERS = (
     "machine.inheritance",
     "project.entry_results",
     "project.fixtures",  # runs what pytest puts around a test
+    "project.prepared",  # runs imports aside, for all entries
     "project.running",  # runs entries on the machine
     "project.summary",
     "rules",
@@ -50,7 +51,7 @@ LAYERS = (
     "hosts",
 )
 # What rooms of the interpreter may import of it; machine.py puts them together.
-SHARED = {"core", "entry", "hooks", "program", "results", "spelling"}
+SHARED = {"core", "entry", "hooks", "lineages", "program", "results", "spelling"}
 THIRD_PARTY = {
     "libcst": ("ir", "project", "fixes"),
     "click": ("hosts",),

@@ -36,7 +36,7 @@ LONGEST_WORD = 15
 # How deep containers in containers are looked into.
 MOST_NESTING = 2
 # Variables of the environment whose values decide what a GPU library does, and those that only have to be there.
-_TELLING_VARIABLE = re.compile("CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_|PYTORCH_NVML|JOBLIB|LOKY")
+_TELLING_VARIABLE = re.compile("CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_(?!CPP_|ENABLE_ONEDNN_)|PYTORCH_NVML|JOBLIB|LOKY")
 _NEEDED_VARIABLE = re.compile("MASTER_|SLURM|.*RANK|.*WORLD_SIZE")
 _BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part.name != "environment"))
 # Any other key of a dict.
@@ -392,7 +392,7 @@ def _placed_in(state: State, addresses: Iterable[Hashable]) -> Hashable:
         if thing is None or thing is BLOT:
             continue
         for name, value in _parts(thing).items():
-            found.extend((address, name, atom) for atom in value if _is_placed(atom))
+            found.extend((address, name, atom) for atom in value if is_placed(atom))
     return frozenset(found)
 
 
@@ -405,7 +405,7 @@ def merge_imported(states: Iterable[State]) -> list[State]:
     result: list[State] = []
     for state in states:
         for i, other in enumerate(result):
-            if other.process == state.process and _equivalent_at_import(other, state):
+            if _equivalent_processes(other.process, state.process) and _equivalent_at_import(other, state):
                 result[i] = join(other, state)
                 break
         else:
@@ -445,12 +445,13 @@ def _parts(obj: Object) -> Mapping[Hashable, Value]:
 def _differ_in_device(mine: Value, theirs: Value) -> bool:
     """Whether a name stands for another device, method or library on each way."""
     left, right = set(mine) - set(theirs), set(theirs) - set(mine)
-    if any(_is_placed(atom) for atom in left | right):
+    if any(is_placed(atom) for atom in left | right):
         return True
     return any(isinstance(atom, Lib) for atom in left) and any(isinstance(atom, Lib) for atom in right)
 
 
-def _is_placed(atom: Atom) -> bool:
+def is_placed(atom: Atom) -> bool:
+    """Whether a value is on a device, or names one, a start method or a backend."""
     match atom:
         case Dev() | Tensor() | Task() | Rank():
             return True

@@ -196,13 +196,31 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Lineage:
+    """All of a process that has done nothing but import, and what it imported, one after another.
+
+    What those imports assumed is not remembered: whatever asks again gets both answers.
+    """
+
+    names: tuple[str, ...]
+    process: Process
+    placed: dict[Hashable, Tensor]
+    objects: dict[Hashable, Object]
+    counts: dict[Hashable, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """What a path changed between two freezes of its heap, and what was frozen before."""
+    """What a path changed between two freezes of its heap, and what was frozen before.
+
+    ``lineage`` is given where everything up to here comes of imports.
+    """
 
     before: Layer | None
     objects: dict[Hashable, Object]
     counts: dict[Hashable, int]
     depth: int
+    lineage: Lineage | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.entries import conftests, is_test_module, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
+from cudalint.project.prepared import PreparedImports
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
@@ -56,15 +57,6 @@ class Ran:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The state after importing a module, the machine that imported it, and the modules that were asked for."""
-
-    machine: Machine
-    state: State
-    asked: frozenset[str]
-
-
 @dataclass(slots=True)
 class Runner:
     """Runs entries.
@@ -87,7 +79,7 @@ class Runner:
     # The modules whose launchers are looked at where no entry reaches them: of all, where it is None.
     about: frozenset[str] | None = None
     _callers: Callers | None = None
-    _prepared: dict[tuple[str | tuple[str, ...], bool], Prepared] = field(default_factory=dict)
+    _importer: PreparedImports | None = None
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
         """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
@@ -235,7 +227,6 @@ class Runner:
         module = self.files.module(name)
         if module is None:
             return
-        told: set[Machine] = set()
         for function in unreached(module, self.files.facts(name), frozenset(self.files.library.user_words)):
             launcher = Caller(name, function)
             if launcher.place in self.entered:
@@ -243,26 +234,18 @@ class Runner:
             in_test = is_test_module(self.files.sources[name].path)
             for root in () if in_test else self.callers.roots(launcher, seen):
                 if root.place not in self.entered:
-                    yield from self._assume(name, root, told)
+                    yield from self._assume(name, root)
             if launcher.place not in self.entered:
-                yield from self._assume(name, launcher, told)
+                yield from self._assume(name, launcher)
 
-    def _assume(self, owner: str, entry: Caller, told: set[Machine]) -> Iterator[Ran]:
-        """Run a function that has no visible caller; what importing its module did is ``told`` once."""
+    def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:
+        """Run a function that has no visible caller."""
         module = self.files.module(entry.module)
         if module is None:
             return
         in_test = is_test_module(self.files.sources[entry.module].path)
         machine = self._machine(entry.module, in_test, assumed=True)
-        if self._looks_closer:
-            state = self._imported(machine, module, assumed=True)
-        else:
-            prepared = self._prepare(module, in_test)
-            self.files.charge(prepared.asked)
-            if prepared.machine.record.outcomes and prepared.machine not in told:
-                told.add(prepared.machine)
-                yield Ran(owner, entry.module, prepared.machine)
-            state, machine.record.cut = prepared.state.clone(), prepared.machine.record.cut
+        state = self._imported(machine, module, assumed=True)
         frame = _top_of(module.name)
         for ready in machine.effects.before_answer(machine, state, frame, entry.function):
             self._call(machine, module, entry.function, ready)
@@ -272,66 +255,17 @@ class Runner:
         machine.record.outcomes = [_as_seen(o) for o in machine.record.outcomes]
         yield ran
 
-    @property
-    def _looks_closer(self) -> bool:
-        """Whether the machine records more than outcomes: then each entry imports for itself."""
-        return self.proves or self.listens or bool(self.watched) or bool(self.shaped)
-
-    def _prepare(self, module: ir.Module, in_test: bool) -> Prepared:
-        """Import a module for all entries that begin in it, with steps that are charged to none of them."""
-        parents = self.files.parents(module.name)
-
-        def run(machine: Machine, state: State) -> list[State]:
-            # One of its packages may have imported it.
-            loaded = state.get(Ref(("module", module.name))) is not None
-            return [state] if loaded else machine.run_module(module, module.name, state)
-
-        return self._prepared_by(module.name, in_test, parents, run)
-
-    def _prepare_packages(self, names: tuple[str, ...], in_test: bool) -> Prepared:
-        """Import some packages, the outermost first."""
-        name = names[-1]
-
-        def run(machine: Machine, state: State) -> list[State]:
-            return machine.act(name, state, _top_of(name), 0)
-
-        return self._prepared_by(names, in_test, names[:-1], run)
-
-    def _prepared_by(
-        self,
-        what: str | tuple[str, ...],
-        in_test: bool,
-        packages: tuple[str, ...],
-        run: Callable[[Machine, State], list[State]],
-    ) -> Prepared:
-        """The state after some packages were imported and ``what``, a module or the last of some, was run."""
-        known = self._prepared.get((what, in_test))
-        if known is not None:
-            return known
-        before = self._prepare_packages(packages, in_test) if packages else None
-        machine = self._machine(what if isinstance(what, str) else what[-1], in_test, assumed=True, prepares=True)
-        with self.files.aside() as asked:
-            state = State(Process(unseen=True), {})
-            if before is not None:
-                state, machine.record.cut = before.state.clone(), before.machine.record.cut
-                asked |= before.asked
-            states = run(machine, state)
-        self._note(machine)
-        prepared = Prepared(machine, states[0] if states else state, frozenset(asked))
-        self._prepared[what, in_test] = prepared
-        return prepared
-
     # -- the machine -----------------------------------------------------------------------------
 
     def _machine(
-        self, name: str, in_test: bool, collects: bool = False, assumed: bool = False, prepares: bool = False
+        self, name: str, in_test: bool = False, collects: bool = False, assumed: bool = False, prepares: bool = False
     ) -> Machine:
         options = EntryOptions(
             in_test=in_test,
             collects=collects,
             prepares=prepares,
             assumed=assumed,
-            uses_gpu=self.files.reaches_gpu(name),
+            uses_gpu=prepares or self.files.reaches_gpu(name),
             # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.shaped),
             listens=self.listens,
@@ -339,7 +273,14 @@ class Runner:
             shaped=self.shaped,
         )
         kind = Watcher if self.shaped else Prover if self.proves else Machine
-        return kind(Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options))
+        importer = None if prepares or self.listens or self.proves else self._prepared_imports()
+        return kind(Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer))
+
+    def _prepared_imports(self) -> PreparedImports:
+        if self._importer is None:
+            looked_at = frozenset(site.module for site in self.watched | self.shaped)
+            self._importer = PreparedImports(self.files, partial(self._machine, prepares=True), looked_at)
+        return self._importer
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []
@@ -363,7 +304,11 @@ class Runner:
         """The state after importing a module."""
         state = state or State(Process(unseen=assumed), {})
         before = self._packages(machine, module, state)
-        states = machine.run_module(module, module.name, before[0] if before else state)
+        state = before[0] if before else state
+        if assumed:
+            loaded = machine.load_one(module.name, state, _top_of(module.name), Site(module.name, 0))
+            return loaded[0][0] if loaded else state
+        states = machine.run_module(module, module.name, state)
         return states[0] if states else state
 
     def _call(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:

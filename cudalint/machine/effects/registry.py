@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.effects import plain
+from cudalint.machine.effects import command_line, plain, stdlib
 from cudalint.machine.effects.command_line import commands, options
 from cudalint.machine.effects.concurrency import (
     channels,
@@ -261,9 +261,18 @@ EFFECTS: dict[str, LibraryEffect] = {
     "thread.trials": threads.trials,
 }
 
+# The effects that neither look at the process nor change it, by the module that holds them; and exceptions.
+_NEUTRAL = (*tuple(f"{home.__name__}." for home in (stdlib, command_line)), plain.__name__)
+_OF_PROCESSES = frozenset({environment.__name__})
+
 
 class LibraryEffects:
     """Dispatches calls of library functions to the effect that their model names."""
+
+    def may_consult(self, call: Call) -> bool:
+        """Whether what a model says may look at the process or change it."""
+        effect = EFFECTS.get(call.text("does"))
+        return effect is not None and (effect.__module__ in _OF_PROCESSES or not effect.__module__.startswith(_NEUTRAL))
 
     def perform(self, machine: Machine, call: Call) -> Results:
         """Do what a model says."""

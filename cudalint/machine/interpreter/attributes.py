@@ -9,7 +9,6 @@ from cudalint.machine.classes import behind, is_class
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -46,7 +45,7 @@ class Attributes(Core):
         for i, atom in enumerate(value):
             current = state if i == len(value) - 1 else state.clone()
             results.extend(self._attribute_of(atom, name, current, frame, site))
-        return merge_results(results)
+        return self.joined_results(results)
 
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
         match atom:
@@ -304,7 +303,7 @@ class Attributes(Core):
         for i, atom in enumerate(value):
             current = state if i == len(value) - 1 else state.clone()
             results.extend(self._item_of(atom, key, current, frame, site))
-        return merge_results(results) if len(results) > 1 else results
+        return self.joined_results(results) if len(results) > 1 else results
 
     def _item_of(self, atom: Atom, key: Value, state: State, frame: Frame, site: Site) -> Results:
         if isinstance(atom, Ref):

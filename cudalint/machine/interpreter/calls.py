@@ -21,7 +21,6 @@ from cudalint.machine.heap import (
     Sequence,
 )
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
-from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -275,7 +274,7 @@ class Calls(Core):
             results = [(s, element) for s, _ in results]
         # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
         collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
-        return results if function.is_generator or inner.yields else merge_results(results)
+        return results if function.is_generator or inner.yields else self.joined_results(results)
 
     def bind_arguments(self, closure: Closure, given: Given) -> dict[str, Value]:
         """Parameters to values; what nothing is given for is its default, else unknown."""

@@ -9,7 +9,6 @@ from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.results import merge_results
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Const, Rank, Ref, Tensor, Unknown, Value, const
 
@@ -49,7 +48,7 @@ class Conditions(Core):
                 good, bad = self.branch(value, current, frame)
                 following.extend(good)
                 no.extend(bad)
-            yes = following
+            yes, no = self.joined(following), self.joined(no)
         return yes, no
 
     def _branch_any(self, values: tuple[ir.Expr, ...], state: State, frame: Frame) -> tuple[list[State], list[State]]:
@@ -60,7 +59,7 @@ class Conditions(Core):
                 good, bad = self.branch(value, current, frame)
                 yes.extend(good)
                 following.extend(bad)
-            no = following
+            yes, no = self.joined(yes), self.joined(following)
         return yes, no
 
     def truth(self, value: Value, state: State) -> tuple[bool | None, Hashable | None]:
@@ -120,8 +119,8 @@ class Conditions(Core):
                         done.append((after, value))
                     else:
                         following.append((after, value))
-            going = following
-        return merge_results(done)
+            going = self.joined_results(following)
+        return self.joined_results(done)
 
     def _not(self, node: ir.Not, state: State, frame: Frame) -> Results:
         yes, no = self.branch(node.value, state, frame)
@@ -134,4 +133,4 @@ class Conditions(Core):
             results.extend(self.eval(node.body, current, frame))
         for current in no:
             results.extend(self.eval(node.orelse, current, frame))
-        return merge_results(results)
+        return self.joined_results(results)

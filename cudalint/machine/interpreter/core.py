@@ -13,7 +13,10 @@ from cudalint.machine.frame import Around, Call, Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance
 from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord
 from cudalint.machine.interpreter.hooks import Hooks
+from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.program import Host, Program
+from cudalint.machine.interpreter.results import merge_results, placed_alike
+from cudalint.machine.joining import merge, merge_imported
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
@@ -23,6 +26,8 @@ from cudalint.models.library import Library
 MOST_DEPTH = 40
 # Modules that import one another; an import takes a tenth of the room of a call.
 MOST_IMPORTS = 100
+# An entry is long once it has used this part of its steps.
+LONG_PART = 4
 
 
 class Core(Hooks, ABC):
@@ -31,12 +36,18 @@ class Core(Hooks, ABC):
     All other fields are working memory of the run.
     """
 
+    importer: Importer | None
+
     def __init__(self, program: Program, library: Library, main: str, host: Host, options: EntryOptions) -> None:
         self.program = program
         self.library = library
         self.main = main
         self.host = host
         self.options = options
+        # Whether anything ran whose effect may depend on the process.
+        self.consulted = False
+        # The steps that led here to the imports that were prepared, by the steps that stand for it.
+        self.prepared: dict[TraceStep, tuple[TraceStep, ...]] = {}
         self.record = EntryRecord(processes={site: [] for site in options.watched})
         self.orders = Orders(library.canonical)
         self.running: list[Site] = []
@@ -77,14 +88,37 @@ class Core(Hooks, ABC):
     def _take_step(self) -> bool:
         """Count a statement that is about to run; False where no step is left for it."""
         self._steps += 1
-        return self._steps <= (self._most_steps // 2 if self._importing else self._most_steps)
+        return self._steps <= (self._most_import_steps if self._importing else self._most_steps)
+
+    @property
+    def _most_import_steps(self) -> int:
+        """How many steps imports leave to the program; one that does nothing but import may use all."""
+        return self._most_steps if self.options.prepares else self._most_steps // 2
+
+    @property
+    def _joins_readily(self) -> bool:
+        """Whether paths stay apart for devices and processes alone: at imports, and where an entry is long."""
+        return self._importing > 0 or self._steps > self._most_steps // LONG_PART
+
+    def joined(self, states: list[State]) -> list[State]:
+        """Paths that come to the same place, those joined that need not stay apart."""
+        if len(states) < 2:
+            return states
+        return merge(merge_imported(states) if self._joins_readily else states)
+
+    def joined_results(self, results: Results) -> Results:
+        """Values with the paths that have them, those joined that need not stay apart."""
+        if len(results) < 2:
+            return results
+        return merge_results(placed_alike(results) if self._joins_readily else results)
 
     def _out_of_steps(self, state: State) -> list[State]:
         """What follows a statement for which no step is left: of an import, the rest of the program."""
         most = self._most_steps
         part = ", half of them for imports" if self._importing else ""
+        part = " in an import" if self.options.prepares else part
         self.record.cut = self.record.cut or f"more than {most} steps{part}"
-        if self._importing and self._steps <= most:
+        if self._importing and (self._steps <= most or self.options.prepares):
             # What modules do after that is left out, so that the program itself is still seen.
             return [state]
         self.record.spent = True
@@ -96,7 +130,18 @@ class Core(Hooks, ABC):
         """Report an outcome; in a worker it belongs to the launch of that worker."""
         if outcome.within is None:
             outcome = replace(outcome, within=self.running[-1] if self.running else outcome.anchor)
+        if self.prepared:
+            outcome = replace(
+                outcome,
+                cause=self._led_here(outcome.cause),
+                launch=self._led_here(outcome.launch),
+                effect=self._led_here(outcome.effect),
+            )
         self.record.outcomes.append(outcome)
+
+    def _led_here(self, steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
+        """Steps with what led this entry to an import in the place of that import, where it was prepared."""
+        return tuple(part for step in steps for part in self.prepared.get(step, (step,)))
 
     def protect(self, anchor: Site, state: State) -> None:
         """On this path a launch does no harm."""

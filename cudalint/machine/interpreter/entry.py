@@ -13,7 +13,7 @@ from cudalint.machine.trace import Site, TraceStep
 MOST_STEPS = 12_000
 MOST_ASSUMED_STEPS = 3_000
 # What many entries begin with is imported once.
-MOST_PREPARED_STEPS = 6_000
+MOST_PREPARED_STEPS = 12_000
 # Tests are many, and each one does little by itself.
 MOST_TEST_STEPS = 700
 # Outcomes that another path takes back, by what it does first.

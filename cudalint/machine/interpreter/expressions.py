@@ -10,7 +10,7 @@ from cudalint.machine import operators
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.results import MOST_RESULTS, merge_results, merge_rows
+from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -41,7 +41,7 @@ class Expressions(Core):
         for link in reversed(links):
             results = [r for s, v in results for r in self._link(link, v, s, frame)]
             if len(results) > 4:
-                results = merge_results(results)
+                results = self.joined_results(results)
         return results
 
     def _link(self, link: ir.Expr, value: Value, state: State, frame: Frame) -> Results:

@@ -8,6 +8,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine import collecting
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import Scope
+from cudalint.machine.interpreter import lineages
 from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_IMPORTS, Core
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site, TraceStep
@@ -61,6 +62,7 @@ class Imports(Core):
         first = dotted.partition(".")[0]
         if not frame.guards_import or self.library.knows(first) or first in sys.stdlib_module_names:
             return
+        self.consulted = True
         sym = ("installed", first or frame.module)
         if state.fact(sym) is not None:
             return
@@ -123,7 +125,7 @@ class Imports(Core):
         """Run the modules that an import reaches and whose top level matters; the others wait."""
         states, site = [state], Site(frame.module, ordinal)
         for name in self.program.effectful_imports(home):
-            states = [s for c in states for s, _ in self._load_one(name, c, frame, site, through=home)]
+            states = [s for c in states for s, _ in self.load_one(name, c, frame, site, through=home)]
         return states
 
     def _measured(self, module: str, name: str) -> Lib | None:
@@ -146,7 +148,7 @@ class Imports(Core):
             return [(state, unknown("import", atom.module, atom.name))]
         child = None if atom.name is None else self.program.child(atom.module, atom.name)
         if atom.name is not None and child is not None:
-            loaded = self._load_one(atom.module, state, frame, atom.site)
+            loaded = self.load_one(atom.module, state, frame, atom.site)
             result: Results = []
             for current, module in loaded:
                 found = self._member(module, atom.name, current)
@@ -222,12 +224,15 @@ class Imports(Core):
         states = [state]
         for package in self.program.parents(name):
             if self.program.module(package) is not None:
-                states = [s for c in states for s, _ in self._load_one(package, c, frame, site)]
-        return [r for c in states for r in self._load_one(name, c, frame, site)]
+                states = [s for c in states for s, _ in self.load_one(package, c, frame, site)]
+        return [r for c in states for r in self.load_one(name, c, frame, site)]
 
-    def _load_one(self, name: str, state: State, frame: Frame, site: Site, through: str = "") -> Results:
+    def load_one(self, name: str, state: State, frame: Frame, site: Site, through: str = "") -> Results:
+        """Import a module whose packages were imported."""
         ref = Ref(("module", name))
         if state.get(ref) is not None:
+            return [(state, (ref,))]
+        if self._is_prepared(name, state, frame, site):
             return [(state, (ref,))]
         module = self.program.module(name)
         if module is None:
@@ -241,6 +246,22 @@ class Imports(Core):
         for after in states:
             after.stack = before
         return [(after, (ref,)) for after in states]
+
+    def _is_prepared(self, name: str, state: State, frame: Frame, site: Site) -> bool:
+        """Import a module as it was imported for other entries, where the process did nothing but import before."""
+        if self.importer is None or self._importing or frame.tries or frame.guards_import or frame.around is not None:
+            return False
+        found = lineages.lineage(state)
+        if found is None or not lineages.is_small(state, found[1]):
+            return False
+        done = self.importer.imported(name, *found)
+        if done is None or not lineages.graft(state, *found, done):
+            return False
+        self.prepared[done.root] = self.chain(state, site, done.root.message).steps()
+        self.record.entered |= done.entered
+        self.record.commands.extend(done.commands)
+        self.record.cut = self.record.cut or done.cut
+        return True
 
     def run_module(self, module: ir.Module, dunder_name: str, state: State, frame: Frame | None = None) -> list[State]:
         """Run the top level of a module in this process."""

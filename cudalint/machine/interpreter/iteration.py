@@ -9,7 +9,6 @@ from cudalint.machine import enums
 from cudalint.machine.frame import Around, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.joining import merge
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -43,7 +42,7 @@ class Iteration(Core):
         for current, iterable in self.eval(node.iter, state, frame):
             for after, rounds in self.iterate(iterable, current, frame, Site(frame.module, node.iter.ordinal)):
                 done.extend(self._rounds(node, rounds, after, iterable, frame))
-        return merge(done)
+        return self.joined(done)
 
     def _rounds(self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame) -> list[State]:
         outer_breaks, outer_continues = frame.breaks, frame.continues
@@ -56,8 +55,8 @@ class Iteration(Core):
             for current in states:
                 current.second_round = was_second or i > 0
                 ready.extend(self.assign(node.target, value, current, frame, node.ordinal))
-            states = self.block(node.body, merge(ready), frame)
-            states = merge([*states, *frame.continues])
+            states = self.block(node.body, self.joined(ready), frame)
+            states = self.joined([*states, *frame.continues])
             frame.continues = []
             left.extend(frame.breaks)
             frame.breaks = []
@@ -67,7 +66,7 @@ class Iteration(Core):
         states = self.block(node.orelse, states, frame)
         for current in (*states, *left):
             current.second_round = was_second
-        return merge([*states, *left])
+        return self.joined([*states, *left])
 
     def _while(self, node: ir.While, state: State, frame: Frame) -> list[State]:
         outer_breaks, outer_continues = frame.breaks, frame.continues
@@ -88,8 +87,8 @@ class Iteration(Core):
                 entering.extend(yes)
                 if i > 0 or not yes:
                     finished.extend(no)
-            states = self.block(node.body, merge(entering), frame)
-            states = merge([*states, *frame.continues])
+            states = self.block(node.body, self.joined(entering), frame)
+            states = self.joined([*states, *frame.continues])
             frame.continues = []
             left.extend(frame.breaks)
             frame.breaks = []
@@ -99,10 +98,10 @@ class Iteration(Core):
             # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
             after = [*finished, *states] if left else finished
         else:
-            after = self.block(node.orelse, merge([*states, *finished]), frame)
+            after = self.block(node.orelse, self.joined([*states, *finished]), frame)
         for current in (*after, *left):
             current.second_round = was_second
-        return merge([*after, *left])
+        return self.joined([*after, *left])
 
     def drained(self, results: Results, frame: Frame) -> Results:
         """Results whose generators have run: the unknown caller of an entry iterates what it returns."""
@@ -260,7 +259,7 @@ class Iteration(Core):
         keys: list[Value] = []
         states, exact = self._clauses(node, 0, state, inner, produced, keys)
         results: Results = []
-        for after in merge(states):
+        for after in self.joined(states):
             if node.kind == "dict":
                 items: dict[Hashable, Value] = {}
                 known = exact
@@ -308,7 +307,7 @@ class Iteration(Core):
                 ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys)
                 exact = exact and sure
                 done.extend(ended)
-        return merge(done), exact and len(node.generators) == 1
+        return self.joined(done), exact and len(node.generators) == 1
 
     def _clause_rounds(
         self,
@@ -338,7 +337,7 @@ class Iteration(Core):
                 following.extend(kept if sure else ())
                 for one in ready:
                     following.extend(self._clauses(node, depth + 1, one, frame, produced, keys)[0])
-            states = merge(following) or states
+            states = self.joined(following) or states
         for current in states:
             current.second_round = was_second
         return states, sure

@@ -18,6 +18,7 @@ from cudalint.machine.interpreter.expressions import Expressions
 from cudalint.machine.interpreter.functions import Functions
 from cudalint.machine.interpreter.imports import Imports
 from cudalint.machine.interpreter.iteration import Iteration
+from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.statements import Statements
 from cudalint.machine.interpreter.unwinding import Unwinding
@@ -48,6 +49,7 @@ class Machine(
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting.program, setting.library, setting.main, setting.host, setting.options)
+        self.importer = setting.importer
         self.effects = setting.effects
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
@@ -151,6 +153,7 @@ class Machine(
 
     def library_call(self, call: Call) -> Results:
         """Do what the model of a function says."""
+        self.consulted = self.consulted or self.effects.may_consult(call)
         return self.effects.perform(self, call)
 
     def _unmodelled(self, call: Call) -> Results:
@@ -168,6 +171,9 @@ class Machine(
 
 class Effects(Protocol):
     """What the machine asks of the effects of libraries."""
+
+    def may_consult(self, call: Call) -> bool:
+        """Whether what a model says may look at the process or change it."""
 
     def perform(self, machine: Machine, call: Call) -> Results:
         """Do what a model says."""
@@ -200,7 +206,10 @@ class Effects(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a machine runs an entry in; ``main`` is the module that is its main program."""
+    """What a machine runs an entry in; ``main`` is the module that is its main program.
+
+    Without an ``importer`` it runs all imports itself.
+    """
 
     program: Program
     library: Library
@@ -208,3 +217,4 @@ class Setting:
     main: str
     host: Host
     options: EntryOptions
+    importer: Importer | None = None

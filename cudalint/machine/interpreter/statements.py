@@ -10,7 +10,6 @@ from cudalint.machine import operators
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Value
 
@@ -24,7 +23,7 @@ class Statements(Core):
             following: list[State] = []
             for state in states:
                 following.extend(self.statement(statement, state, frame))
-            states = merge(following) if len(following) > 1 else following
+            states = self.joined(following) if len(following) > 1 else following
             if not states:
                 break
         return states
@@ -43,7 +42,7 @@ class Statements(Core):
 
     def _if(self, node: ir.If, state: State, frame: Frame) -> list[State]:
         yes, no = self.branch(node.test, state, frame)
-        return [*self.block(node.body, merge(yes), frame), *self.block(node.orelse, merge(no), frame)]
+        return [*self.block(node.body, self.joined(yes), frame), *self.block(node.orelse, self.joined(no), frame)]
 
     def _break(self, node: ir.Break, state: State, frame: Frame) -> list[State]:
         frame.breaks.append(state)
@@ -97,4 +96,4 @@ class Statements(Core):
                 if verdict is not True:
                     following.append(current)
             remaining = following
-        return merge([*result, *remaining])
+        return self.joined([*result, *remaining])

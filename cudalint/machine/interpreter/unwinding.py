@@ -34,7 +34,7 @@ class Unwinding(Core):
         after = self.block(node.orelse, after, frame)
         for current, exception in _joined_raises(raised):
             after.extend(self._handle(node.handlers, current, exception, frame))
-        after = merge(after)
+        after = self.joined(after)
         if not node.final:
             return after
         return self._finally(node.final, after, frame)
@@ -110,13 +110,13 @@ class Unwinding(Core):
             if self._may_swallow(found, current):
                 for _, exception in frame.raises[raised:]:
                     self._outlives(exception)
-            result.extend(s for c in merge(inner) for s in self.leave(manager, c, frame, site))
+            result.extend(s for c in self.joined(inner) for s in self.leave(manager, c, frame, site))
             for i in range(returned, len(frame.returns)):
                 after, value = frame.returns[i]
                 left = self.leave(manager, after, frame, site)
                 if left:
                     frame.returns[i] = (left[0], value)
-        return merge(result)
+        return self.joined(result)
 
     def _suppressing(
         self, node: ir.With, position: int, manager: LibraryObject, state: State, frame: Frame
@@ -159,7 +159,7 @@ class Unwinding(Core):
         """What runs between a manager's entry and its exit."""
         target = node.items[position][1]
         ready = [state] if target is None else self.assign(target, value, state, frame, node.ordinal)
-        return [s for current in merge(ready) for s in self._with_items(node, position + 1, current, frame)]
+        return [s for current in self.joined(ready) for s in self._with_items(node, position + 1, current, frame)]
 
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
         """``manager.__enter__()``; an unknown manager enters as itself."""

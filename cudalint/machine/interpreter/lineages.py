@@ -1,0 +1,110 @@
+"""Imports that many entries begin with: run once, for all processes that did nothing but import the same before.
+
+A process of which that is true differs from another such process by what its main module made, and no import sees
+that. So what an import did to one of them can be laid under what the main module of another one made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Protocol
+
+from cudalint.machine.heap import Object
+from cudalint.machine.state import Layer, Lineage, Process, State
+from cudalint.machine.trace import Site, TraceStep
+from cudalint.machine.values import Unknown
+
+# A main module that made more than this before its next import is taken as it comes.
+MOST_OWN = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did to a process that had only imported before.
+
+    ``layer`` holds what it made and changed; ``entered`` are the functions that it ran, ``commands`` those that it
+    registered for a library to call; ``cut`` is the bound that it met. All chains of what it did begin with ``root``,
+    in whose place an entry has the steps that led it to the import. ``neutral``: it asked its process for nothing and
+    changed nothing in it, so that it does the same whatever became of the process otherwise.
+    """
+
+    root: TraceStep
+    layer: Layer
+    entered: frozenset[Site]
+    commands: tuple[Site, ...]
+    cut: str | None
+    neutral: bool
+
+
+class Importer(Protocol):
+    """Runs imports aside, with steps that are charged to no entry."""
+
+    def imported(self, name: str, base: Lineage, below: Layer | None) -> Imported | None:
+        """What importing a module does after the imports of a lineage; None where more comes of it than objects."""
+
+
+def lineage(state: State) -> tuple[Lineage, Layer | None] | None:
+    """The imports that a path began with, and the layer up to which these are all; None in another process."""
+    layer = state.layer
+    while layer is not None and layer.lineage is None:
+        layer = layer.before
+    if layer is not None:
+        assert layer.lineage is not None
+        base = layer.lineage
+    else:
+        base = Lineage((), Process(unseen=state.process.unseen), {}, {}, {})
+    return (base, layer) if state.process.identity == base.process.identity else None
+
+
+def graft(state: State, base: Lineage, below: Layer | None, done: Imported) -> bool:
+    """Lay what an import did under what the main module made; False where the two may have to do with each other."""
+    if not done.neutral and (
+        state.process != base.process or not all(_is_local(question) for question, _ in state.facts)
+    ):
+        return False
+    own, counts = state.since(below)
+    new = done.layer.lineage
+    assert new is not None
+    if any(address in base.objects or address in done.layer.objects for address in own):
+        return False
+    if not counts.keys().isdisjoint(done.layer.counts):
+        return False
+    state.heap, state.counts = dict(own), dict(counts)
+    state.frozen, state.frozen_counts, state.layer = new.objects, new.counts, done.layer
+    if not done.neutral:
+        state.process = new.process
+    state.placed = {**new.placed, **state.placed}
+    state.owned = set()
+    return True
+
+
+def is_small(state: State, below: Layer | None) -> bool:
+    """Whether a path made so little after a layer that it pays to look through it."""
+    own: dict[Hashable, Object] = state.since(below)[0]
+    return len(own) <= MOST_OWN
+
+
+def sealed(state: State, base: Lineage, below: Layer | None, name: str) -> Layer:
+    """All that an import changed as one layer, which begins a new lineage."""
+    objects, counts = state.since(below)
+    whole = Lineage(
+        (*base.names, name),
+        state.process,
+        dict(state.placed),
+        {**base.objects, **objects},
+        {**base.counts, **counts},
+    )
+    return Layer(below, dict(objects), dict(counts), 1 if below is None else below.depth + 1, whole)
+
+
+def _is_local(question: Hashable) -> bool:
+    """Whether an answer is about something that was made at some place, and not about all the machine."""
+    match question:
+        case Site():
+            return True
+        case Unknown(sym=sym):
+            return _is_local(sym)
+        case tuple():
+            return any(_is_local(part) for part in question)
+    return False

@@ -1,0 +1,83 @@
+"""Imports that several entries begin with, run once: the processes of all entries begin by importing much the same."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cudalint.machine.frame import Frame
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.interpreter.lineages import Imported, sealed
+from cudalint.machine.state import Layer, Lineage, State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Ref
+from cudalint.project.program import FileProgram
+
+# Each holds all that its process imported: what is asked for again soon is kept.
+MOST_KEPT = 48
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of an import: what it did, unless more came of it than objects, and the modules it asked for."""
+
+    done: Imported | None
+    asked: frozenset[str]
+
+
+@dataclass(slots=True)
+class PreparedImports:
+    """Runs imports aside, each on a machine of its own that ``machine`` gives for a module's name.
+
+    Imports that reach a module which is ``looked_at`` are left to the entries.
+    """
+
+    files: FileProgram
+    machine: Callable[[str], Machine]
+    looked_at: frozenset[str] = frozenset()
+    _known: OrderedDict[tuple[tuple[str, ...], str, bool], _Known] = field(default_factory=OrderedDict)
+
+    def imported(self, name: str, base: Lineage, below: Layer | None) -> Imported | None:
+        """What importing a module does after the imports of a lineage; None where more comes of it than objects.
+
+        What it reads counts as read by the entry that has begun.
+        """
+        key = (base.names, name, base.process.unseen)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._run(name, base, below)
+            if len(self._known) > MOST_KEPT:
+                self._known.popitem(last=False)
+        self._known.move_to_end(key)
+        if known.done is not None:
+            self.files.charge(known.asked)
+        return known.done
+
+    def _run(self, name: str, base: Lineage, below: Layer | None) -> _Known:
+        machine = self.machine(name)
+        frame = Frame(Ref(("module", "")), "")
+        state = State(base.process, {}, base.objects, base.counts, below, (), dict(base.placed))
+        root = machine.chain(state, Site(name, 0), f"imports {name}").step
+        with self.files.aside() as asked:
+            loaded = machine.load_one(name, state, frame, Site(name, 0))
+        reported = any(raised.outcome is not None for _, raised in frame.raises)
+        if len(loaded) != 1 or reported or not asked.isdisjoint(self.looked_at):
+            return _Known(None, frozenset(asked))
+        after, record = loaded[0][0], machine.record
+        if not _is_contained(machine):
+            return _Known(None, frozenset(asked))
+        layer = sealed(after, base, below, name)
+        neutral = after.process == base.process and not machine.consulted
+        done = Imported(root, layer, frozenset(record.entered), tuple(record.commands), record.cut, neutral)
+        return _Known(done, frozenset(asked))
+
+
+def _is_contained(machine: Machine) -> bool:
+    """Whether an import changed its process and objects and nothing else, which would belong to the entry."""
+    record = machine.record
+    if record.outcomes or record.launches or record.serves or record.protected or record.spent:
+        return False
+    if record.local_choices or record.device_first or record.outlived:
+        return False
+    return not (machine.puts or machine.saved or machine.preloads or machine.rank_gpus or machine.rendezvous_seen)
