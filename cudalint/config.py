@@ -102,6 +102,7 @@ class Config:
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     cache_dir: str | None = None
+    baseline: str | None = None
 
     @property
     def exclusion(self) -> Exclusion:
@@ -249,6 +250,7 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         extend_safe_fixes=_selectors(table, "extend-safe-fixes"),
         extend_unsafe_fixes=_selectors(table, "extend-unsafe-fixes"),
         cache_dir=_choice(table, "cache-dir", lambda given: os.path.join(root, given) if given else None, None),
+        baseline=_choice(table, "baseline", lambda given: os.path.join(root, given) if given else None, None),
     )
 
 
@@ -267,6 +269,7 @@ _KEYS = (
     "extend-safe-fixes",
     "extend-unsafe-fixes",
     "cache-dir",
+    "baseline",
 )
 
 

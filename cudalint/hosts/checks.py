@@ -16,7 +16,7 @@ from cudalint import config, rules
 from cudalint.config import Config, ConfigError
 from cudalint.discovery import NotFound, exists, leaves_out
 from cudalint.finding import Applicability
-from cudalint.hosts import caching, streams
+from cudalint.hosts import baselines, caching, streams
 from cudalint.hosts.caching import Cache
 from cudalint.intake import INTERNAL_ERROR
 from cudalint.policy.selection import Layer, Selection
@@ -64,6 +64,8 @@ class CheckOptions:
     quiet: bool = False
     config_file: str | None = None
     isolated: bool = False
+    baseline: str | None = None
+    prune_baseline: bool = False
 
     def configuration(self, paths: Iterable[str]) -> Config:
         """What holds for some paths: the file's settings with these options on top."""
@@ -116,6 +118,8 @@ class _Input:
 
 def _input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
     given = _unwarned_input(paths, options)
+    if options.prune_baseline and given.effective.baseline is None:
+        raise click.UsageError("--prune-baseline needs a baseline: --baseline FILE, or the key in the configuration")
     if not options.quiet and not given.effective.selection.shows_any(rules.codes()):
         streams.say("cudalint: warning: no rule is selected, so nothing is looked for")
     return given
@@ -156,7 +160,15 @@ def _with_options(found: Config, options: CheckOptions) -> Config:
         fail_on=found.fail_on if fail_on is None else config.parse_severity(fail_on),
         force_exclude=found.force_exclude if options.force_exclude is None else options.force_exclude,
         per_file_ignores=_ignores(options.per_file_ignores) or found.per_file_ignores,
+        baseline=_baseline(found, options),
     )
+
+
+def _baseline(found: Config, options: CheckOptions) -> str | None:
+    """The file of known findings; an empty name means none, whatever the configuration says."""
+    if options.baseline is None:
+        return found.baseline
+    return os.path.abspath(options.baseline) if options.baseline else None
 
 
 def _with_exclusion(found: Config, options: CheckOptions) -> Config:
@@ -206,7 +218,23 @@ def check(paths: tuple[str, ...], options: CheckOptions) -> int:
     report = given.check(repair=not options.statistics and options.output_format is not OutputFormat.GITHUB)
     given.cache.close()
     _print_report(report, options, given.cache)
+    baselines.tell(report, given.effective, prune=options.prune_baseline, quiet=options.quiet)
     return _exit_code(report, given.effective, options)
+
+
+def write_baseline(paths: tuple[str, ...], options: CheckOptions, file: str) -> int:
+    """Accept all that is found: keep it in a file, instead of reporting it."""
+    given = _input(paths, dataclasses.replace(options, baseline=""))
+    if given.is_stdin:
+        raise click.UsageError("standard input is not part of a project, so it has no baseline")
+    report = given.check(repair=False)
+    given.cache.close()
+    if any(finding.code == INTERNAL_ERROR for finding in report.findings):
+        _print_report(report, options, given.cache)
+        return Exit.FAILED
+    _warn(report.warnings, options)
+    _tell(baselines.write(file, report, given.files(), given.effective.selection), options)
+    return Exit.CLEAN
 
 
 def show_files(paths: tuple[str, ...], options: CheckOptions) -> int:
@@ -232,6 +260,7 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
     given.cache.close()
     if not given.is_stdin:
         _print_report(report, options, given.cache, fixed=0 if failed else fixed.count)
+        baselines.tell(report, given.effective, prune=options.prune_baseline, quiet=options.quiet)
     return Exit.FAILED if failed else _exit_code(report, given.effective, options)
 
 

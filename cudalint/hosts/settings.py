@@ -28,6 +28,7 @@ def lines(found: Config) -> Iterable[str]:
     yield f"models = {_toml_list(found.models)}"
     yield f"extend-safe-fixes = {_toml_list(found.extend_safe_fixes)}"
     yield f"extend-unsafe-fixes = {_toml_list(found.extend_unsafe_fixes)}"
+    yield f"baseline = {_toml(found.baseline or '')}"
     yield f"cache-dir = {_toml(caching.folder(found))}"
 
 

@@ -70,10 +70,11 @@ def summary(report: Report, style: Style) -> str:
     if style.quiet:
         return ""
     repaired = f"{_count(style.fixed, 'repair')} made. " if style.fixed else ""
+    known = f" ({_count(len(report.known), 'known finding')} not shown)" if report.known else ""
     if not report.findings:
-        return f"{repaired}All checks passed!\n"
+        return f"{repaired}All checks passed!{known}\n"
     files = len({finding.span.filename for finding in report.findings})
-    found = f"{repaired}Found {by_severity(report.findings)} in {_count(files, 'file')}.\n"
+    found = f"{repaired}Found {by_severity(report.findings)} in {_count(files, 'file')}{known}.\n"
     return found + _fixable(report, style)
 
 

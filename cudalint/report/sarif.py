@@ -33,12 +33,13 @@ def render(report: Report, directory: str) -> str:
         "informationUri": links.HOME,
         "rules": [_rule(code) for code in codes],
     }
+    compared = {"baselineState": "new"} if report.is_compared else {}
     known = fingerprints(report.findings, report.texts, directory)
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "results": [
-            {**_result(finding, codes, directory), "partialFingerprints": {_FINGERPRINT: fingerprint}}
+            {**_result(finding, codes, directory), "partialFingerprints": {_FINGERPRINT: fingerprint}, **compared}
             for finding, fingerprint in zip(report.findings, known, strict=True)
         ],
     }

@@ -32,6 +32,9 @@ _FORMATS = tuple(output_format.value for output_format in OutputFormat)
 @click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
+@click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
+@click.option("--write-baseline", metavar="FILE", help="Put all findings into this file instead of reporting them.")
+@click.option("--prune-baseline", is_flag=True, help="Take out of the baseline what is not found any more.")
 @click.option("--fix", is_flag=True, help="Repair what is safe to repair, and report the rest.")
 @click.option("--unsafe-fixes", is_flag=True, help="Count repairs that are not proven safe among those to make.")
 @click.option("--diff", is_flag=True, help="Print the repairs as a patch instead of making them.")
@@ -61,6 +64,9 @@ def check(
     stdin_filename: str | None,
     statistics: bool,
     exit_zero: bool,
+    baseline: str | None,
+    write_baseline: str | None,
+    prune_baseline: bool,
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
@@ -94,11 +100,15 @@ def check(
         quiet=quiet,
         config_file=config_file,
         isolated=isolated,
+        baseline=baseline,
+        prune_baseline=prune_baseline,
     )
     if isolated and config_file is not None:
         raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
     if show_files:
         return checks.show_files(paths, options)
+    if write_baseline is not None:
+        return checks.write_baseline(paths, options, write_baseline)
     if diff:
         return checks.show_patch(paths, options)
     if fix or fix_only:
