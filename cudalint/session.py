@@ -71,8 +71,9 @@ class Report:
 
     ``silenced`` is what a comment or the configuration hides; ``known`` is what a baseline does, if the run
     ``is_compared`` with one, and ``vanished`` are its entries that are not found any more. ``texts`` holds the files
-    that findings and traces point into. ``target_versions`` are those of the Python that runs the programs. ``warnings``
-    are said in any case; ``notes`` of the analysis and ``failures``, tracebacks of cudalint, only with ``--verbose``.
+    that findings and traces point into. ``target_versions`` are those of the Python that runs the programs.
+    ``warnings`` are said in any case; ``notes`` of the analysis and ``failures``, tracebacks of cudalint, only with
+    ``--verbose``.
     """
 
     findings: tuple[Finding, ...] = ()

@@ -25,7 +25,8 @@ from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Report, Session
 
 if TYPE_CHECKING:
-    from cudalint.fixing.rounds import Fixed
+    from cudalint.fixing.rounds import Changed, Fixed
+    from cudalint.fixing.silence import Silenced
 
 STDIN = "-"
 
@@ -114,6 +115,17 @@ class _Input:
         if self.data is not None:
             return fix_text(session, self.named[0], self.data, unsafe=unsafe)
         return fix(session, self.named, unsafe=unsafe)
+
+    def silenced(self, reason: str) -> Silenced:
+        """Comments for all findings, made in memory."""
+        from cudalint.fixing.silence import Silenced, silence, silence_text
+
+        session = self._session()
+        if self._is_left_out():
+            return Silenced((), 0)
+        if self.data is not None:
+            return silence_text(session, self.named[0], self.data, reason)
+        return silence(session, self.named, reason)
 
 
 def _input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
@@ -250,7 +262,7 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
     """Write the repairs, and report what is left. Repaired standard input goes to standard output."""
     given = _input(paths, options)
     fixed = given.repaired(options.unsafe_fixes)
-    failed = not _written(given, fixed)
+    failed = not _written(given, fixed.changes, fixed.stdin, "repaired")
     _warn(fixed.notes, options)
     if quiet:
         _tell(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.", options)
@@ -264,21 +276,41 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
     return Exit.FAILED if failed else _exit_code(report, given.effective, options)
 
 
-def _written(given: _Input, fixed: Fixed) -> bool:
-    """Put the repaired texts where they belong; whether all of them are there."""
+def add_noqa(paths: tuple[str, ...], options: CheckOptions, reason: str) -> int:
+    """Silence all that is found by comments, and say what is left. Standard input goes to standard output."""
+    from cudalint.fixing.silence import BadReason
+
+    given = _input(paths, options)
+    try:
+        silenced = given.silenced(reason)
+    except BadReason as error:
+        raise click.UsageError(f"--add-noqa: {error}") from None
+    given.cache.close()
+    after = next((change.after for change in silenced.changes), given.data or b"")
+    complete = _written(given, silenced.changes, after, "changed")
+    for left in silenced.left:
+        place = f"{left.finding.span.filename}:{left.finding.span.start.row}: {left.finding.code}"
+        _tell(f"cudalint: warning: {place} is left: {left.reason}", options)
+    _tell(f"Silenced {silenced.count} finding{'' if silenced.count == 1 else 's'}.", options)
+    left_over = Report(findings=tuple(left.finding for left in silenced.left))
+    return _exit_code(left_over, given.effective, options) if complete else Exit.FAILED
+
+
+def _written(given: _Input, changes: Iterable[Changed], stdin: bytes, what: str) -> bool:
+    """Put changed texts where they belong; whether all of them are there."""
     from cudalint.fixing.write import Refused, clear_leftovers, write
 
     if given.is_stdin:
-        streams.put_bytes(fixed.stdin)
+        streams.put_bytes(stdin)
         return True
     clear_leftovers(os.path.dirname(os.path.realpath(path)) for path in given.files())
     complete = True
-    for change in fixed.changes:
+    for change in changes:
         try:
             write(change)
         except Refused as refusal:
             complete = False
-            streams.say(f"cudalint: error: {change.path} is not repaired: {refusal}")
+            streams.say(f"cudalint: error: {change.path} is not {what}: {refusal}")
     return complete
 
 

@@ -57,9 +57,7 @@ class Baseline:
         """The absolute path of the file that an entry is about."""
         return os.path.normpath(os.path.join(self.folder, entry.identity.path))
 
-    def split(
-        self, findings: Iterable[Finding], texts: Mapping[str, str], is_judged: Callable[[Entry], bool]
-    ) -> Split:
+    def split(self, findings: Iterable[Finding], texts: Mapping[str, str], is_judged: Callable[[Entry], bool]) -> Split:
         """What of the findings is new; ``is_judged`` says of an entry whether the run would have found it."""
         listed = tuple(findings)
         found = identities(listed, texts, self.folder)

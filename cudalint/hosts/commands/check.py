@@ -11,7 +11,16 @@ from cudalint.report.render import OutputFormat
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
 
 
-@click.command()
+class _Check(click.Command):
+    """Takes ``--add-noqa`` with and without a reason: only what follows ``=`` is one, never the path after it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        given = ["--add-noqa=" if argument == "--add-noqa" else argument for argument in args[:end]]
+        return super().parse_args(ctx, given + args[end:])
+
+
+@click.command(cls=_Check)
 @click.argument("paths", nargs=-1)
 @click.option("--select", multiple=True, metavar="CODES", help="Rules to show: codes or prefixes, comma-separated.")
 @click.option("--extend-select", multiple=True, metavar="CODES", help="Rules to show besides the selected ones.")
@@ -39,6 +48,7 @@ _FORMATS = tuple(output_format.value for output_format in OutputFormat)
 @click.option("--unsafe-fixes", is_flag=True, help="Count repairs that are not proven safe among those to make.")
 @click.option("--diff", is_flag=True, help="Print the repairs as a patch instead of making them.")
 @click.option("--fix-only", is_flag=True, help="Repair, and report nothing of the rest.")
+@click.option("--add-noqa", metavar="[=REASON]", help="Silence all findings by comments; a reason is added to each.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what was read and parsed, and print internal errors.")
 @click.option("--jobs", type=int, hidden=True, expose_value=False)
 @click.option("--cache-dir", metavar="DIR", help="Folder of the cache (default: .cudalint_cache in the project).")
@@ -71,6 +81,7 @@ def check(
     unsafe_fixes: bool,
     diff: bool,
     fix_only: bool,
+    add_noqa: str | None,
     verbose: bool,
     cache_dir: str | None,
     no_cache: bool,
@@ -105,10 +116,14 @@ def check(
     )
     if isolated and config_file is not None:
         raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
+    if add_noqa is not None and (fix or fix_only or diff or write_baseline is not None):
+        raise click.UsageError("--add-noqa silences findings: leave out --fix, --diff and --write-baseline")
     if show_files:
         return checks.show_files(paths, options)
     if write_baseline is not None:
         return checks.write_baseline(paths, options, write_baseline)
+    if add_noqa is not None:
+        return checks.add_noqa(paths, options, add_noqa)
     if diff:
         return checks.show_patch(paths, options)
     if fix or fix_only:
