@@ -104,27 +104,30 @@ class _Accepted:
         """What tells this from all others: the entries, and which of their files are there."""
         for one in (self.kept, self.before):
             if one is not None:
-                yield repr((one, sorted({path for path in map(one.path, one.entries) if os.path.lexists(path)})))
+                there = sorted({path for path in map(one.path, one.entries) if os.path.lexists(path)})
+                yield repr((one.folder, one.entries, sorted(one.changed), there))
 
     def split(
         self, findings: tuple[Finding, ...], texts: Mapping[str, str], is_shown: Callable[[str], bool]
     ) -> baseline.Split:
         """What of the findings is new; ``is_shown`` says of a code whether the run shows it."""
         unread = {finding.span.filename for finding in findings if finding.code in {INTERNAL_ERROR, SYNTAX_ERROR}}
-        made = baseline.Split(findings, ())
+        known: set[Finding] = set()
+        vanished: tuple[Entry, ...] = ()
         for one in (self.kept, self.before):
             if one is None:
                 continue
 
             def is_judged(entry: Entry, one: Baseline = one) -> bool:
                 path = one.path(entry)
-                is_read = path in self.files or not os.path.lexists(path)
+                is_read = path in self.files or path in one.changed or not os.path.lexists(path)
                 return is_read and path not in unread and is_shown(entry.identity.code)
 
-            split = one.split(made.new, texts, is_judged)
-            vanished = split.vanished if one is self.kept else ()
-            made = baseline.Split(split.new, (*made.known, *split.known), (*made.vanished, *vanished))
-        return made
+            split = one.split(findings, texts, is_judged)
+            known.update(split.known)
+            vanished = split.vanished if one is self.kept else vanished
+        new = tuple(finding for finding in findings if finding not in known)
+        return baseline.Split(new, tuple(finding for finding in findings if finding in known), vanished)
 
 
 @dataclass(frozen=True, slots=True)

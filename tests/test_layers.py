@@ -44,6 +44,7 @@ LAYERS = (
     "intake",
     "results",
     "session",
+    "history",
     "fixing",
     "report",
     "verify",

@@ -19,6 +19,7 @@ from cudalint.finding import Applicability
 from cudalint.hosts import baselines, caching, streams
 from cudalint.hosts.caching import Cache
 from cudalint.intake import INTERNAL_ERROR
+from cudalint.policy.baseline import Baseline
 from cudalint.policy.selection import Layer, Selection
 from cudalint.report.plain import plain
 from cudalint.report.render import OutputFormat, Style, render
@@ -67,6 +68,7 @@ class CheckOptions:
     isolated: bool = False
     baseline: str | None = None
     prune_baseline: bool = False
+    since: str | None = None
 
     def configuration(self, paths: Iterable[str]) -> Config:
         """What holds for some paths: the file's settings with these options on top."""
@@ -81,6 +83,7 @@ class _Input:
     effective: Config
     data: bytes | None
     cache: Cache
+    before: Baseline | None = None
 
     @property
     def is_stdin(self) -> bool:
@@ -103,7 +106,7 @@ class _Input:
         return () if self.is_stdin else self._session().selected(self.named)
 
     def _session(self) -> Session:
-        return Session(self.effective, self.cache.store)
+        return Session(self.effective, self.cache.store, self.before)
 
     def repaired(self, unsafe: bool) -> Fixed:
         """All repairs that the options admit, made in memory."""
@@ -145,11 +148,25 @@ def _unwarned_input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
     named = paths or (".",)
     require(named)
     effective = options.configuration(named)
-    return _Input(named, effective, None, caching.opened(effective, options.cache_dir, wanted=not options.no_cache))
+    cache = caching.opened(effective, options.cache_dir, wanted=not options.no_cache)
+    return _Input(named, effective, None, cache, _before(named, effective, cache, options))
+
+
+def _before(named: tuple[str, ...], effective: Config, cache: Cache, options: CheckOptions) -> Baseline | None:
+    """What a git revision had already."""
+    if options.since is None:
+        return None
+    from cudalint.history.since import before
+
+    found = before(effective, cache.store, options.since, named)
+    _warn(found.warnings, options)
+    return found.known
 
 
 def _from_stdin(paths: tuple[str, ...], options: CheckOptions) -> bool:
     wanted = STDIN in paths or (options.stdin_filename is not None and not paths)
+    if wanted and options.since is not None:
+        raise click.UsageError("--since compares files of a project: standard input is none of them")
     if wanted and len(paths) > 1:
         raise click.UsageError("standard input (-) is checked alone, not together with other paths")
     return wanted

@@ -2,7 +2,8 @@
 
 An entry is spent on one finding, so a second one of the same kind in the same statement is new. A finding takes the
 entry of its own identity first; then one whose function has another name now; then one of a file that is gone, or that
-the run looked at and where it is not found any more, for files that were renamed and functions that moved.
+the run looked at and where it is not found any more, for files that were renamed (first within their folder, then with
+their name) and functions that moved.
 """
 
 from __future__ import annotations
@@ -48,10 +49,14 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Accepted findings, with paths from ``folder``."""
+    """Accepted findings, with paths from ``folder``.
+
+    ``changed`` are files that are known to be not as they were: what was in them may lie elsewhere now.
+    """
 
     folder: str
     entries: tuple[Entry, ...] = ()
+    changed: frozenset[str] = frozenset()
 
     def path(self, entry: Entry) -> str:
         """The absolute path of the file that an entry is about."""
@@ -139,6 +144,8 @@ _FIELDS = ("path", "code", "function", "statement")
 _STAGES: tuple[tuple[Callable[[Identity], Hashable | None], bool], ...] = (
     (lambda identity: identity, True),
     (lambda identity: identity.renamed if identity.statement else None, True),
+    (lambda identity: identity.in_folder if identity.statement else None, False),
+    (lambda identity: identity.in_namesake if identity.statement else None, False),
     (lambda identity: identity.elsewhere if identity.statement else None, False),
 )
 

@@ -16,6 +16,7 @@ order only. A finding about a file as a whole has no statement; it is known by i
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -48,6 +49,16 @@ class Identity:
     def elsewhere(self) -> tuple[str, str, str]:
         """What is left of it where its file was renamed or its function moved; a file as a whole moves nowhere."""
         return (self.code, self.function, self.statement or self.path)
+
+    @property
+    def in_folder(self) -> tuple[str, str, str, str]:
+        """What is left of it where its file was renamed within a folder."""
+        return (*self.elsewhere, posixpath.dirname(self.path))
+
+    @property
+    def in_namesake(self) -> tuple[str, str, str, str]:
+        """What is left of it where its file was moved to another folder."""
+        return (*self.elsewhere, posixpath.basename(self.path))
 
     @property
     def renamed(self) -> tuple[str, str, str]:

@@ -44,6 +44,7 @@ class _Check(click.Command):
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
 @click.option("--write-baseline", metavar="FILE", help="Put all findings into this file instead of reporting them.")
 @click.option("--prune-baseline", is_flag=True, help="Take out of the baseline what is not found any more.")
+@click.option("--since", metavar="REV", help="Report only what this git revision did not have.")
 @click.option("--fix", is_flag=True, help="Repair what is safe to repair, and report the rest.")
 @click.option("--unsafe-fixes", is_flag=True, help="Count repairs that are not proven safe among those to make.")
 @click.option("--diff", is_flag=True, help="Print the repairs as a patch instead of making them.")
@@ -77,6 +78,7 @@ def check(
     baseline: str | None,
     write_baseline: str | None,
     prune_baseline: bool,
+    since: str | None,
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
@@ -113,9 +115,12 @@ def check(
         isolated=isolated,
         baseline=baseline,
         prune_baseline=prune_baseline,
+        since=since,
     )
     if isolated and config_file is not None:
         raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
+    if since is not None and (write_baseline is not None or prune_baseline):
+        raise click.UsageError("a baseline is about the whole project: leave out --since")
     if add_noqa is not None and (fix or fix_only or diff or write_baseline is not None):
         raise click.UsageError("--add-noqa silences findings: leave out --fix, --diff and --write-baseline")
     if show_files:
