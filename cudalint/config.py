@@ -103,11 +103,17 @@ class Config:
     extend_unsafe_fixes: tuple[str, ...] = ()
     cache_dir: str | None = None
     baseline: str | None = None
+    # Selectors, each with the severity that findings of their rules have here.
+    severity: tuple[tuple[str, Severity], ...] = ()
 
     @property
     def exclusion(self) -> Exclusion:
         """What is not read."""
         return Exclusion(self.exclude, self.lenient, self.force_exclude)
+
+    def as_measured(self) -> Config:
+        """The configuration without what it grades or accepts by its own judgement, for who compares with hardware."""
+        return replace(self, severity=(), baseline=None)
 
 
 def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = False) -> Config:
@@ -250,6 +256,7 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         extend_safe_fixes=_selectors(table, "extend-safe-fixes"),
         extend_unsafe_fixes=_selectors(table, "extend-unsafe-fixes"),
         cache_dir=_choice(table, "cache-dir", lambda given: os.path.join(root, given) if given else None, None),
+        severity=_severities(table),
         baseline=_choice(table, "baseline", lambda given: os.path.join(root, given) if given else None, None),
     )
 
@@ -270,6 +277,7 @@ _KEYS = (
     "extend-unsafe-fixes",
     "cache-dir",
     "baseline",
+    "severity",
 )
 
 
@@ -312,6 +320,21 @@ def _per_file_ignores(table: Mapping[str, object]) -> tuple[tuple[str, tuple[str
         raise ConfigError(f"{key} must be a table of patterns and lists of rules")
     parse_patterns(key, value)
     return tuple((pattern, parse_selectors(key, _strings(value, pattern))) for pattern in value)
+
+
+def _severities(table: Mapping[str, object]) -> tuple[tuple[str, Severity], ...]:
+    key = "severity"
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"{key} must be a table of rules, each with note, warning or error")
+    found = []
+    for name, given in value.items():
+        (selector,) = parse_selectors(key, [name]) or ("",)
+        if not selector or not isinstance(given, str):
+            raise ConfigError(f"{key} of {name!r} must be note, warning or error")
+        _expect_one_of(f"severity of {name}", given, FAIL_ON)
+        found.append((selector, Severity(given)))
+    return tuple(found)
 
 
 def _choice(table: Mapping[str, object], key: str, parse: Callable[[str], _Value], default: _Value) -> _Value:

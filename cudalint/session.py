@@ -29,7 +29,7 @@ from cudalint.intake import (
 from cudalint.policy import baseline, suppression
 from cudalint.policy.baseline import Baseline, BaselineError, Entry
 from cudalint.policy.globs import Globs
-from cudalint.policy.selection import matches
+from cudalint.policy.selection import matches, most_specific
 from cudalint.project.markers import may_matter
 from cudalint.project.scripts import METADATA
 from cudalint.results import Question, Result
@@ -322,6 +322,7 @@ class Session:
             config.platform,
             config.extend_safe_fixes,
             config.extend_unsafe_fixes,
+            config.severity,
         )
         metadata = () if root is None else (os.path.join(root, name) for name in METADATA)
         return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))
@@ -375,7 +376,7 @@ class Session:
         self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool, accepted: _Accepted
     ) -> Report:
         texts = {source.path: source.text for source in intake.sources}
-        found = _sorted(finding for finding in findings if self._shows(finding))
+        found = _sorted(self._rated(finding) for finding in findings if self._shows(finding))
         split = accepted.split(found, texts, self._config.selection.shows)
         shown = split.new
         notes: tuple[str, ...] = ()
@@ -394,6 +395,12 @@ class Session:
             known=split.known,
             vanished=() if outcome.failures else split.vanished,
         )
+
+    def _rated(self, finding: Finding) -> Finding:
+        """The finding as severe as the configuration wants it."""
+        wanted = dict(self._config.severity)
+        selector = most_specific(wanted, finding.code) if wanted else None
+        return finding if selector is None else replace(finding, severity=wanted[selector])
 
     def _graded(self, finding: Finding) -> Finding:
         """The finding with its fix graded as the configuration wants it; what is only displayed stays so."""

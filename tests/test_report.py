@@ -179,6 +179,7 @@ def test_json_has_the_fixed_fields(finding: Finding) -> None:
         "outcome": "crash",
         "condition": "on Linux before Python 3.14",
         "cell": None,
+        "fingerprint": entry["fingerprint"],
         "noqa_row": 12,
         "url": None,
     }

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +18,7 @@ from cudalint.discovery import NotFound, exists, leaves_out
 from cudalint.finding import Applicability
 from cudalint.hosts import baselines, caching, streams
 from cudalint.hosts.caching import Cache
+from cudalint.hosts.progress import Progress
 from cudalint.intake import INTERNAL_ERROR
 from cudalint.policy.baseline import Baseline
 from cudalint.policy.selection import Layer, Selection
@@ -38,6 +39,14 @@ class Exit(IntEnum):
     CLEAN = 0
     FINDINGS = 1
     FAILED = 2
+
+
+class Color(Enum):
+    """When a report is coloured."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,8 @@ class CheckOptions:
     baseline: str | None = None
     prune_baseline: bool = False
     since: str | None = None
+    color: Color = Color.AUTO
+    exit_non_zero_on_fix: bool = False
 
     def configuration(self, paths: Iterable[str]) -> Config:
         """What holds for some paths: the file's settings with these options on top."""
@@ -84,6 +95,7 @@ class _Input:
     data: bytes | None
     cache: Cache
     before: Baseline | None = None
+    is_quiet: bool = False
 
     @property
     def is_stdin(self) -> bool:
@@ -93,9 +105,13 @@ class _Input:
         session = self._session()
         if self._is_left_out():
             return Report()
-        if self.data is not None:
-            return session.check_alone(self.named[0], self.data, repair=repair)
-        return session.check(self.named, repair=repair)
+        with self._progress("checking"):
+            if self.data is not None:
+                return session.check_alone(self.named[0], self.data, repair=repair)
+            return session.check(self.named, repair=repair)
+
+    def _progress(self, doing: str) -> Progress:
+        return Progress(sys.stderr, doing, wanted=not self.is_quiet)
 
     def _is_left_out(self) -> bool:
         """Whether standard input stands for a file that is not to be read."""
@@ -115,9 +131,10 @@ class _Input:
         session = self._session()
         if self._is_left_out():
             return Fixed((), 0, Report(), stdin=self.data or b"")
-        if self.data is not None:
-            return fix_text(session, self.named[0], self.data, unsafe=unsafe)
-        return fix(session, self.named, unsafe=unsafe)
+        with self._progress("repairing"):
+            if self.data is not None:
+                return fix_text(session, self.named[0], self.data, unsafe=unsafe)
+            return fix(session, self.named, unsafe=unsafe)
 
     def silenced(self, reason: str) -> Silenced:
         """Comments for all findings, made in memory."""
@@ -126,9 +143,10 @@ class _Input:
         session = self._session()
         if self._is_left_out():
             return Silenced((), 0)
-        if self.data is not None:
-            return silence_text(session, self.named[0], self.data, reason)
-        return silence(session, self.named, reason)
+        with self._progress("checking"):
+            if self.data is not None:
+                return silence_text(session, self.named[0], self.data, reason)
+            return silence(session, self.named, reason)
 
 
 def _input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
@@ -144,12 +162,12 @@ def _unwarned_input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
     if _from_stdin(paths, options):
         filename = options.stdin_filename or STDIN
         effective = options.configuration((filename,))
-        return _Input((filename,), effective, streams.read_input(), Cache())
+        return _Input((filename,), effective, streams.read_input(), Cache(), is_quiet=options.quiet)
     named = paths or (".",)
     require(named)
     effective = options.configuration(named)
     cache = caching.opened(effective, options.cache_dir, wanted=not options.no_cache)
-    return _Input(named, effective, None, cache, _before(named, effective, cache, options))
+    return _Input(named, effective, None, cache, _before(named, effective, cache, options), options.quiet)
 
 
 def _before(named: tuple[str, ...], effective: Config, cache: Cache, options: CheckOptions) -> Baseline | None:
@@ -158,7 +176,8 @@ def _before(named: tuple[str, ...], effective: Config, cache: Cache, options: Ch
         return None
     from cudalint.history.since import before
 
-    found = before(effective, cache.store, options.since, named)
+    with Progress(sys.stderr, f"checking {options.since}", wanted=not options.quiet):
+        found = before(effective, cache.store, options.since, named)
     _warn(found.warnings, options)
     return found.known
 
@@ -244,7 +263,7 @@ def require(paths: Iterable[str]) -> None:
 def check(paths: tuple[str, ...], options: CheckOptions) -> int:
     """Report what is found."""
     given = _input(paths, options)
-    report = given.check(repair=not options.statistics and options.output_format is not OutputFormat.GITHUB)
+    report = given.check(repair=not options.statistics and options.output_format.shows_repairs)
     given.cache.close()
     _print_report(report, options, given.cache)
     baselines.tell(report, given.effective, prune=options.prune_baseline, quiet=options.quiet)
@@ -283,14 +302,19 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
     _warn(fixed.notes, options)
     if quiet:
         _tell(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.", options)
-        return Exit.FAILED if failed else Exit.CLEAN
+        return Exit.FAILED if failed else _after(fixed, Exit.CLEAN, options)
     # What was not written is still wrong: say what the files are like now.
     report = given.check(repair=True) if failed else fixed.report
     given.cache.close()
     if not given.is_stdin:
         _print_report(report, options, given.cache, fixed=0 if failed else fixed.count)
         baselines.tell(report, given.effective, prune=options.prune_baseline, quiet=options.quiet)
-    return Exit.FAILED if failed else _exit_code(report, given.effective, options)
+    return Exit.FAILED if failed else _after(fixed, _exit_code(report, given.effective, options), options)
+
+
+def _after(fixed: Fixed, code: Exit, options: CheckOptions) -> Exit:
+    """The exit code of a run that repaired: what it changed may be meant to count like a finding."""
+    return Exit.FINDINGS if options.exit_non_zero_on_fix and fixed.changes and code is Exit.CLEAN else code
 
 
 def add_noqa(paths: tuple[str, ...], options: CheckOptions, reason: str) -> int:
@@ -340,11 +364,15 @@ def show_patch(paths: tuple[str, ...], options: CheckOptions) -> int:
     given.cache.close()
     _warn(fixed.notes, options)
     is_shown = options.output_file is None and sys.stdout.isatty()
-    shown = patch.render(fixed.changes, os.getcwd(), colour=_wants_colour(options), is_shown=is_shown)
+    here = os.getcwd()
+    top = patch.folder(fixed.changes, here, given.effective.root)
+    shown = patch.render(fixed.changes, top, colour=_wants_colour(options), is_shown=is_shown)
     in_log = options.output_file is None and os.environ.get("GITHUB_ACTIONS") == "true"
     _put(patch.between_tokens(shown) if in_log else shown, options)
     made = f"Would make {fixed.count} repair{'' if fixed.count == 1 else 's'}"
     _tell(f"{made}{_reserved(fixed.report, options)}.", options)
+    if top != here:
+        _tell(f"The names in the patch count from {top}: git apply, or patch -p1, there.", options)
     return Exit.FINDINGS if fixed.changes and not options.exit_zero else Exit.CLEAN
 
 
@@ -413,6 +441,13 @@ def _exit_code(report: Report, effective: Config, options: CheckOptions) -> Exit
 
 
 def _wants_colour(options: CheckOptions) -> bool:
+    """Whether to write in colour: as the option says, then the environment, then by where the output goes."""
+    if options.color is not Color.AUTO:
+        return options.color is Color.ALWAYS
     if options.output_file is not None:
         return False
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"

@@ -58,6 +58,13 @@ def matches(selectors: Iterable[str], code: str) -> bool:
     return _specificity(selectors, code) is not None
 
 
+def most_specific(selectors: Iterable[str], code: str) -> str | None:
+    """The longest selector that names ``code``, if any does."""
+    return max(
+        (one for one in selectors if matches((one,), code)), key=lambda one: one != ALL and len(one), default=None
+    )
+
+
 def is_selector(text: str, codes: Sequence[str]) -> bool:
     """Whether ``text`` names at least one of ``codes``."""
     return text == ALL or (bool(text) and any(code.startswith(text) for code in codes))

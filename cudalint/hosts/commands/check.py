@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from cudalint.hosts import checks
-from cudalint.hosts.commands.words import require_format, split
+from cudalint.hosts.checks import Color
+from cudalint.hosts.commands.words import require_format, require_one, split
 from cudalint.report.render import OutputFormat
 
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
@@ -35,12 +36,14 @@ class _Check(click.Command):
 @click.option("--platform", metavar="PLATFORM", help="linux, darwin or win32.")
 @click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the exit code 1: note, warning, error.")
 @click.option("--output-format", metavar="FORMAT", default="full", help=", ".join(_FORMATS) + ".")
+@click.option("--color", metavar="WHEN", default="auto", help="auto, always or never; also FORCE_COLOR, NO_COLOR.")
 @click.option("-o", "--output-file", metavar="FILE", help="Write the report there instead of standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and errors, and nothing else.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 also when all that was found was repaired.")
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
 @click.option("--write-baseline", metavar="FILE", help="Put all findings into this file instead of reporting them.")
 @click.option("--prune-baseline", is_flag=True, help="Take out of the baseline what is not found any more.")
@@ -69,12 +72,14 @@ def check(
     platform: str | None,
     fail_on: str | None,
     output_format: str,
+    color: str,
     output_file: str | None,
     quiet: bool,
     show_files: bool,
     stdin_filename: str | None,
     statistics: bool,
     exit_zero: bool,
+    exit_non_zero_on_fix: bool,
     baseline: str | None,
     write_baseline: str | None,
     prune_baseline: bool,
@@ -98,9 +103,11 @@ def check(
         platform=platform,
         fail_on=fail_on,
         output_format=OutputFormat(output_format),
+        color=require_one(Color, "--color", color),
         stdin_filename=stdin_filename,
         statistics=statistics,
         exit_zero=exit_zero,
+        exit_non_zero_on_fix=exit_non_zero_on_fix,
         unsafe_fixes=unsafe_fixes,
         verbose=verbose,
         cache_dir=cache_dir,
