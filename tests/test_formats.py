@@ -15,7 +15,7 @@ import pytest
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report
+from cudalint.session import Effort, Report
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -213,7 +213,7 @@ def test_grouped(report: Report, finding: Finding) -> None:
         f"  12:10: CUD101 {said}",
         "",
     ]
-    assert text(Report(), OutputFormat.GROUPED) == "All checks passed!\n"
+    assert text(Report(effort=Effort(files_read=1)), OutputFormat.GROUPED) == "All checks passed!\n"
 
 
 def test_json_lines_are_the_objects_of_json(report: Report) -> None:
