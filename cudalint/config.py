@@ -57,7 +57,7 @@ DEFAULT_EXCLUDE = (
 # What an open requires-python reaches up to.
 _NEWEST: Version = (3, 14)
 # The last version that a program may be said to run on: taken to start processes as the newest one does.
-_LAST: Version = (3, 16)
+LAST_VERSION: Version = (3, 16)
 _VERSION = re.compile(r"(?:py3|3\.)(\d{1,2})")
 _CLAUSE = re.compile(r"\s*(>=|~=|===?|!=|>|<=|<)\s*v?(\d+)(?:\.(\d+))?(?:[.\-_+]?[\w*]+)*\s*")
 
@@ -160,8 +160,8 @@ def parse_versions(text: str) -> Versions:
     found: list[Version] = [(3, int(match.group(1))) for match in ends if match is not None]
     if len(found) != len(ends) or len(found) > 2 or found[0] > found[-1]:
         raise ConfigError(f"unknown target-version {text!r}: expected py310, 3.12 or a range such as 3.10-3.13")
-    if found[-1] > _LAST:
-        raise ConfigError(f"unknown target-version {text!r}: the last Python that is known is {_dotted(_LAST)}")
+    if found[-1] > LAST_VERSION:
+        raise ConfigError(f"unknown target-version {text!r}: the last Python that is known is {_dotted(LAST_VERSION)}")
     return found[0], found[-1]
 
 
@@ -229,8 +229,8 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
     if not isinstance(table, dict):
         raise ConfigError("tool.cudalint must be a table")
     for key in table:
-        if key not in _KEYS:
-            raise ConfigError(f"unknown key {key!r} in [tool.cudalint]{nearest(str(key), _KEYS)}")
+        if key not in KEYS:
+            raise ConfigError(f"unknown key {key!r} in [tool.cudalint]{nearest(str(key), KEYS)}")
     root = os.path.dirname(path)
     layer = Layer(
         select=_selectors(table, "select") if "select" in table else None,
@@ -261,7 +261,7 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
     )
 
 
-_KEYS = (
+KEYS = (
     "select",
     "extend-select",
     "ignore",
@@ -370,9 +370,9 @@ def _required_versions(requires: str) -> Versions:
             case _:
                 pass
     first = lowest or min(DEFAULT_VERSIONS[0], highest or _NEWEST)
-    last = max(first, _NEWEST) if highest is None or highest > _LAST else highest
-    if not (3, 0) <= first <= last <= _LAST:
-        raise ConfigError(f"requires-python {requires!r} admits no Python that is known, up to {_dotted(_LAST)}")
+    last = max(first, _NEWEST) if highest is None or highest > LAST_VERSION else highest
+    if not (3, 0) <= first <= last <= LAST_VERSION:
+        raise ConfigError(f"requires-python {requires!r} admits no Python that is known, up to {_dotted(LAST_VERSION)}")
     return first, last
 
 

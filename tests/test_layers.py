@@ -40,6 +40,7 @@ LAYERS = (
     "policy",
     "discovery",
     "config",
+    "config_schema",
     "context",
     "intake",
     "results",
