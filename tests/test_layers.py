@@ -48,6 +48,7 @@ LAYERS = (
     "history",
     "fixing",
     "report",
+    "api",
     "verify",
     "hosts",
 )

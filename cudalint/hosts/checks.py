@@ -21,7 +21,7 @@ from cudalint.hosts.caching import Cache
 from cudalint.hosts.progress import Progress
 from cudalint.intake import INTERNAL_ERROR
 from cudalint.policy.baseline import Baseline
-from cudalint.policy.selection import Layer, Selection
+from cudalint.policy.selection import Layer
 from cudalint.report.plain import plain
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Report, Session
@@ -202,7 +202,7 @@ def _with_options(found: Config, options: CheckOptions) -> Config:
     versions, platform, fail_on = options.target_version, options.platform, options.fail_on
     return dataclasses.replace(
         found,
-        selection=found.selection if layer.is_empty else Selection((*found.selection.layers, layer)),
+        selection=found.selection.below(layer),
         target_versions=found.target_versions if versions is None else config.parse_versions(versions),
         platform=found.platform if platform is None else config.parse_platform(platform),
         fail_on=found.fail_on if fail_on is None else config.parse_severity(fail_on),

@@ -48,6 +48,10 @@ class Selection:
             carried = ()
         return shown
 
+    def below(self, layer: Layer) -> Selection:
+        """The selection with a layer that beats the others."""
+        return self if layer.is_empty else Selection((*self.layers, layer))
+
     def shows_any(self, codes: Iterable[str]) -> bool:
         """Whether findings about programs are shown at all, beside those about the run itself."""
         return any(self.shows(code) for code in codes if code not in ALWAYS_ON)
