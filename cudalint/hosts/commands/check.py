@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from cudalint.config import FAIL_ON, PLATFORMS
 from cudalint.hosts import checks
 from cudalint.hosts.checks import Color
-from cudalint.hosts.commands.words import require_format, require_one, split
+from cudalint.hosts.commands.words import files, one_of, require_format, require_one, selectors, split
 from cudalint.report.render import OutputFormat
 
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
+_COLOURS = tuple(color.value for color in Color)
 
 
 class _Check(click.Command):
@@ -22,30 +24,78 @@ class _Check(click.Command):
 
 
 @click.command(cls=_Check)
-@click.argument("paths", nargs=-1)
-@click.option("--select", multiple=True, metavar="CODES", help="Rules to show: codes or prefixes, comma-separated.")
-@click.option("--extend-select", multiple=True, metavar="CODES", help="Rules to show besides the selected ones.")
-@click.option("--ignore", multiple=True, metavar="CODES", help="Rules to hide.")
+@click.argument("paths", nargs=-1, shell_complete=files)
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="CODES",
+    shell_complete=selectors,
+    help="Rules to show: codes or prefixes, comma-separated.",
+)
+@click.option(
+    "--extend-select",
+    multiple=True,
+    metavar="CODES",
+    shell_complete=selectors,
+    help="Rules to show besides the selected ones.",
+)
+@click.option("--ignore", multiple=True, metavar="CODES", shell_complete=selectors, help="Rules to hide.")
 @click.option("--per-file-ignores", multiple=True, metavar="PATTERN:CODE", help="Rules to hide in some files.")
 @click.option("--exclude", multiple=True, metavar="PATTERNS", help="What not to read, instead of the defaults.")
 @click.option("--extend-exclude", multiple=True, metavar="PATTERNS", help="What not to read besides.")
 @click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out what is excluded also where named.")
-@click.option("--config", "config_file", metavar="FILE", help="Read the settings from this TOML file instead.")
+@click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    shell_complete=files,
+    help="Read the settings from this TOML file instead.",
+)
 @click.option("--isolated", is_flag=True, help="Read no settings.")
 @click.option("--target-version", metavar="VERSION", help="Python the program runs on: py312, 3.12 or 3.10-3.13.")
-@click.option("--platform", metavar="PLATFORM", help="linux, darwin or win32.")
-@click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the exit code 1: note, warning, error.")
-@click.option("--output-format", metavar="FORMAT", default="full", help=", ".join(_FORMATS) + ".")
-@click.option("--color", metavar="WHEN", default="auto", help="auto, always or never; also FORCE_COLOR, NO_COLOR.")
-@click.option("-o", "--output-file", metavar="FILE", help="Write the report there instead of standard output.")
+@click.option("--platform", metavar="PLATFORM", shell_complete=one_of(*PLATFORMS), help="linux, darwin or win32.")
+@click.option(
+    "--fail-on",
+    metavar="SEVERITY",
+    shell_complete=one_of(*FAIL_ON),
+    help="Least severity that makes the exit code 1: note, warning, error.",
+)
+@click.option(
+    "--output-format",
+    metavar="FORMAT",
+    default="full",
+    shell_complete=one_of(*_FORMATS),
+    help=", ".join(_FORMATS) + ".",
+)
+@click.option(
+    "--color",
+    metavar="WHEN",
+    default="auto",
+    shell_complete=one_of(*_COLOURS),
+    help="auto, always or never; also FORCE_COLOR, NO_COLOR.",
+)
+@click.option(
+    "-o",
+    "--output-file",
+    metavar="FILE",
+    shell_complete=files,
+    help="Write the report there instead of standard output.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and errors, and nothing else.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
-@click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
+@click.option(
+    "--stdin-filename", metavar="PATH", shell_complete=files, help="Name of the file that is read from standard input."
+)
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 also when all that was found was repaired.")
-@click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
-@click.option("--write-baseline", metavar="FILE", help="Put all findings into this file instead of reporting them.")
+@click.option("--baseline", metavar="FILE", shell_complete=files, help="Leave out the findings that this file holds.")
+@click.option(
+    "--write-baseline",
+    metavar="FILE",
+    shell_complete=files,
+    help="Put all findings into this file instead of reporting them.",
+)
 @click.option("--prune-baseline", is_flag=True, help="Take out of the baseline what is not found any more.")
 @click.option("--since", metavar="REV", help="Report only what this git revision did not have.")
 @click.option("--fix", is_flag=True, help="Repair what is safe to repair, and report the rest.")
@@ -55,7 +105,12 @@ class _Check(click.Command):
 @click.option("--add-noqa", metavar="[=REASON]", help="Silence all findings by comments; a reason is added to each.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what was read and parsed, and print internal errors.")
 @click.option("--jobs", type=int, hidden=True, expose_value=False)
-@click.option("--cache-dir", metavar="DIR", help="Folder of the cache (default: .cudalint_cache in the project).")
+@click.option(
+    "--cache-dir",
+    metavar="DIR",
+    shell_complete=files,
+    help="Folder of the cache (default: .cudalint_cache in the project).",
+)
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
 def check(
     paths: tuple[str, ...],

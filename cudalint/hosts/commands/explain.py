@@ -11,6 +11,7 @@ from cudalint import config, disk
 from cudalint.config import ConfigError
 from cudalint.hosts import caching, streams
 from cudalint.hosts.checks import Exit
+from cudalint.hosts.commands.words import files
 from cudalint.report.paths import relative
 from cudalint.report.plain import plain, statement
 from cudalint.session import Report, Session
@@ -19,7 +20,7 @@ from cudalint.text.lines import split_rows
 
 
 @click.command()
-@click.argument("place", metavar="FILE:LINE")
+@click.argument("place", metavar="FILE:LINE", shell_complete=files)
 @click.option("--functions", is_flag=True, help="Say what each function does instead, of a file or folder.")
 def explain(place: str, functions: bool) -> int:
     """Say what is believed about the processes at a line."""

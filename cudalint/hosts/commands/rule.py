@@ -10,11 +10,12 @@ from cudalint import config, proof, rules
 from cudalint.config import ConfigError
 from cudalint.hosts import streams
 from cudalint.hosts.checks import Exit
+from cudalint.hosts.commands.words import selectors
 from cudalint.rules.base import Rule
 
 
 @click.command()
-@click.argument("code", metavar="[RULE]", required=False)
+@click.argument("code", metavar="[RULE]", required=False, shell_complete=selectors)
 @click.option("--all", "every", is_flag=True, help="Print all rules.")
 @click.option("--output-format", metavar="FORMAT", default="text", help="text or json.")
 def rule(code: str | None, every: bool, output_format: str) -> int:

@@ -7,12 +7,19 @@ import click
 from cudalint import config
 from cudalint.hosts import settings, streams
 from cudalint.hosts.checks import Exit, require
+from cudalint.hosts.commands.words import files
 from cudalint.report.plain import plain
 
 
 @click.command(name="config")
-@click.argument("paths", nargs=-1)
-@click.option("--config", "config_file", metavar="FILE", help="Read the settings from this TOML file instead.")
+@click.argument("paths", nargs=-1, shell_complete=files)
+@click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    shell_complete=files,
+    help="Read the settings from this TOML file instead.",
+)
 @click.option("--isolated", is_flag=True, help="Read no settings.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of [tool.cudalint] instead.")
 def show_config(paths: tuple[str, ...], config_file: str | None, isolated: bool, schema: bool) -> int:

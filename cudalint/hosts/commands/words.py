@@ -1,15 +1,40 @@
-"""What commands read on the command line alike: lists of codes, output formats."""
+"""What commands read on the command line alike, and how a shell completes it: paths, lists of codes, output formats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TypeVar
 
-from cudalint import config
+import click
+from click.shell_completion import CompletionItem
+
+from cudalint import config, rules
 from cudalint.config import ConfigError
 
 _Choice = TypeVar("_Choice", bound=Enum)
+
+
+def files(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Paths, completed by the shell itself."""
+    return [CompletionItem(begun, type="file")]
+
+
+def one_of(*known: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Completes one of some words."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in known if word.startswith(begun)]
+
+    return complete
+
+
+def selectors(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Completes the last of a list of rules, comma-separated: families, then codes."""
+    head, comma, last = begun.rpartition(",")
+    families = sorted({code[:4] for code in rules.codes()})
+    words = (word for word in ("ALL", *families, *rules.codes()) if word.startswith(last.upper()))
+    return [CompletionItem(f"{head}{comma}{word}") for word in words]
 
 
 def split(values: Iterable[str]) -> tuple[str, ...]:
