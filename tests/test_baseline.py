@@ -106,6 +106,21 @@ def test_a_file_that_cannot_be_parsed_takes_nothing_out(run: Run, accepted: Path
     assert len(json.loads((accepted / KNOWN).read_text())["findings"]) == 2
 
 
+def test_an_internal_error_is_never_accepted(run: Run, accepted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cudalint.project import analysis
+
+    def fail(*_: object, **__: object) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(analysis, "analyse", fail)
+    before = (accepted / KNOWN).read_bytes()
+    done = run("check", "--write-baseline", KNOWN)
+    assert (done.returncode, (accepted / KNOWN).read_bytes()) == (2, before)
+    done = run("check", "--prune-baseline")
+    assert (done.returncode, done.stderr, (accepted / KNOWN).read_bytes()) == (2, "", before)
+    assert "CUD900" in done.stdout
+
+
 def test_known_findings_are_not_repaired(run: Run, accepted: Path, forked: str) -> None:
     done = run("check", "--fix", "--unsafe-fixes")
     assert done.returncode == 0

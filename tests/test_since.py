@@ -178,7 +178,22 @@ def test_a_repository_among_the_files_is_not_asked(run: Run, tmp_path: Path) -> 
     (tmp_path / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
     done = run("check", "--since", "HEAD")
     assert done.returncode == 2
-    assert "--since HEAD: " in done.stderr
+    assert "--since HEAD: cannot use bare repository" in done.stderr
+
+
+def test_what_a_partial_clone_lacks_is_not_fetched(run: Run, project: Path, tmp_path: Path, forked: str) -> None:
+    for version in ("one", "two"):
+        (project / "train.py").write_text(f"{forked}# {version}\n", encoding="utf-8")
+        commit(project)
+    git(tmp_path, "config", "uploadpack.allowFilter", "true")
+    clone = tmp_path.parent / f"{tmp_path.name}-partial"
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{tmp_path}", str(clone))
+    assert found(run, clone / "app", "--since", "HEAD") == []
+    done = run("check", "--since", "HEAD~1", cwd=clone)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("cudalint: error: --since HEAD~1: git has no content of app/train.py")
+    # Had it been fetched, it would be there now.
+    assert run("check", "--since", "HEAD~1", cwd=clone).returncode == 2
 
 
 def test_a_baseline_and_a_revision_together(run: Run, project: Path, forked: str) -> None:

@@ -18,9 +18,10 @@ from cudalint import disk
 _LINK = b"120000"
 _PROGRAM = b"100755"
 _BLOB = b"blob"
+_PART = 1_000_000
 _OPTIONS = ("--no-pager", "--literal-pathspecs", "-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false")
 # What hooks set for the programs that they start; the repository is to be found by its folder alone.
-_INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
+_INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 _SETTINGS = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
@@ -77,21 +78,21 @@ class Repository:
             with _started(self.top, ("cat-file", "--batch"), names) as git:
                 assert git.stdout is not None
                 for item in items:
-                    _put(folder, item, _blob(git.stdout, item))
+                    data = _blob(git.stdout, item)
+                    if data is not None:
+                        _put(folder, item, data)
 
     def _items(self, commit: str, is_wanted: Callable[[str, bool], bool]) -> Iterator[_Item]:
-        done = self._run("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+        done = self._run("ls-tree", "-r", "-z", "--full-tree", commit)
         if done.returncode:
             raise GitError(_words(done.stderr))
         for row in done.stdout.split(b"\0"):
             if not row:
                 continue
             head, _, name = row.partition(b"\t")
-            mode, kind, item, size = head.split()
+            mode, kind, item = head.split()
             path = os.fsdecode(name)
-            if kind != _BLOB or int(size) > disk.MOST_BYTES or not _is_plain(path):
-                continue
-            if is_wanted(path, mode == _PROGRAM):
+            if kind == _BLOB and _is_plain(path) and is_wanted(path, mode == _PROGRAM):
                 yield _Item(mode, item, path)
 
     def _asked(self, revision: str) -> str | None:
@@ -130,14 +131,20 @@ def _put(folder: str, item: _Item, data: bytes) -> None:
         raise GitError(f"{item.path} cannot be written: {disk.words(error)}") from None
 
 
-def _blob(stream: IO[bytes], item: _Item) -> bytes:
-    """The next file that ``cat-file --batch`` writes."""
+def _blob(stream: IO[bytes], item: _Item) -> bytes | None:
+    """The next file that ``cat-file --batch`` writes; none for one that is larger than any that is read."""
     head = stream.readline().split()
     if len(head) != 3 or head[1] != _BLOB:
         raise GitError(f"git has no content of {item.path} (a partial clone?)")
-    data = stream.read(int(head[2]))
-    stream.read(1)
-    return data
+    size = int(head[2])
+    if size <= disk.MOST_BYTES:
+        data = stream.read(size)
+        stream.read(1)
+        return data
+    left = size + 1
+    while left and (part := stream.read(min(left, _PART))):
+        left -= len(part)
+    return None
 
 
 def _run(folder: str, arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
@@ -165,5 +172,6 @@ def _started(folder: str, arguments: Sequence[str], stdin: IO[bytes] | int) -> s
 
 def _words(stderr: bytes) -> str:
     """What git says, on one line."""
-    rows = stderr.decode("utf-8", "replace").strip().splitlines()
-    return rows[0].removeprefix("fatal: ").removeprefix("error: ") if rows else "git failed"
+    rows = stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]
+    said = next((row for row in rows if row.startswith(("fatal: ", "error: "))), rows[0])
+    return said.removeprefix("fatal: ").removeprefix("error: ")
