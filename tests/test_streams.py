@@ -181,7 +181,8 @@ def test_a_patch_on_a_terminal_is_harmless_and_elsewhere_exact(run: Run, process
     for name in NAMES:
         (tmp_path / name).write_text(PINNED, encoding="utf-8")
     ours, theirs = os.openpty()
-    told = {**environment(), "NO_COLOR": "1"}
+    # A terminal without commands, so that nobody who waits is told how long.
+    told = {**environment(), "NO_COLOR": "1", "TERM": "dumb"}
     with subprocess.Popen([*COMMAND, "check", "--diff"], cwd=tmp_path, env=told, stdout=theirs, stderr=theirs) as shown:
         os.close(theirs)
         seen = b""

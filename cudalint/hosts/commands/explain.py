@@ -56,6 +56,8 @@ def _require_row(filename: str, row: int) -> None:
 def _found(report: Report, path: str, row: int) -> Iterator[str]:
     """The findings at a line, and those whose path leads over it."""
     for finding in report.findings:
+        if finding.span.start == finding.span.end:
+            continue  # about the file as a whole, which was said already
         first, last = finding.noqa_rows or (finding.span.start.row, finding.span.start.row)
         where = f"{finding.span.start.row}:{finding.span.start.column}"
         if finding.span.filename == path and first <= row <= last:
