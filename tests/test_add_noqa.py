@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from cudalint.config import Config
+from cudalint.fixing.silence import silence_text
+from cudalint.session import Session
 from cudalint.text.noqa import Places
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -152,6 +155,20 @@ def test_flake8_reads_the_comment_too(run: Run, tmp_path: Path, forked: str) -> 
     run("check", "--add-noqa=known")
     done = subprocess.run(flake8, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+FIXTURES = sorted((Path(__file__).parents[1] / "fixtures").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FIXTURES[::40], ids=lambda path: path.stem)
+def test_programs_of_every_rule_stay_what_they_are(path: Path) -> None:
+    data = path.read_bytes()
+    session = Session(Config(exclude=()))
+    done = silence_text(session, str(path), data, "known")
+    after = done.changes[0].after if done.changes else data
+    assert done.left == ()
+    assert ast.dump(ast.parse(after)) == ast.dump(ast.parse(data))
+    assert session.check_alone(str(path), after, repair=False).findings == ()
 
 
 def test_no_row_inside_a_string_or_before_a_continued_one_takes_a_comment() -> None:

@@ -134,6 +134,18 @@ def test_standard_input_and_sarif(run: Run, accepted: Path, forked: str) -> None
     assert result["baselineState"] == "new"
 
 
+def test_flake8_leaves_out_what_is_known(accepted: Path, forked: str) -> None:
+    from cudalint.hosts.flake8_plugin import Plugin
+
+    def found(name: str) -> list[str]:
+        lines = forked.splitlines(keepends=True)
+        return [text.split()[0] for *_, text, _ in Plugin(None, lines, str(accepted / name)).run()]  # type: ignore[arg-type]
+
+    assert found("train.py") == []
+    (accepted / KNOWN).write_text('{"kind": "cudalint-baseline", "version": 1, "findings": []}', encoding="utf-8")
+    assert found("train.py") == ["CUD101"]
+
+
 def test_the_cache_tells_baselines_apart(
     run: Run, accepted: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

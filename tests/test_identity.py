@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 
@@ -57,6 +59,7 @@ CHANGES: dict[str, Callable[[str], str]] = {
     "a comment": lambda text: text.replace("[1, 2]))", "[1, 2]))  # twice").replace("[3])", "[3])  # type: ignore"),
     "quotes": lambda text: text.replace('"fork"', "'fork'").replace("'cuda'", '"cuda"'),
     "rows": lambda text: text.replace("pool.map(work, [1, 2])", "\n        pool.map(\n  work,\n[1,2,],\n)"),
+    "parentheses": lambda text: text.replace("pool.map(work, [3])", "(\n            pool.map(work, [3])\n        )"),
     "a continued row": lambda text: text.replace("pool.map(work, [3])", "pool.map \\\n(work, [3])"),
     "blanks": lambda text: text.replace("(work, [", "( work,[ "),
     "tabs": lambda text: re.sub("(?m)^    ", "\t", text),
@@ -110,6 +113,14 @@ def test_methods_stand_in_their_class() -> None:
     method = TWICE.replace("def main():", "class Runner:\n  @staticmethod\n  def main():")
     method = method.replace("    main()", "    Runner.main()")
     assert {one.function for one in known(method)} == {"Runner.main"}
+
+
+@pytest.mark.parametrize("options", ["line-length=50", "indent-width=2", 'format.indent-style="tab"'])
+def test_a_formatter_changes_nothing(options: str) -> None:
+    ruff = [sys.executable, "-m", "ruff", "format", "--isolated", "--config", options, "-"]
+    formatted = subprocess.run(ruff, input=TWICE.replace('"', "'"), capture_output=True, text=True, check=True).stdout
+    assert formatted != TWICE
+    assert known(formatted) == known(TWICE)
 
 
 def test_a_file_as_a_whole_is_known_by_its_file() -> None:

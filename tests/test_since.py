@@ -196,6 +196,15 @@ def test_what_a_partial_clone_lacks_is_not_fetched(run: Run, project: Path, tmp_
     assert run("check", "--since", "HEAD~1", cwd=clone).returncode == 2
 
 
+def test_a_project_that_is_named_by_a_link(run: Run, project: Path, tmp_path: Path, forked: str) -> None:
+    link = tmp_path.parent / f"{tmp_path.name}-link"
+    link.symlink_to(tmp_path)
+    assert run("check", "--since", "HEAD", str(link / "app")).returncode == 0
+    (project / "new.py").write_text(forked, encoding="utf-8")
+    done = run("check", "--since", "HEAD", "--output-format=json", str(link / "app"))
+    assert [entry["filename"] for entry in json.loads(done.stdout)] == [str(link / "app" / "new.py")]
+
+
 def test_a_baseline_and_a_revision_together(run: Run, project: Path, forked: str) -> None:
     (project / "new.py").write_text(forked, encoding="utf-8")
     run("check", "--write-baseline", "known.json", cwd=project)

@@ -5,8 +5,9 @@ An identity rests on what an edit elsewhere leaves alone:
 - the code of the rule;
 - the path of the file, from a folder that the caller names;
 - the names of the functions and classes around the place, by indentation;
-- the statement at the place: its tokens without comments, line breaks, blanks and trailing commas, so that it may be
-  moved, indented or formatted otherwise; of strings, which quotes they stand in does not count.
+- the statement at the place: its tokens without comments, line breaks, blanks, trailing commas and parentheses, which
+  formatters add where a row is long, so that it may be moved, indented or formatted otherwise; of strings, which quotes
+  they stand in does not count.
 
 Rows, columns, the message and the path that leads to the finding take no part: the first change with every line above,
 the others with cudalint itself. Two findings of one rule in equal statements of one function are told apart by their
@@ -32,6 +33,7 @@ from cudalint.text.scan import Kind, Lexeme, lexemes
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _BLANKS = re.compile(r"[ \t\f]*")
 _HEADER = re.compile(r"(?:async )?(?:def|class) (\w+)")
+_PARENTHESES = ("(", ")")
 _TAB = 8
 _DIGITS = 16
 
@@ -207,7 +209,7 @@ def _tokens(text: str, start: int, end: int, inside: Iterable[Lexeme]) -> tuple[
             case _:
                 found.append(text[lexeme.start : lexeme.end])
     found.extend(_WORDS.findall(text, position, end))
-    return tuple(found)
+    return tuple(token for token in found if token not in _PARENTHESES)
 
 
 def _string(text: str) -> str:
