@@ -6,6 +6,7 @@ looks of a bare repository is not taken for one, because its configuration may h
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import tempfile
@@ -70,7 +71,8 @@ class Repository:
         Raises:
             GitError: where git fails, or lacks a file.
         """
-        items = list(self._items(commit, is_wanted))
+        # Links come last, so that nothing is written through one where names differ in case only.
+        items = sorted(self._items(commit, is_wanted), key=_is_link)
         # By a file, so that neither side waits for the other.
         with tempfile.TemporaryFile() as names:
             names.write(b"".join(item.name + b"\n" for item in items))
@@ -116,15 +118,19 @@ def _is_plain(path: str) -> bool:
     return not os.path.isabs(path) and not {"", ".", ".."} & set(path.split("/")) and "\\" not in path
 
 
+def _is_link(item: _Item) -> bool:
+    return item.mode == _LINK
+
+
 def _put(folder: str, item: _Item, data: bytes) -> None:
     path = os.path.join(folder, *item.path.split("/"))
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        if item.mode == _LINK:
-            os.symlink(os.fsdecode(data), path)
+        if _is_link(item):
+            with contextlib.suppress(FileExistsError):
+                os.symlink(os.fsdecode(data), path)
             return
         mode = 0o700 if item.mode == _PROGRAM else 0o600
-        # Never through a link that an earlier file of the same tree may have put there.
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
             stream.write(data)
     except OSError as error:

@@ -10,7 +10,7 @@ from cudalint.hosts import streams
 from cudalint.policy import baseline
 from cudalint.policy.baseline import Baseline, BaselineError, Entry
 from cudalint.policy.selection import Selection
-from cudalint.report.plain import plain
+from cudalint.report.paths import relative
 from cudalint.session import Report
 
 # A longer list is cut: the file itself has all.
@@ -42,9 +42,9 @@ def tell(report: Report, effective: Config, *, prune: bool, quiet: bool) -> None
     Raises:
         ConfigError: where the file cannot be written.
     """
-    file = effective.baseline
-    if file is None or not report.vanished:
+    if effective.baseline is None or not report.vanished:
         return
+    file = relative(effective.baseline, os.getcwd())
     if not prune:
         _say(f"cudalint: warning: {file}: {_gone(report.vanished)}; --prune-baseline takes that out", quiet)
         return
@@ -52,7 +52,7 @@ def tell(report: Report, effective: Config, *, prune: bool, quiet: bool) -> None
         baseline.save(file, baseline.load(file).without(report.vanished))
     except BaselineError as error:
         raise ConfigError(str(error)) from None
-    _say(f"Took {_findings(len(report.vanished))} out of {plain(file)}.", quiet)
+    _say(f"Took {_findings(len(report.vanished))} out of {file}.", quiet)
 
 
 def _is_judged(made: Baseline, entry: Entry, files: frozenset[str], selection: Selection) -> bool:
