@@ -27,6 +27,7 @@ from cudalint.intake import (
     take_text,
 )
 from cudalint.policy import baseline, suppression
+from cudalint.policy.accepted import Accepted
 from cudalint.policy.baseline import Baseline, BaselineError, Entry
 from cudalint.policy.globs import Globs
 from cudalint.policy.selection import matches, most_specific
@@ -87,47 +88,6 @@ class Report:
     known: tuple[Finding, ...] = ()
     vanished: tuple[Entry, ...] = ()
     is_compared: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Accepted:
-    """What a run over some files does not show because it is known.
-
-    ``before`` was found at another state of the program: what of it has gone is no news.
-    """
-
-    kept: Baseline | None
-    before: Baseline | None
-    files: frozenset[str]
-
-    def states(self) -> Iterator[str]:
-        """What tells this from all others: the entries, and which of their files are there."""
-        for one in (self.kept, self.before):
-            if one is not None:
-                there = sorted({path for path in map(one.path, one.entries) if os.path.lexists(path)})
-                yield repr((one.folder, one.entries, sorted(one.changed), there))
-
-    def split(
-        self, findings: tuple[Finding, ...], texts: Mapping[str, str], is_shown: Callable[[str], bool]
-    ) -> baseline.Split:
-        """What of the findings is new; ``is_shown`` says of a code whether the run shows it."""
-        unread = {finding.span.filename for finding in findings if finding.code in {INTERNAL_ERROR, SYNTAX_ERROR}}
-        known: set[Finding] = set()
-        vanished: tuple[Entry, ...] = ()
-        for one in (self.kept, self.before):
-            if one is None:
-                continue
-
-            def is_judged(entry: Entry, one: Baseline = one) -> bool:
-                path = one.path(entry)
-                is_read = path in self.files or path in one.changed or not os.path.lexists(path)
-                return is_read and path not in unread and is_shown(entry.identity.code)
-
-            split = one.split(findings, texts, is_judged)
-            known.update(split.known)
-            vanished = split.vanished if one is self.kept else vanished
-        new = tuple(finding for finding in findings if finding not in known)
-        return baseline.Split(new, tuple(finding for finding in findings if finding in known), vanished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,16 +166,16 @@ class Session:
         is_compared = self._config.baseline is not None or self._before is not None
         return replace(report, target_versions=self._config.target_versions, is_compared=is_compared)
 
-    def _accepted(self, files: Iterable[str]) -> _Accepted:
+    def _accepted(self, files: Iterable[str]) -> Accepted:
         """What is known already of some files, and of those that are gone."""
         path = self._config.baseline
         try:
-            return _Accepted(None if path is None else baseline.load(path), self._before, frozenset(files))
+            return Accepted(None if path is None else baseline.load(path), self._before, frozenset(files))
         except BaselineError as error:
             raise ConfigError(str(error)) from None
 
     def _checked(
-        self, paths: Iterable[str], selected: Sequence[str], intake: Intake, repair: bool, accepted: _Accepted
+        self, paths: Iterable[str], selected: Sequence[str], intake: Intake, repair: bool, accepted: Accepted
     ) -> Report:
         outcome = self._analyse(intake, alone=False, about=frozenset(selected))
         raw = [*intake.findings, *_touching(outcome.findings, frozenset(selected))]
@@ -373,11 +333,12 @@ class Session:
         return all(self._config.selection.shows(code) for code in rules.codes() if code.startswith(prefix))
 
     def _report(
-        self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool, accepted: _Accepted
+        self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool, accepted: Accepted
     ) -> Report:
         texts = {source.path: source.text for source in intake.sources}
         found = _sorted(self._rated(finding) for finding in findings if self._shows(finding))
-        split = accepted.split(found, texts, self._config.selection.shows)
+        unread = frozenset(one.span.filename for one in found if one.code in {INTERNAL_ERROR, SYNTAX_ERROR})
+        split = accepted.split(found, texts, unread, self._config.selection.shows)
         shown = split.new
         notes: tuple[str, ...] = ()
         if repair and shown:

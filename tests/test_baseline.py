@@ -62,6 +62,13 @@ def test_it_lasts_through_edits_renames_and_formatting(run: Run, accepted: Path,
     assert found(run) == ["train.py"]
 
 
+def test_a_suspicion_that_is_certain_now_is_not_new(run: Run, accepted: Path) -> None:
+    text = (accepted / KNOWN).read_text(encoding="utf-8")
+    (accepted / KNOWN).write_text(text.replace("CUD101", "CUD102"), encoding="utf-8")
+    done = run("check")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_second_one_of_the_same_kind_is_new(run: Run, accepted: Path, forked: str) -> None:
     (accepted / "copy.py").write_text(forked, encoding="utf-8")
     done = run("check", "--output-format=concise")

@@ -1,9 +1,9 @@
 """Findings that are known and accepted: kept in a file, or found at another state of the program.
 
 An entry is spent on one finding, so a second one of the same kind in the same statement is new. A finding takes the
-entry of its own identity first; then one whose function has another name now; then one of a file that is gone, or that
-the run looked at and where it is not found any more, for files that were renamed (first within their folder, then with
-their name) and functions that moved.
+entry of its own identity first; then one of the other grade of its rule; then one whose function has another name now;
+then one of a file that is gone, or that the run looked at and where it is not found any more, for files that were
+renamed (first within their folder, then with their name) and functions that moved.
 """
 
 from __future__ import annotations
@@ -143,6 +143,7 @@ def save(path: str, baseline: Baseline) -> None:
 _FIELDS = ("path", "code", "function", "statement")
 _STAGES: tuple[tuple[Callable[[Identity], Hashable | None], bool], ...] = (
     (lambda identity: identity, True),
+    (lambda identity: identity.of_any_grade, True),
     (lambda identity: identity.renamed if identity.statement else None, True),
     (lambda identity: identity.in_folder if identity.statement else None, False),
     (lambda identity: identity.in_namesake if identity.statement else None, False),

@@ -30,6 +30,9 @@ from cudalint.finding import Finding, Span
 from cudalint.text.lines import Rows
 from cudalint.text.scan import Kind, Lexeme, lexemes
 
+# A fork after CUDA that is seen, and one that is not: two grades of one statement about one line.
+TWINS = {"CUD102": "CUD101"}
+
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _BLANKS = re.compile(r"[ \t\f]*")
 _HEADER = re.compile(r"(?:async )?(?:def|class) (\w+)")
@@ -46,6 +49,11 @@ class Identity:
     code: str
     function: str
     statement: str
+
+    @property
+    def of_any_grade(self) -> tuple[str, str, str, str]:
+        """The same for both grades of a statement: what is seen today may have been suspected when it was kept."""
+        return (self.path, TWINS.get(self.code, self.code), self.function, self.statement)
 
     @property
     def elsewhere(self) -> tuple[str, str, str]:
