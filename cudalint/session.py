@@ -336,7 +336,7 @@ class Session:
         self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool, accepted: Accepted
     ) -> Report:
         texts = {source.path: source.text for source in intake.sources}
-        found = _sorted(self._rated(finding) for finding in findings if self._shows(finding))
+        found = _sorted(finding for finding in findings if self._shows(finding))
         unread = frozenset(one.span.filename for one in found if one.code in {INTERNAL_ERROR, SYNTAX_ERROR})
         split = accepted.split(found, texts, unread, self._config.selection.shows)
         shown = split.new
@@ -344,6 +344,8 @@ class Session:
         if repair and shown:
             repaired, notes = _repaired(outcome.analyses, shown)
             shown = tuple(self._graded(finding) for finding in repaired)
+        # Only now: repairs are looked for by the findings as they were made.
+        shown = tuple(self._rated(finding) for finding in shown)
         named = {finding.span.filename for finding in shown}
         named.update(step.span.filename for finding in shown for step in finding.trace)
         return Report(

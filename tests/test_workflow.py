@@ -158,6 +158,14 @@ def test_severities_are_what_the_project_says(run: Run, tmp_path: Path, program:
     assert severities() == (0, ["note", "note"])
 
 
+def test_another_severity_changes_no_repair(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pinned.py").write_text(PINNED, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text('[tool.cudalint.severity]\nCUD403 = "note"\n', encoding="utf-8")
+    (entry,) = json.loads(run("check", "--output-format=json").stdout)
+    assert (entry["severity"], entry["fix"]["applicability"]) == ("note", "safe")
+    assert run("check", "--fix-only").stderr == "Made 1 repair.\n"
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
