@@ -15,9 +15,10 @@ from cudalint.policy.selection import ALL
 
 _Part: TypeAlias = "dict[str, Any]"
 
-_LAST = config.LAST_VERSION[1]
-_MINOR = "|".join(map(str, range(_LAST, -1, -1)))
-_VERSION = rf"(?:py3|3\.)0?(?:{_MINOR})"
+_MINORS = range(config.LAST_VERSION[1] + 1)
+# One digit or two, as ``config.parse_versions`` reads them.
+_MINOR = "|".join((*(f"{minor:02}" for minor in _MINORS), *(str(minor) for minor in _MINORS if minor < 10)))
+_VERSION = rf"(?:py3|3\.)(?:{_MINOR})"
 _SELECTORS: _Part = {"type": "array", "items": {"$ref": "#/definitions/selector"}}
 _PATTERNS: _Part = {"type": "array", "items": {"$ref": "#/definitions/pattern"}}
 _SEVERITY: _Part = {"enum": list(config.FAIL_ON)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 
 import click
@@ -12,6 +13,7 @@ from cudalint.config import ConfigError
 from cudalint.hosts import caching, streams
 from cudalint.hosts.checks import Exit
 from cudalint.hosts.commands.words import files
+from cudalint.hosts.progress import Progress
 from cudalint.report.paths import relative
 from cudalint.report.plain import plain, statement
 from cudalint.session import Report, Session
@@ -25,7 +27,8 @@ from cudalint.text.lines import split_rows
 def explain(place: str, functions: bool) -> int:
     """Say what is believed about the processes at a line."""
     if functions:
-        told = _session((place,)).functions((place,))
+        with Progress(sys.stderr, "explaining"):
+            told = _session((place,)).functions((place,))
         _tell(told, place)
         return Exit.CLEAN
     filename, _, row = place.rpartition(":")
@@ -33,9 +36,10 @@ def explain(place: str, functions: bool) -> int:
         raise click.UsageError(f"expected FILE:LINE, not {place!r}")
     session = _session((filename,))
     # What is believed is asked first: it says of a file that is not there, or cannot be read, that it is so.
-    lines = session.explain(filename, int(row))
-    _require_row(filename, int(row))
-    report = session.check((filename,), repair=False)
+    with Progress(sys.stderr, "explaining"):
+        lines = session.explain(filename, int(row))
+        _require_row(filename, int(row))
+        report = session.check((filename,), repair=False)
     _tell((*lines, *_found(report, os.path.abspath(filename), int(row))), place)
     return Exit.CLEAN
 
