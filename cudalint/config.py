@@ -57,7 +57,7 @@ DEFAULT_EXCLUDE = (
 # What an open requires-python reaches up to.
 _NEWEST: Version = (3, 14)
 # The last version that a program may be said to run on: taken to start processes as the newest one does.
-_LAST: Version = (3, 16)
+LAST_VERSION: Version = (3, 16)
 _VERSION = re.compile(r"(?:py3|3\.)(\d{1,2})")
 _CLAUSE = re.compile(r"\s*(>=|~=|===?|!=|>|<=|<)\s*v?(\d+)(?:\.(\d+))?(?:[.\-_+]?[\w*]+)*\s*")
 
@@ -102,11 +102,18 @@ class Config:
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     cache_dir: str | None = None
+    baseline: str | None = None
+    # Selectors, each with the severity that findings of their rules have here.
+    severity: tuple[tuple[str, Severity], ...] = ()
 
     @property
     def exclusion(self) -> Exclusion:
         """What is not read."""
         return Exclusion(self.exclude, self.lenient, self.force_exclude)
+
+    def as_measured(self) -> Config:
+        """The configuration without what it grades or accepts by its own judgement, for who compares with hardware."""
+        return replace(self, severity=(), baseline=None)
 
 
 def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = False) -> Config:
@@ -153,8 +160,8 @@ def parse_versions(text: str) -> Versions:
     found: list[Version] = [(3, int(match.group(1))) for match in ends if match is not None]
     if len(found) != len(ends) or len(found) > 2 or found[0] > found[-1]:
         raise ConfigError(f"unknown target-version {text!r}: expected py310, 3.12 or a range such as 3.10-3.13")
-    if found[-1] > _LAST:
-        raise ConfigError(f"unknown target-version {text!r}: the last Python that is known is {_dotted(_LAST)}")
+    if found[-1] > LAST_VERSION:
+        raise ConfigError(f"unknown target-version {text!r}: the last Python that is known is {_dotted(LAST_VERSION)}")
     return found[0], found[-1]
 
 
@@ -222,8 +229,8 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
     if not isinstance(table, dict):
         raise ConfigError("tool.cudalint must be a table")
     for key in table:
-        if key not in _KEYS:
-            raise ConfigError(f"unknown key {key!r} in [tool.cudalint]{nearest(str(key), _KEYS)}")
+        if key not in KEYS:
+            raise ConfigError(f"unknown key {key!r} in [tool.cudalint]{nearest(str(key), KEYS)}")
     root = os.path.dirname(path)
     layer = Layer(
         select=_selectors(table, "select") if "select" in table else None,
@@ -249,10 +256,12 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         extend_safe_fixes=_selectors(table, "extend-safe-fixes"),
         extend_unsafe_fixes=_selectors(table, "extend-unsafe-fixes"),
         cache_dir=_choice(table, "cache-dir", lambda given: os.path.join(root, given) if given else None, None),
+        severity=_severities(table),
+        baseline=_choice(table, "baseline", lambda given: os.path.join(root, given) if given else None, None),
     )
 
 
-_KEYS = (
+KEYS = (
     "select",
     "extend-select",
     "ignore",
@@ -267,6 +276,8 @@ _KEYS = (
     "extend-safe-fixes",
     "extend-unsafe-fixes",
     "cache-dir",
+    "baseline",
+    "severity",
 )
 
 
@@ -311,6 +322,21 @@ def _per_file_ignores(table: Mapping[str, object]) -> tuple[tuple[str, tuple[str
     return tuple((pattern, parse_selectors(key, _strings(value, pattern))) for pattern in value)
 
 
+def _severities(table: Mapping[str, object]) -> tuple[tuple[str, Severity], ...]:
+    key = "severity"
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"{key} must be a table of rules, each with note, warning or error")
+    found = []
+    for name, given in value.items():
+        (selector,) = parse_selectors(key, [name]) or ("",)
+        if not selector or not isinstance(given, str):
+            raise ConfigError(f"{key} of {name!r} must be note, warning or error")
+        _expect_one_of(f"severity of {name}", given, FAIL_ON)
+        found.append((selector, Severity(given)))
+    return tuple(found)
+
+
 def _choice(table: Mapping[str, object], key: str, parse: Callable[[str], _Value], default: _Value) -> _Value:
     if key not in table:
         return default
@@ -344,9 +370,9 @@ def _required_versions(requires: str) -> Versions:
             case _:
                 pass
     first = lowest or min(DEFAULT_VERSIONS[0], highest or _NEWEST)
-    last = max(first, _NEWEST) if highest is None or highest > _LAST else highest
-    if not (3, 0) <= first <= last <= _LAST:
-        raise ConfigError(f"requires-python {requires!r} admits no Python that is known, up to {_dotted(_LAST)}")
+    last = max(first, _NEWEST) if highest is None or highest > LAST_VERSION else highest
+    if not (3, 0) <= first <= last <= LAST_VERSION:
+        raise ConfigError(f"requires-python {requires!r} admits no Python that is known, up to {_dotted(LAST_VERSION)}")
     return first, last
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +17,11 @@ from cudalint.text.lines import split_rows
 if TYPE_CHECKING:
     import pathspec
 
-SUFFIX = ".py"
+# Python's own for programs, and for programs without a console.
+_SUFFIXES = (".py", ".pyw")
+# What the first row of a script names when Python is to run it: a path, or env with whatever stands before the name.
+_SHEBANG = re.compile(rb"#![^\r\n]*\bpython")
+_ROW_LENGTH = 256
 _PACKAGE = "__init__.py"
 # What Emacs leaves beside a file while it is edited: a link to nowhere, by design.
 _LOCK = ".#"
@@ -147,14 +153,29 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return False
 
 
+def is_program(name: str, is_executable: bool) -> bool:
+    """Whether a file of this name may hold a program of Python: by its suffix, or as a script without one."""
+    return name.endswith(_SUFFIXES) or (is_executable and "." not in name)
+
+
 def _is_program(entry: os.DirEntry[str]) -> bool:
     """Whether an entry is, or stands where there should be, a file of Python; links to directories are not followed."""
-    if not entry.name.endswith(SUFFIX):
-        return False
+    if not entry.name.endswith(_SUFFIXES):
+        return is_program(entry.name, is_executable=True) and _is_script(entry)
     try:
         return entry.is_file() or not (entry.is_dir() or (entry.name.startswith(_LOCK) and entry.is_symlink()))
     except OSError:
         return True
+
+
+def _is_script(entry: os.DirEntry[str]) -> bool:
+    """Whether a file without a suffix may be executed, and is for Python; what cannot be looked into is none."""
+    try:
+        if not entry.is_file() or not entry.stat().st_mode & stat.S_IXUSR:
+            return False
+        return _SHEBANG.match(disk.head(entry.path, _ROW_LENGTH)) is not None
+    except (OSError, disk.Unreadable):
+        return False
 
 
 def _is_ignored(ignore_files: tuple[_IgnoreFile, ...], path: str, is_directory: bool) -> bool:

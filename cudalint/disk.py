@@ -57,6 +57,13 @@ def read(path: str, most: int = MOST_BYTES) -> bytes:
     return data
 
 
+def head(path: str, most: int) -> bytes:
+    """The first bytes of a regular file; raises ``Unreadable`` or ``OSError``."""
+    with open(os.open(path, _CAREFULLY), "rb") as stream:
+        _require_regular(os.fstat(stream.fileno()), MOST_BYTES)
+        return stream.read(most)
+
+
 def bounded(stream: BinaryIO, most: int, expected: int = 0) -> bytes:
     """All of a stream, or a little more than ``most`` bytes of it; memory is taken as they come."""
     wanted = expected + 1

@@ -13,6 +13,8 @@ from typing import Any
 
 from cudalint import fingerprint
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span, Step, StepKind
+from cudalint.policy.baseline import Entry
+from cudalint.policy.identity import Identity
 from cudalint.store import Store
 
 _KIND = "results"
@@ -27,6 +29,8 @@ class Result:
 
     findings: tuple[Finding, ...] = ()
     silenced: tuple[Finding, ...] = ()
+    known: tuple[Finding, ...] = ()
+    vanished: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
@@ -63,6 +67,8 @@ def _encoded(result: Result) -> bytes:
     document = {
         "findings": [_from_finding(finding) for finding in result.findings],
         "silenced": [_from_finding(finding) for finding in result.silenced],
+        "known": [_from_finding(finding) for finding in result.known],
+        "vanished": [_from_entry(entry) for entry in result.vanished],
         "warnings": result.warnings,
         "notes": result.notes,
         "texts": result.texts,
@@ -78,6 +84,8 @@ def _decoded(data: bytes) -> Result:
     return Result(
         findings=tuple(_to_finding(finding) for finding in document["findings"]),
         silenced=tuple(_to_finding(finding) for finding in document["silenced"]),
+        known=tuple(_to_finding(finding) for finding in document["known"]),
+        vanished=tuple(_to_entry(entry) for entry in document["vanished"]),
         warnings=tuple(document["warnings"]),
         notes=tuple(document["notes"]),
         texts=tuple(document["texts"]),
@@ -128,6 +136,16 @@ def _to_fix(found: list[Any]) -> Fix:
     applicability, message, edits, reason = found
     made = tuple(Edit(_to_span(span), content) for span, content in edits)
     return Fix(Applicability(applicability), message, made, reason)
+
+
+def _from_entry(entry: Entry) -> list[str]:
+    known = entry.identity
+    return [known.path, known.code, known.function, known.statement, entry.message]
+
+
+def _to_entry(found: list[str]) -> Entry:
+    *identity, message = found
+    return Entry(Identity(*identity), message)
 
 
 def _from_span(span: Span) -> list[object]:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
-from cudalint.config import DEFAULT_VERSIONS, Config, Versions
+from cudalint.config import DEFAULT_VERSIONS, Config, ConfigError, Versions
 from cudalint.context import beside
 from cudalint.discovery import discover
 from cudalint.finding import Applicability, Finding
@@ -26,9 +26,11 @@ from cudalint.intake import (
     take_bytes,
     take_text,
 )
-from cudalint.policy import suppression
+from cudalint.policy import baseline, suppression
+from cudalint.policy.accepted import Accepted
+from cudalint.policy.baseline import Baseline, BaselineError, Entry
 from cudalint.policy.globs import Globs
-from cudalint.policy.selection import matches
+from cudalint.policy.selection import matches, most_specific
 from cudalint.project.markers import may_matter
 from cudalint.project.scripts import METADATA
 from cudalint.results import Question, Result
@@ -68,9 +70,11 @@ class Effort:
 class Report:
     """What a run found.
 
-    ``silenced`` is what a comment or the configuration hides. ``texts`` holds the files that findings and traces point
-    into. ``target_versions`` are those of the Python that runs the programs. ``warnings`` are said in any case;
-    ``notes`` of the analysis and ``failures``, tracebacks of cudalint itself, only with ``--verbose``.
+    ``silenced`` is what a comment or the configuration hides; ``known`` is what a baseline does, if the run
+    ``is_compared`` with one, and ``vanished`` are its entries that are not found any more. ``texts`` holds the files
+    that findings and traces point into. ``target_versions`` are those of the Python that runs the programs.
+    ``warnings`` are said in any case; ``notes`` of the analysis and ``failures``, tracebacks of cudalint, only with
+    ``--verbose``.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -81,6 +85,9 @@ class Report:
     failures: tuple[str, ...] = ()
     silenced: tuple[Finding, ...] = ()
     target_versions: Versions = DEFAULT_VERSIONS
+    known: tuple[Finding, ...] = ()
+    vanished: tuple[Entry, ...] = ()
+    is_compared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +102,15 @@ class _Outcome:
 
 
 class Session:
-    """Runs with one configuration. What runs have in common it keeps in ``store``, if it is given one."""
+    """Runs with one configuration. What runs have in common it keeps in ``store``, if it is given one.
 
-    def __init__(self, config: Config, store: Store | None = None) -> None:
+    ``before`` are findings of another state of the program: they are not shown again.
+    """
+
+    def __init__(self, config: Config, store: Store | None = None, before: Baseline | None = None) -> None:
         self._config = config
         self._store = store
+        self._before = before
 
     @property
     def root(self) -> str | None:
@@ -118,19 +129,25 @@ class Session:
         instead: Mapping[str, bytes] | None = None,
         whole: bool = False,
     ) -> Report:
-        """Check files and directories; raises ``NotFound`` for a path that does not exist.
+        """Check files and directories.
 
         ``repair`` says whether findings carry their fixes, which costs a further analysis or more for each.
         ``instead`` holds bytes that stand for files on the disk. ``whole`` says that the paths are all there is:
         nothing else of the project is read.
+
+        Raises:
+            NotFound: for a path that does not exist.
+            ConfigError: for a baseline that is none.
         """
         paths = tuple(paths)
         files = read(discover(paths, self._config.exclusion, self._config.root), instead)
+        accepted = self._accepted(file.path for file in files)
         rest = cache(lambda: self._rest(files, instead))
-        asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths)).about(*states(files))
+        asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths))
+        asked = asked.about(*accepted.states()).about(*states(files))
         known = _recalled(asked, files, rest)
         if known is not None:
-            return replace(known, target_versions=self._config.target_versions)
+            return self._framed(known)
         intake = sort(files, self._matters)
         if not files:
             intake = replace(intake, warnings=(f"no Python file found under {', '.join(paths)}",))
@@ -138,33 +155,54 @@ class Session:
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
             intake += self._context(intake, rest())
-        report = self._checked(paths, tuple(file.path for file in files), intake, repair)
+        report = self._checked(paths, tuple(file.path for file in files), intake, repair, accepted)
         if is_partial:
             asked.keep(Result(is_partial=True))
         _keep(asked.about(*states(rest())) if is_partial else asked, report)
-        return report
+        return self._framed(report)
 
-    def _checked(self, paths: Iterable[str], selected: Sequence[str], intake: Intake, repair: bool) -> Report:
+    def _framed(self, report: Report) -> Report:
+        """A report with what the configuration says of the run."""
+        is_compared = self._config.baseline is not None or self._before is not None
+        return replace(report, target_versions=self._config.target_versions, is_compared=is_compared)
+
+    def _accepted(self, files: Iterable[str]) -> Accepted:
+        """What is known already of some files, and of those that are gone."""
+        path = self._config.baseline
+        try:
+            return Accepted(None if path is None else baseline.load(path), self._before, frozenset(files))
+        except BaselineError as error:
+            raise ConfigError(str(error)) from None
+
+    def _checked(
+        self, paths: Iterable[str], selected: Sequence[str], intake: Intake, repair: bool, accepted: Accepted
+    ) -> Report:
         outcome = self._analyse(intake, alone=False, about=frozenset(selected))
         raw = [*intake.findings, *_touching(outcome.findings, frozenset(selected))]
         raw.extend(_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
         comments = _comments_of(intake)
         verdict = suppression.apply(raw, comments)
         unused = () if outcome.failures else self._unused(selected, raw, verdict, intake, comments)
-        report = self._report(intake, outcome, (*verdict.kept, *unused), repair)
-        known = {(finding.span, finding.code) for finding in report.findings}
+        report = self._report(intake, outcome, (*verdict.kept, *unused), repair, accepted)
+        known = {(finding.span, finding.code) for finding in (*report.findings, *report.known)}
         return replace(report, silenced=_sorted(one for one in raw if (one.span, one.code) not in known))
 
     def check_alone(
         self, filename: str, content: bytes | str, *, honour_noqa: bool = True, repair: bool = True
     ) -> Report:
-        """Check one file as if there were no other: standard input, or flake8, which has its own noqa."""
+        """Check one file as if there were no other: standard input, or flake8, which has its own noqa.
+
+        Raises:
+            ConfigError: for a baseline that is none.
+        """
         path = os.path.abspath(filename)
+        accepted = self._accepted((path,))
         asked = self._question("alone", str(honour_noqa), str(repair), type(content).__name__)
-        asked = asked.about(path, content)
+        asked = asked.about(*accepted.states()).about(path, content)
         known = asked.answer()
         if known is not None:
-            return _replayed(known, {path: content} if isinstance(content, str) else _decoded((Read(path, content),)))
+            texts = {path: content} if isinstance(content, str) else _decoded((Read(path, content),))
+            return self._framed(_replayed(known, texts))
         matters = self._matters
         intake = take_text(path, content, matters) if isinstance(content, str) else take_bytes(path, content, matters)
         outcome = self._analyse(intake, alone=True)
@@ -172,9 +210,9 @@ class Session:
         findings = (*findings, *_syntax_errors(intake.sources, findings))
         if honour_noqa:
             findings = suppression.apply(findings, _comments_of(intake)).kept
-        report = self._report(intake, outcome, findings, repair)
+        report = replace(self._report(intake, outcome, findings, repair, accepted), vanished=())
         _keep(asked, report)
-        return report
+        return self._framed(report)
 
     def explain(self, filename: str, row: int) -> list[str]:
         """What the analysis believes about a line; raises ``NotFound`` for a missing file."""
@@ -244,6 +282,7 @@ class Session:
             config.platform,
             config.extend_safe_fixes,
             config.extend_unsafe_fixes,
+            config.severity,
         )
         metadata = () if root is None else (os.path.join(root, name) for name in METADATA)
         return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))
@@ -293,23 +332,38 @@ class Session:
             return False
         return all(self._config.selection.shows(code) for code in rules.codes() if code.startswith(prefix))
 
-    def _report(self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool) -> Report:
-        shown = _sorted(finding for finding in findings if self._shows(finding))
+    def _report(
+        self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool, accepted: Accepted
+    ) -> Report:
+        texts = {source.path: source.text for source in intake.sources}
+        found = _sorted(finding for finding in findings if self._shows(finding))
+        unread = frozenset(one.span.filename for one in found if one.code in {INTERNAL_ERROR, SYNTAX_ERROR})
+        split = accepted.split(found, texts, unread, self._config.selection.shows)
+        shown = split.new
         notes: tuple[str, ...] = ()
         if repair and shown:
-            found, notes = _repaired(outcome.analyses, shown)
-            shown = tuple(self._graded(finding) for finding in found)
+            repaired, notes = _repaired(outcome.analyses, shown)
+            shown = tuple(self._graded(finding) for finding in repaired)
+        # Only now: repairs are looked for by the findings as they were made.
+        shown = tuple(self._rated(finding) for finding in shown)
         named = {finding.span.filename for finding in shown}
         named.update(step.span.filename for finding in shown for step in finding.trace)
         return Report(
             findings=shown,
-            texts={source.path: source.text for source in intake.sources if source.path in named},
+            texts={path: text for path, text in texts.items() if path in named},
             effort=outcome.effort,
             warnings=intake.warnings,
             notes=(*outcome.notes, *notes),
             failures=outcome.failures,
-            target_versions=self._config.target_versions,
+            known=split.known,
+            vanished=() if outcome.failures else split.vanished,
         )
+
+    def _rated(self, finding: Finding) -> Finding:
+        """The finding as severe as the configuration wants it."""
+        wanted = dict(self._config.severity)
+        selector = most_specific(wanted, finding.code) if wanted else None
+        return finding if selector is None else replace(finding, severity=wanted[selector])
 
     def _graded(self, finding: Finding) -> Finding:
         """The finding with its fix graded as the configuration wants it; what is only displayed stays so."""
@@ -350,6 +404,8 @@ def _replayed(known: Result, texts: Mapping[str, str]) -> Report:
         warnings=known.warnings,
         notes=known.notes,
         silenced=known.silenced,
+        known=known.known,
+        vanished=known.vanished,
     )
 
 
@@ -367,6 +423,8 @@ def _keep(asked: Question, report: Report) -> None:
         Result(
             findings=report.findings,
             silenced=report.silenced,
+            known=report.known,
+            vanished=report.vanished,
             warnings=report.warnings,
             notes=report.notes,
             texts=tuple(report.texts),

@@ -140,3 +140,26 @@ def test_a_run_about_nothing_says_so(run: Run, project: Path) -> None:
     done = run("check")
     assert (done.returncode, done.stdout) == (0, "All checks passed!\n")
     assert done.stderr == "cudalint: warning: no rule is selected, so nothing is looked for\n"
+
+
+def test_programs_by_other_names(run: Run, project: Path, forked: str) -> None:
+    scripts = {
+        "gui.pyw": ("", 0o644),
+        "bin/train": ("#!/usr/bin/env python3\n", 0o755),
+        "bin/serve": ("#!/opt/venv/bin/python -u\r\n", 0o755),
+        "bin/shell": ("#!/bin/sh\n", 0o755),
+        "bin/data": ("#!/usr/bin/env python3\n", 0o644),
+        "bin/plain": ("", 0o755),
+        "bin/train.sh": ("#!/usr/bin/env python3\n", 0o755),
+    }
+    (project / "bin").mkdir()
+    for name, (first, mode) in scripts.items():
+        (project / name).write_text(first + forked, encoding="utf-8", newline="")
+        (project / name).chmod(mode)
+    (project / "bin" / "pipe").symlink_to("/dev/zero")
+    (project / "bin" / "binary").write_bytes(b"\x7fELF\0python")
+    (project / "bin" / "binary").chmod(0o755)
+    assert found(run, "bin", "gui.pyw") == ["bin/serve", "bin/train", f"{project.name}/gui.pyw"]
+    assert "gui.pyw" in files(run, project)
+    assert found(run, "bin/data") == ["bin/data"]
+    assert found(run, "--exclude", "bin,tests,third_party,train.py") == [f"{project.name}/gui.pyw"]

@@ -89,7 +89,7 @@ def test_diff_writes_nothing_and_its_patch_does_what_fix_does(run: Run, pinned: 
     assert done.returncode == 1
     assert done.stderr == "Would make 1 repair.\n"
     assert pinned.read_text(encoding="utf-8") == PINNED
-    git = ["git", "apply", "-p0", "-"]
+    git = ["git", "apply", "-"]
     patched = subprocess.run(git, cwd=tmp_path, input=done.stdout, encoding="utf-8", capture_output=True, check=False)
     assert patched.returncode == 0, patched.stderr
     assert pinned.read_text(encoding="utf-8") == repaired(PINNED)

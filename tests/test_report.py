@@ -12,7 +12,7 @@ from cudalint.config import Versions
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from cudalint.report import statistics
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report
+from cudalint.session import Effort, Report
 
 TRAIN = "\n" * 10 + "    torch.zeros(1, device='cuda')\n\twith é, Pool(2) as pool:\n        pass\n"
 LIB = "def work(n):\n    return torch.ones(n, device='cuda')\n"
@@ -137,7 +137,8 @@ def test_summary_counts_by_severity(finding: Finding) -> None:
     two = Report(findings=(finding, warning, warning))
     assert text(two, OutputFormat.CONCISE).splitlines()[-2] == "Found 1 error and 2 warnings in 1 file."
     for output_format in (OutputFormat.FULL, OutputFormat.CONCISE):
-        assert text(Report(), output_format) == "All checks passed!\n"
+        assert text(Report(effort=Effort(files_read=1)), output_format) == "All checks passed!\n"
+        assert text(Report(), output_format) == "Nothing was checked.\n"
 
 
 def test_json_has_the_fixed_fields(finding: Finding) -> None:
@@ -179,6 +180,7 @@ def test_json_has_the_fixed_fields(finding: Finding) -> None:
         "outcome": "crash",
         "condition": "on Linux before Python 3.14",
         "cell": None,
+        "fingerprint": entry["fingerprint"],
         "noqa_row": 12,
         "url": None,
     }

@@ -262,8 +262,14 @@ def test_a_name_that_is_no_text(process: Run, tmp_path: Path, output_format: str
         assert (done.returncode, done.stderr) == (1, "")
         if output_format == "sarif":
             assert '"uri": "%FF.py"' in done.stdout
-        elif output_format == "json":
-            assert json.loads(done.stdout)[0]["filename"].endswith("\\xff.py")
+        elif output_format in ("json", "json-lines"):
+            (entry,) = [json.loads(done.stdout)] if output_format == "json-lines" else json.loads(done.stdout)
+            assert entry["filename"].endswith("\\xff.py")
+        elif output_format in ("gitlab", "rdjson"):
+            assert '"path": "\\\\xff.py"' in done.stdout
+            json.loads(done.stdout)
+        elif output_format == "grouped":
+            assert done.stdout.startswith("\\xff.py:\n  2:9: CUD901 ")
         else:
             assert "\\xff.py:2:9" in done.stdout
 

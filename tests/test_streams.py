@@ -130,7 +130,9 @@ def harmless(text: str) -> None:
     assert "##[" not in text
 
 
-@pytest.mark.parametrize("arguments", [(), ("--output-format", "concise"), ("--fix",), ("--statistics",)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--output-format", "concise"), ("--output-format", "grouped"), ("--fix",), ("--statistics",)]
+)
 def test_names_and_lines_give_no_commands(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     for name in NAMES:
         (tmp_path / name).write_text(PINNED, encoding="utf-8")
@@ -179,7 +181,8 @@ def test_a_patch_on_a_terminal_is_harmless_and_elsewhere_exact(run: Run, process
     for name in NAMES:
         (tmp_path / name).write_text(PINNED, encoding="utf-8")
     ours, theirs = os.openpty()
-    told = {**environment(), "NO_COLOR": "1"}
+    # A terminal without commands, so that nobody who waits is told how long.
+    told = {**environment(), "NO_COLOR": "1", "TERM": "dumb"}
     with subprocess.Popen([*COMMAND, "check", "--diff"], cwd=tmp_path, env=told, stdout=theirs, stderr=theirs) as shown:
         os.close(theirs)
         seen = b""
@@ -201,7 +204,7 @@ def test_a_patch_on_a_terminal_is_harmless_and_elsewhere_exact(run: Run, process
     first, *_, last = told.splitlines()
     assert first.startswith("::stop-commands::")
     assert last == f"::{first.removeprefix('::stop-commands::')}::"
-    git = ["git", "apply", "-p0", "-"]
+    git = ["git", "apply", "-"]
     patched = subprocess.run(git, cwd=tmp_path, input=told, encoding="utf-8", capture_output=True, check=False)
     assert patched.returncode == 0, patched.stderr
     for name in NAMES:
@@ -217,7 +220,7 @@ def test_every_format_says_when_a_finding_holds(run: Run, tmp_path: Path, forked
     conditions = {e["code"]: e["condition"] for e in json.loads(run("check", "--output-format", "json").stdout)}
     assert conditions.keys() >= {"CUD101", "CUD201"}
     assert all(conditions.values())
-    for output_format in ("full", "concise", "github", "sarif"):
+    for output_format in ("full", "concise", "github", "sarif", "gitlab", "junit", "rdjson", "grouped", "json-lines"):
         shown = run("check", "--output-format", output_format).stdout
         assert [words for words in conditions.values() if words not in shown] == [], output_format
     lines = either.splitlines(keepends=True)

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING
 
 import click
@@ -16,16 +16,19 @@ from cudalint import config, rules
 from cudalint.config import Config, ConfigError
 from cudalint.discovery import NotFound, exists, leaves_out
 from cudalint.finding import Applicability
-from cudalint.hosts import caching, streams
+from cudalint.hosts import baselines, caching, streams
 from cudalint.hosts.caching import Cache
+from cudalint.hosts.progress import Progress
 from cudalint.intake import INTERNAL_ERROR
-from cudalint.policy.selection import Layer, Selection
+from cudalint.policy.baseline import Baseline
+from cudalint.policy.selection import Layer
 from cudalint.report.plain import plain
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Report, Session
 
 if TYPE_CHECKING:
-    from cudalint.fixing.rounds import Fixed
+    from cudalint.fixing.rounds import Changed, Fixed
+    from cudalint.fixing.silence import Silenced
 
 STDIN = "-"
 
@@ -36,6 +39,14 @@ class Exit(IntEnum):
     CLEAN = 0
     FINDINGS = 1
     FAILED = 2
+
+
+class Color(Enum):
+    """When a report is coloured."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,11 @@ class CheckOptions:
     quiet: bool = False
     config_file: str | None = None
     isolated: bool = False
+    baseline: str | None = None
+    prune_baseline: bool = False
+    since: str | None = None
+    color: Color = Color.AUTO
+    exit_non_zero_on_fix: bool = False
 
     def configuration(self, paths: Iterable[str]) -> Config:
         """What holds for some paths: the file's settings with these options on top."""
@@ -78,6 +94,8 @@ class _Input:
     effective: Config
     data: bytes | None
     cache: Cache
+    before: Baseline | None = None
+    is_quiet: bool = False
 
     @property
     def is_stdin(self) -> bool:
@@ -87,9 +105,13 @@ class _Input:
         session = self._session()
         if self._is_left_out():
             return Report()
-        if self.data is not None:
-            return session.check_alone(self.named[0], self.data, repair=repair)
-        return session.check(self.named, repair=repair)
+        with self._progress("checking"):
+            if self.data is not None:
+                return session.check_alone(self.named[0], self.data, repair=repair)
+            return session.check(self.named, repair=repair)
+
+    def _progress(self, doing: str) -> Progress:
+        return Progress(sys.stderr, doing, wanted=not self.is_quiet)
 
     def _is_left_out(self) -> bool:
         """Whether standard input stands for a file that is not to be read."""
@@ -100,7 +122,7 @@ class _Input:
         return () if self.is_stdin else self._session().selected(self.named)
 
     def _session(self) -> Session:
-        return Session(self.effective, self.cache.store)
+        return Session(self.effective, self.cache.store, self.before)
 
     def repaired(self, unsafe: bool) -> Fixed:
         """All repairs that the options admit, made in memory."""
@@ -109,13 +131,28 @@ class _Input:
         session = self._session()
         if self._is_left_out():
             return Fixed((), 0, Report(), stdin=self.data or b"")
-        if self.data is not None:
-            return fix_text(session, self.named[0], self.data, unsafe=unsafe)
-        return fix(session, self.named, unsafe=unsafe)
+        with self._progress("repairing"):
+            if self.data is not None:
+                return fix_text(session, self.named[0], self.data, unsafe=unsafe)
+            return fix(session, self.named, unsafe=unsafe)
+
+    def silenced(self, reason: str) -> Silenced:
+        """Comments for all findings, made in memory."""
+        from cudalint.fixing.silence import Silenced, silence, silence_text
+
+        session = self._session()
+        if self._is_left_out():
+            return Silenced((), 0)
+        with self._progress("checking"):
+            if self.data is not None:
+                return silence_text(session, self.named[0], self.data, reason)
+            return silence(session, self.named, reason)
 
 
 def _input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
     given = _unwarned_input(paths, options)
+    if options.prune_baseline and given.effective.baseline is None:
+        raise click.UsageError("--prune-baseline needs a baseline: --baseline FILE, or the key in the configuration")
     if not options.quiet and not given.effective.selection.shows_any(rules.codes()):
         streams.say("cudalint: warning: no rule is selected, so nothing is looked for")
     return given
@@ -125,15 +162,30 @@ def _unwarned_input(paths: tuple[str, ...], options: CheckOptions) -> _Input:
     if _from_stdin(paths, options):
         filename = options.stdin_filename or STDIN
         effective = options.configuration((filename,))
-        return _Input((filename,), effective, streams.read_input(), Cache())
+        return _Input((filename,), effective, streams.read_input(), Cache(), is_quiet=options.quiet)
     named = paths or (".",)
     require(named)
     effective = options.configuration(named)
-    return _Input(named, effective, None, caching.opened(effective, options.cache_dir, wanted=not options.no_cache))
+    cache = caching.opened(effective, options.cache_dir, wanted=not options.no_cache)
+    return _Input(named, effective, None, cache, _before(named, effective, cache, options), options.quiet)
+
+
+def _before(named: tuple[str, ...], effective: Config, cache: Cache, options: CheckOptions) -> Baseline | None:
+    """What a git revision had already."""
+    if options.since is None:
+        return None
+    from cudalint.history.since import before
+
+    with Progress(sys.stderr, f"checking {options.since}", wanted=not options.quiet):
+        found = before(effective, cache.store, options.since, named)
+    _warn(found.warnings, options)
+    return found.known
 
 
 def _from_stdin(paths: tuple[str, ...], options: CheckOptions) -> bool:
     wanted = STDIN in paths or (options.stdin_filename is not None and not paths)
+    if wanted and options.since is not None:
+        raise click.UsageError("--since compares files of a project: standard input is none of them")
     if wanted and len(paths) > 1:
         raise click.UsageError("standard input (-) is checked alone, not together with other paths")
     return wanted
@@ -150,13 +202,21 @@ def _with_options(found: Config, options: CheckOptions) -> Config:
     versions, platform, fail_on = options.target_version, options.platform, options.fail_on
     return dataclasses.replace(
         found,
-        selection=found.selection if layer.is_empty else Selection((*found.selection.layers, layer)),
+        selection=found.selection.below(layer),
         target_versions=found.target_versions if versions is None else config.parse_versions(versions),
         platform=found.platform if platform is None else config.parse_platform(platform),
         fail_on=found.fail_on if fail_on is None else config.parse_severity(fail_on),
         force_exclude=found.force_exclude if options.force_exclude is None else options.force_exclude,
         per_file_ignores=_ignores(options.per_file_ignores) or found.per_file_ignores,
+        baseline=_baseline(found, options),
     )
+
+
+def _baseline(found: Config, options: CheckOptions) -> str | None:
+    """The file of known findings; an empty name means none, whatever the configuration says."""
+    if options.baseline is None:
+        return found.baseline
+    return os.path.abspath(options.baseline) if options.baseline else None
 
 
 def _with_exclusion(found: Config, options: CheckOptions) -> Config:
@@ -203,10 +263,26 @@ def require(paths: Iterable[str]) -> None:
 def check(paths: tuple[str, ...], options: CheckOptions) -> int:
     """Report what is found."""
     given = _input(paths, options)
-    report = given.check(repair=not options.statistics and options.output_format is not OutputFormat.GITHUB)
+    report = given.check(repair=not options.statistics and options.output_format.shows_repairs)
     given.cache.close()
     _print_report(report, options, given.cache)
+    baselines.tell(report, given.effective, prune=options.prune_baseline, quiet=options.quiet)
     return _exit_code(report, given.effective, options)
+
+
+def write_baseline(paths: tuple[str, ...], options: CheckOptions, file: str) -> int:
+    """Accept all that is found: keep it in a file, instead of reporting it."""
+    given = _input(paths, dataclasses.replace(options, baseline=""))
+    if given.is_stdin:
+        raise click.UsageError("standard input is not part of a project, so it has no baseline")
+    report = given.check(repair=False)
+    given.cache.close()
+    if any(finding.code == INTERNAL_ERROR for finding in report.findings):
+        _print_report(report, options, given.cache)
+        return Exit.FAILED
+    _warn(report.warnings, options)
+    _tell(baselines.write(file, report, given.files(), given.effective.selection), options)
+    return Exit.CLEAN
 
 
 def show_files(paths: tuple[str, ...], options: CheckOptions) -> int:
@@ -222,34 +298,60 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
     """Write the repairs, and report what is left. Repaired standard input goes to standard output."""
     given = _input(paths, options)
     fixed = given.repaired(options.unsafe_fixes)
-    failed = not _written(given, fixed)
+    failed = not _written(given, fixed.changes, fixed.stdin, "repaired")
     _warn(fixed.notes, options)
     if quiet:
         _tell(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.", options)
-        return Exit.FAILED if failed else Exit.CLEAN
+        return Exit.FAILED if failed else _after(fixed, Exit.CLEAN, options)
     # What was not written is still wrong: say what the files are like now.
     report = given.check(repair=True) if failed else fixed.report
     given.cache.close()
     if not given.is_stdin:
         _print_report(report, options, given.cache, fixed=0 if failed else fixed.count)
-    return Exit.FAILED if failed else _exit_code(report, given.effective, options)
+        baselines.tell(report, given.effective, prune=options.prune_baseline, quiet=options.quiet)
+    return Exit.FAILED if failed else _after(fixed, _exit_code(report, given.effective, options), options)
 
 
-def _written(given: _Input, fixed: Fixed) -> bool:
-    """Put the repaired texts where they belong; whether all of them are there."""
+def _after(fixed: Fixed, code: Exit, options: CheckOptions) -> Exit:
+    """The exit code of a run that repaired: what it changed may be meant to count like a finding."""
+    return Exit.FINDINGS if options.exit_non_zero_on_fix and fixed.changes and code is Exit.CLEAN else code
+
+
+def add_noqa(paths: tuple[str, ...], options: CheckOptions, reason: str) -> int:
+    """Silence all that is found by comments, and say what is left. Standard input goes to standard output."""
+    from cudalint.fixing.silence import BadReason
+
+    given = _input(paths, options)
+    try:
+        silenced = given.silenced(reason)
+    except BadReason as error:
+        raise click.UsageError(f"--add-noqa: {error}") from None
+    given.cache.close()
+    after = next((change.after for change in silenced.changes), given.data or b"")
+    complete = _written(given, silenced.changes, after, "changed")
+    for left in silenced.left:
+        place = f"{left.finding.span.filename}:{left.finding.span.start.row}: {left.finding.code}"
+        _tell(f"cudalint: warning: {place} is left: {left.reason}", options)
+    _tell(f"Silenced {silenced.count} finding{'' if silenced.count == 1 else 's'}.", options)
+    left_over = Report(findings=tuple(left.finding for left in silenced.left))
+    return _exit_code(left_over, given.effective, options) if complete else Exit.FAILED
+
+
+def _written(given: _Input, changes: Iterable[Changed], stdin: bytes, what: str) -> bool:
+    """Put changed texts where they belong; whether all of them are there."""
     from cudalint.fixing.write import Refused, clear_leftovers, write
 
     if given.is_stdin:
-        streams.put_bytes(fixed.stdin)
+        streams.put_bytes(stdin)
         return True
     clear_leftovers(os.path.dirname(os.path.realpath(path)) for path in given.files())
     complete = True
-    for change in fixed.changes:
+    for change in changes:
         try:
             write(change)
         except Refused as refusal:
             complete = False
-            streams.say(f"cudalint: error: {change.path} is not repaired: {refusal}")
+            streams.say(f"cudalint: error: {change.path} is not {what}: {refusal}")
     return complete
 
 
@@ -262,11 +364,15 @@ def show_patch(paths: tuple[str, ...], options: CheckOptions) -> int:
     given.cache.close()
     _warn(fixed.notes, options)
     is_shown = options.output_file is None and sys.stdout.isatty()
-    shown = patch.render(fixed.changes, os.getcwd(), colour=_wants_colour(options), is_shown=is_shown)
+    here = os.getcwd()
+    top = patch.folder(fixed.changes, here, given.effective.root)
+    shown = patch.render(fixed.changes, top, colour=_wants_colour(options), is_shown=is_shown)
     in_log = options.output_file is None and os.environ.get("GITHUB_ACTIONS") == "true"
     _put(patch.between_tokens(shown) if in_log else shown, options)
     made = f"Would make {fixed.count} repair{'' if fixed.count == 1 else 's'}"
     _tell(f"{made}{_reserved(fixed.report, options)}.", options)
+    if top != here:
+        _tell(f"The names in the patch count from {top}: git apply, or patch -p1, there.", options)
     return Exit.FINDINGS if fixed.changes and not options.exit_zero else Exit.CLEAN
 
 
@@ -335,6 +441,13 @@ def _exit_code(report: Report, effective: Config, options: CheckOptions) -> Exit
 
 
 def _wants_colour(options: CheckOptions) -> bool:
+    """Whether to write in colour: as the option says, then the environment, then by where the output goes."""
+    if options.color is not Color.AUTO:
+        return options.color is Color.ALWAYS
     if options.output_file is not None:
         return False
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"

@@ -25,9 +25,12 @@ def lines(found: Config) -> Iterable[str]:
     yield f"target-version = {_toml(lowest if lowest == highest else f'{lowest}-{highest}')}"
     yield f"platform = {_toml(found.platform)}"
     yield f"fail-on = {_toml(found.fail_on.value)}"
+    severities = ", ".join(f"{_toml(name)} = {_toml(value.value)}" for name, value in found.severity)
+    yield f"severity = {{{severities}}}"
     yield f"models = {_toml_list(found.models)}"
     yield f"extend-safe-fixes = {_toml_list(found.extend_safe_fixes)}"
     yield f"extend-unsafe-fixes = {_toml_list(found.extend_unsafe_fixes)}"
+    yield f"baseline = {_toml(found.baseline or '')}"
     yield f"cache-dir = {_toml(caching.folder(found))}"
 
 

@@ -48,6 +48,10 @@ class Selection:
             carried = ()
         return shown
 
+    def below(self, layer: Layer) -> Selection:
+        """The selection with a layer that beats the others."""
+        return self if layer.is_empty else Selection((*self.layers, layer))
+
     def shows_any(self, codes: Iterable[str]) -> bool:
         """Whether findings about programs are shown at all, beside those about the run itself."""
         return any(self.shows(code) for code in codes if code not in ALWAYS_ON)
@@ -56,6 +60,13 @@ class Selection:
 def matches(selectors: Iterable[str], code: str) -> bool:
     """Whether one of the selectors names ``code``."""
     return _specificity(selectors, code) is not None
+
+
+def most_specific(selectors: Iterable[str], code: str) -> str | None:
+    """The longest selector that names ``code``, if any does."""
+    return max(
+        (one for one in selectors if matches((one,), code)), key=lambda one: one != ALL and len(one), default=None
+    )
 
 
 def is_selector(text: str, codes: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Span, Step, StepKind
+from cudalint.policy.identity import TWINS
 from cudalint.rules import rule
 from cudalint.text.lines import Rows
 from cudalint.text.noqa import Noqa, Suppressions, without_code
@@ -13,8 +14,7 @@ from cudalint.text.noqa import Noqa, Suppressions, without_code
 UNUSED = "CUD902"
 # Comments cannot be told from text in a file that was not read as a program.
 _UNSUPPRESSIBLE = frozenset({"CUD900", "CUD901", UNUSED})
-# A fork after CUDA that is seen, and one that is not: two grades of one statement about one line.
-_TWINS = {"CUD101": "CUD102", "CUD102": "CUD101"}
+_TWINS = TWINS | {other: one for one, other in TWINS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,16 @@ def apply(findings: Iterable[Finding], comments: Callable[[str], Suppressions]) 
     used: set[tuple[str, Noqa, str]] = set()
     for finding in findings:
         filename = finding.span.filename
-        hits = [] if finding.code in _UNSUPPRESSIBLE else list(_silencers(finding, comments(filename)))
+        hits = list(_silencers(finding, comments(filename))) if can_silence(finding) else []
         used.update((filename, noqa, prefix) for noqa, prefix in hits)
         if not hits:
             kept.append(finding)
     return Verdict(tuple(kept), frozenset(used))
+
+
+def can_silence(finding: Finding) -> bool:
+    """Whether a comment can silence a finding at all."""
+    return finding.code not in _UNSUPPRESSIBLE
 
 
 def unused(

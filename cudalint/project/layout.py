@@ -194,7 +194,7 @@ def _common(folders: Iterable[str]) -> str:
 def _dotted(path: str, packages: set[str]) -> tuple[tuple[str, str], str]:
     """The root of a file with its first name there, and its dotted name."""
     folder, base = os.path.split(path)
-    stem = base.removesuffix(".py")
+    stem = base.removesuffix(".py").removesuffix(".pyw")
     parts = [] if stem == _INIT else [stem]
     while folder in packages:
         folder, package = os.path.split(folder)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from cudalint.finding import Finding, Fix, Position, Step
-from cudalint.report.json_text import as_text
+from cudalint.policy.identity import fingerprints
+from cudalint.report.json_text import as_row, as_text
 from cudalint.session import Report
 
 
-def render(report: Report) -> str:
+def render(report: Report, directory: str) -> str:
     """The findings as indented JSON; ``[]`` where there are none."""
-    return as_text([_finding(finding) for finding in report.findings])
+    return as_text(_findings(report, directory))
 
 
-def _finding(finding: Finding) -> dict[str, object]:
+def render_rows(report: Report, directory: str) -> str:
+    """The same objects, each on a row of its own; nothing where there are none."""
+    return "".join(map(as_row, _findings(report, directory)))
+
+
+def _findings(report: Report, directory: str) -> list[dict[str, object]]:
+    known = fingerprints(report.findings, report.texts, directory)
+    return [_finding(one, fingerprint) for one, fingerprint in zip(report.findings, known, strict=True)]
+
+
+def _finding(finding: Finding, fingerprint: str) -> dict[str, object]:
     start = finding.span.start
     return {
         "code": finding.code,
@@ -27,6 +38,7 @@ def _finding(finding: Finding) -> dict[str, object]:
         "outcome": finding.outcome,
         "condition": finding.condition,
         "cell": finding.cell,
+        "fingerprint": fingerprint,
         # flake8 looks at the row of the finding only, so that is the row where a comment serves both.
         "noqa_row": start.row,
         "url": None,

@@ -10,11 +10,16 @@ from cudalint.session import Report
 def render(report: Report, directory: str, *, unsafe_fixes: bool = False) -> str:
     """``path:row:column: CODE [*] message (condition)``; the star says that ``--fix`` repairs it."""
     return "".join(
-        f"{place(finding.span.filename, directory)}:{finding.span.start.row}:{finding.span.start.column}: "
-        f"{finding.code} {'[*] ' if _fixable(finding, unsafe_fixes) else ''}"
-        f"{'note: ' if finding.severity is Severity.NOTE else ''}{statement(finding)}\n"
-        for finding in report.findings
+        f"{place(finding.span.filename, directory)}:{said(finding, unsafe_fixes)}\n" for finding in report.findings
     )
+
+
+def said(finding: Finding, unsafe_fixes: bool) -> str:
+    """What follows the path: ``row:column: CODE [*] message (condition)``."""
+    start = finding.span.start
+    marks = "[*] " if _fixable(finding, unsafe_fixes) else ""
+    marks += "note: " if finding.severity is Severity.NOTE else ""
+    return f"{start.row}:{start.column}: {finding.code} {marks}{statement(finding)}"
 
 
 def _fixable(finding: Finding, unsafe_fixes: bool) -> bool:

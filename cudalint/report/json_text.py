@@ -13,7 +13,15 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 def as_text(document: object) -> str:
     """An indented document. A byte of a name that is not UTF-8 is written as ``\\xff``: JSON has no word for it."""
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return _harmless(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def as_row(document: object) -> str:
+    """The same on one row."""
+    return _harmless(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+
+
+def _harmless(text: str) -> str:
     text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return _HALF.sub(_half, text) + "\n"
 

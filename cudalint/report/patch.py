@@ -1,4 +1,8 @@
-"""Repairs as a unified diff that ``patch -p0`` and ``git apply -p0`` take."""
+"""Repairs as a unified diff that ``patch -p1`` and ``git apply`` take.
+
+Both take no name that leads up or is absolute. So names count from the current folder where all files lie below it, and
+otherwise from a folder above that has all of them; the patch is applied there.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,18 @@ def render(changes: Iterable[Changed], directory: str, *, colour: bool, is_shown
     return "".join(_coloured(line) if colour else line for line in shown)
 
 
+def folder(changes: Iterable[Changed], directory: str, root: str | None) -> str:
+    """Where the names of a patch count from: ``directory``, the project's root, or what all files share."""
+    paths = [change.path for change in changes]
+    for top in (directory, root):
+        if top is not None and all(path.startswith(top.rstrip(os.sep) + os.sep) for path in paths):
+            return top
+    try:
+        return os.path.commonpath([os.path.dirname(path) for path in paths])
+    except ValueError:  # several drives share nothing
+        return directory
+
+
 def between_tokens(patch: str) -> str:
     """A patch in the log of GitHub Actions, which would obey what it finds there: rows beside the patch stop that."""
     token = secrets.token_hex(16)
@@ -33,15 +49,15 @@ def between_tokens(patch: str) -> str:
 
 def _lines(change: Changed, directory: str) -> Iterator[str]:
     old, new = _text(change.path, change.before), _text(change.path, change.after)
-    name = _quoted(relative(change.path, directory).replace(os.sep, "/"))
-    for line in difflib.unified_diff(_rows(old), _rows(new), name, name):
+    name = relative(change.path, directory).replace(os.sep, "/")
+    for line in difflib.unified_diff(_rows(old), _rows(new), _quoted(f"a/{name}"), _quoted(f"b/{name}")):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
 def _quoted(name: str) -> str:
-    """A name as git and patch write it: one that is not printed stands in quotes, byte by byte."""
+    """A name as git and patch write it: one that is not printed stands in quotes, and a tab ends one with blanks."""
     if name.isprintable():
-        return name
+        return f"{name}\t" if " " in name else name
     rows = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:03o}" for b in os.fsencode(name))
     return f'"{"".join(rows)}"'
 

@@ -19,6 +19,16 @@ class OutputFormat(Enum):
     JSON = "json"
     GITHUB = "github"
     SARIF = "sarif"
+    GITLAB = "gitlab"
+    JUNIT = "junit"
+    RDJSON = "rdjson"
+    GROUPED = "grouped"
+    JSON_LINES = "json-lines"
+
+    @property
+    def shows_repairs(self) -> bool:
+        """Whether a report in this format says anything of repairs."""
+        return self not in (OutputFormat.GITHUB, OutputFormat.GITLAB, OutputFormat.JUNIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,28 @@ def render(report: Report, output_format: OutputFormat, style: Style) -> str:
         case OutputFormat.JSON:
             from cudalint.report import as_json
 
-            return as_json.render(report)
+            return as_json.render(report, style.directory)
+        case OutputFormat.JSON_LINES:
+            from cudalint.report import as_json
+
+            return as_json.render_rows(report, style.directory)
+        case OutputFormat.GROUPED:
+            from cudalint.report import grouped
+
+            shown = grouped.render(report, style.directory, unsafe_fixes=style.unsafe_fixes)
+            return shown + summary(report, style)
+        case OutputFormat.GITLAB:
+            from cudalint.report import gitlab
+
+            return gitlab.render(report, style.directory)
+        case OutputFormat.JUNIT:
+            from cudalint.report import as_junit
+
+            return as_junit.render(report, style.directory)
+        case OutputFormat.RDJSON:
+            from cudalint.report import rdjson
+
+            return rdjson.render(report, style.directory, unsafe_fixes=style.unsafe_fixes)
         case OutputFormat.GITHUB:
             from cudalint.report import github
 
@@ -70,10 +101,11 @@ def summary(report: Report, style: Style) -> str:
     if style.quiet:
         return ""
     repaired = f"{_count(style.fixed, 'repair')} made. " if style.fixed else ""
+    known = f" ({_count(len(report.known), 'known finding')} not shown)" if report.known else ""
     if not report.findings:
-        return f"{repaired}All checks passed!\n"
+        return f"{repaired}{'All checks passed!' if report.effort.files_read else 'Nothing was checked.'}{known}\n"
     files = len({finding.span.filename for finding in report.findings})
-    found = f"{repaired}Found {by_severity(report.findings)} in {_count(files, 'file')}.\n"
+    found = f"{repaired}Found {by_severity(report.findings)} in {_count(files, 'file')}{known}.\n"
     return found + _fixable(report, style)
 
 

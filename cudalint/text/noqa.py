@@ -6,11 +6,11 @@ Only real comments count; the same words in a string suppress nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cudalint.text.lines import ROW_END, Rows
-from cudalint.text.scan import Kind, lexemes
+from cudalint.text.scan import Kind, Lexeme, lexemes
 
 # The shapes flake8 accepts: codes separated by commas or blanks, in any case.
 _CODES = r"(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?"
@@ -65,6 +65,55 @@ def suppressions(text: str) -> Suppressions:
         elif match := _LINE.search(comment):
             by_row[row] = Noqa(row, column + match.start(), _codes(match))
     return Suppressions(by_row, tuple(whole_file))
+
+
+class Places:
+    """Where the rows of a text can take a suppression comment."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._rows = Rows(text)
+        self._comments: dict[int, Lexeme] = {}
+        self._open: set[int] = set()
+        for lexeme in lexemes(text):
+            first = self._rows.place(lexeme.start)[0]
+            if lexeme.kind is Kind.COMMENT:
+                self._comments[first] = lexeme
+            elif lexeme.kind in (Kind.STRING, Kind.CONTINUATION):
+                # What ends on a later row goes on behind the end of this one.
+                self._open.update(range(first, self._rows.place(lexeme.end)[0]))
+
+    def takes(self, row: int) -> bool:
+        """Whether a comment for this row alone can stand at its end."""
+        if row in self._open or not 1 <= row <= self._rows.count:
+            return False
+        comment = self._comments.get(row)
+        return comment is None or _FILE.search(self._text, comment.start, comment.end) is None
+
+    def insertions(self, row: int, codes: Sequence[str], reason: str = "") -> list[tuple[int, str]]:
+        """What to insert, and where, so that a comment at the end of the row names all the codes; none if it does.
+
+        Codes join the comment that names some already, and a new one comes behind whatever else is said there.
+        """
+        end = self._end(row)
+        comment = self._comments.get(row)
+        found = None if comment is None else _LINE.search(self._text, comment.start, comment.end)
+        why = f"  # {reason}" if reason else ""
+        if found is None:
+            return [(end, f"  # noqa: {', '.join(codes)}{why}")]
+        missing = [code for code in codes if not code.startswith(_codes(found))]
+        if found["codes"] is None or not missing:
+            return []
+        behind, more = found.start("codes") + len(found["codes"].rstrip(", \t")), f", {', '.join(missing)}"
+        if not reason or reason in self._text[found.end() : end]:
+            return [(behind, more)]
+        return [(behind, more + why)] if behind == end else [(behind, more), (end, why)]
+
+    def _end(self, row: int) -> int:
+        start = self._rows.offset(row, 1)
+        found = ROW_END.search(self._text, start)
+        end = len(self._text) if found is None else found.start()
+        return start + len(self._text[start:end].rstrip())
 
 
 def _codes(match: re.Match[str]) -> tuple[str, ...]:

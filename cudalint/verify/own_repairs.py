@@ -107,7 +107,7 @@ def compare(program: Program, runner: Runner, seconds: float | None = None, mach
 def _repairs(named: Sequence[Path]) -> tuple[Repair, ...]:
     if not named:
         return ()
-    settings, paths = config.load((str(named[0]),)), [str(file) for file in named]
+    settings, paths = config.load((str(named[0]),)).as_measured(), [str(file) for file in named]
     report = Session(settings).check(paths, whole=True)
     of: dict[Fix, list[Finding]] = {}
     for finding in report.findings:

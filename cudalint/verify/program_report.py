@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cudalint.finding import Severity
-from cudalint.verify import junit
+from cudalint.report import junit
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.journal import Stack
 from cudalint.verify.places import own

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from cudalint.finding import Finding
-from cudalint.verify import junit
+from cudalint.report import junit
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.own_repairs import Attempt, Comparison, Status
 from cudalint.verify.program import Trial

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from cudalint.verify import junit
+from cudalint.report import junit
 from cudalint.verify.evidence import Place, by_gpu, document
 from cudalint.verify.headers import Outcome
 from cudalint.verify.observe import Observation

@@ -4,41 +4,113 @@ from __future__ import annotations
 
 import click
 
+from cudalint.config import FAIL_ON, PLATFORMS
 from cudalint.hosts import checks
-from cudalint.hosts.commands.words import require_format, split
+from cudalint.hosts.checks import Color
+from cudalint.hosts.commands.words import files, one_of, require_format, require_one, selectors, split
 from cudalint.report.render import OutputFormat
 
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
+_COLOURS = tuple(color.value for color in Color)
 
 
-@click.command()
-@click.argument("paths", nargs=-1)
-@click.option("--select", multiple=True, metavar="CODES", help="Rules to show: codes or prefixes, comma-separated.")
-@click.option("--extend-select", multiple=True, metavar="CODES", help="Rules to show besides the selected ones.")
-@click.option("--ignore", multiple=True, metavar="CODES", help="Rules to hide.")
+class _Check(click.Command):
+    """Takes ``--add-noqa`` with and without a reason: only what follows ``=`` is one, never the path after it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        given = ["--add-noqa=" if argument == "--add-noqa" else argument for argument in args[:end]]
+        return super().parse_args(ctx, given + args[end:])
+
+
+@click.command(cls=_Check)
+@click.argument("paths", nargs=-1, shell_complete=files)
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="CODES",
+    shell_complete=selectors,
+    help="Rules to show: codes or prefixes, comma-separated.",
+)
+@click.option(
+    "--extend-select",
+    multiple=True,
+    metavar="CODES",
+    shell_complete=selectors,
+    help="Rules to show besides the selected ones.",
+)
+@click.option("--ignore", multiple=True, metavar="CODES", shell_complete=selectors, help="Rules to hide.")
 @click.option("--per-file-ignores", multiple=True, metavar="PATTERN:CODE", help="Rules to hide in some files.")
 @click.option("--exclude", multiple=True, metavar="PATTERNS", help="What not to read, instead of the defaults.")
 @click.option("--extend-exclude", multiple=True, metavar="PATTERNS", help="What not to read besides.")
 @click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out what is excluded also where named.")
-@click.option("--config", "config_file", metavar="FILE", help="Read the settings from this TOML file instead.")
+@click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    shell_complete=files,
+    help="Read the settings from this TOML file instead.",
+)
 @click.option("--isolated", is_flag=True, help="Read no settings.")
 @click.option("--target-version", metavar="VERSION", help="Python the program runs on: py312, 3.12 or 3.10-3.13.")
-@click.option("--platform", metavar="PLATFORM", help="linux, darwin or win32.")
-@click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the exit code 1: note, warning, error.")
-@click.option("--output-format", metavar="FORMAT", default="full", help=", ".join(_FORMATS) + ".")
-@click.option("-o", "--output-file", metavar="FILE", help="Write the report there instead of standard output.")
+@click.option("--platform", metavar="PLATFORM", shell_complete=one_of(*PLATFORMS), help="linux, darwin or win32.")
+@click.option(
+    "--fail-on",
+    metavar="SEVERITY",
+    shell_complete=one_of(*FAIL_ON),
+    help="Least severity that makes the exit code 1: note, warning, error.",
+)
+@click.option(
+    "--output-format",
+    metavar="FORMAT",
+    default="full",
+    shell_complete=one_of(*_FORMATS),
+    help=", ".join(_FORMATS) + ".",
+)
+@click.option(
+    "--color",
+    metavar="WHEN",
+    default="auto",
+    shell_complete=one_of(*_COLOURS),
+    help="auto, always or never; also FORCE_COLOR, NO_COLOR.",
+)
+@click.option(
+    "-o",
+    "--output-file",
+    metavar="FILE",
+    shell_complete=files,
+    help="Write the report there instead of standard output.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and errors, and nothing else.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
-@click.option("--stdin-filename", metavar="PATH", help="Name of the file that is read from standard input.")
+@click.option(
+    "--stdin-filename", metavar="PATH", shell_complete=files, help="Name of the file that is read from standard input."
+)
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 also when all that was found was repaired.")
+@click.option("--baseline", metavar="FILE", shell_complete=files, help="Leave out the findings that this file holds.")
+@click.option(
+    "--write-baseline",
+    metavar="FILE",
+    shell_complete=files,
+    help="Put all findings into this file instead of reporting them.",
+)
+@click.option("--prune-baseline", is_flag=True, help="Take out of the baseline what is not found any more.")
+@click.option("--since", metavar="REV", help="Report only what this git revision did not have.")
 @click.option("--fix", is_flag=True, help="Repair what is safe to repair, and report the rest.")
 @click.option("--unsafe-fixes", is_flag=True, help="Count repairs that are not proven safe among those to make.")
 @click.option("--diff", is_flag=True, help="Print the repairs as a patch instead of making them.")
 @click.option("--fix-only", is_flag=True, help="Repair, and report nothing of the rest.")
+@click.option("--add-noqa", metavar="[=REASON]", help="Silence all findings by comments; a reason is added to each.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what was read and parsed, and print internal errors.")
 @click.option("--jobs", type=int, hidden=True, expose_value=False)
-@click.option("--cache-dir", metavar="DIR", help="Folder of the cache (default: .cudalint_cache in the project).")
+@click.option(
+    "--cache-dir",
+    metavar="DIR",
+    shell_complete=files,
+    help="Folder of the cache (default: .cudalint_cache in the project).",
+)
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
 def check(
     paths: tuple[str, ...],
@@ -55,16 +127,23 @@ def check(
     platform: str | None,
     fail_on: str | None,
     output_format: str,
+    color: str,
     output_file: str | None,
     quiet: bool,
     show_files: bool,
     stdin_filename: str | None,
     statistics: bool,
     exit_zero: bool,
+    exit_non_zero_on_fix: bool,
+    baseline: str | None,
+    write_baseline: str | None,
+    prune_baseline: bool,
+    since: str | None,
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
     fix_only: bool,
+    add_noqa: str | None,
     verbose: bool,
     cache_dir: str | None,
     no_cache: bool,
@@ -79,9 +158,11 @@ def check(
         platform=platform,
         fail_on=fail_on,
         output_format=OutputFormat(output_format),
+        color=require_one(Color, "--color", color),
         stdin_filename=stdin_filename,
         statistics=statistics,
         exit_zero=exit_zero,
+        exit_non_zero_on_fix=exit_non_zero_on_fix,
         unsafe_fixes=unsafe_fixes,
         verbose=verbose,
         cache_dir=cache_dir,
@@ -94,11 +175,22 @@ def check(
         quiet=quiet,
         config_file=config_file,
         isolated=isolated,
+        baseline=baseline,
+        prune_baseline=prune_baseline,
+        since=since,
     )
     if isolated and config_file is not None:
         raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
+    if since is not None and (write_baseline is not None or prune_baseline):
+        raise click.UsageError("a baseline is about the whole project: leave out --since")
+    if add_noqa is not None and (fix or fix_only or diff or write_baseline is not None):
+        raise click.UsageError("--add-noqa silences findings: leave out --fix, --diff and --write-baseline")
     if show_files:
         return checks.show_files(paths, options)
+    if write_baseline is not None:
+        return checks.write_baseline(paths, options, write_baseline)
+    if add_noqa is not None:
+        return checks.add_noqa(paths, options, add_noqa)
     if diff:
         return checks.show_patch(paths, options)
     if fix or fix_only:

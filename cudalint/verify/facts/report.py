@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cudalint.verify import junit
+from cudalint.report import junit
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.facts.compare import Measured
 from cudalint.verify.report import Format, where

@@ -38,7 +38,7 @@ def render(title: str, cases: Iterable[Case]) -> str:
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{ET.tostring(root, encoding='unicode')}\n"
 
 
 def _element(case: Case) -> ET.Element:

@@ -1,0 +1,133 @@
+"""Suppression comments for all that is found, so that a run shows what comes later. Nothing is written here."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cudalint import disk
+from cudalint.finding import Finding
+from cudalint.fixing.reach import reach
+from cudalint.fixing.rounds import Changed
+from cudalint.policy import suppression
+from cudalint.session import Report, Session
+from cudalint.text.decode import Refusal, decode, encode
+from cudalint.text.noqa import Places, suppressions
+
+
+class BadReason(ValueError):
+    """A reason that no comment can hold; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A finding that stays, and why."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """The files with comments, how many findings these silence, and what is left."""
+
+    changes: tuple[Changed, ...]
+    count: int
+    left: tuple[Left, ...] = ()
+
+
+def silence(session: Session, paths: Iterable[str], reason: str = "") -> Silenced:
+    """Add a comment for each finding that is shown.
+
+    Raises:
+        NotFound: for a path that does not exist.
+        BadReason: for a reason that is no comment.
+    """
+    _require(reason)
+    named = tuple(paths)
+    may_write = reach(session.selected(named), named, session.root)
+    links = {link for link, _ in may_write.aliases}
+    report = session.check(named, repair=False)
+    findings = [finding for finding in report.findings if finding.span.filename not in links]
+    return _silenced(report, findings, may_write.files, reason)
+
+
+def silence_text(session: Session, filename: str, data: bytes, reason: str = "") -> Silenced:
+    """The same for one file that is checked without its project."""
+    _require(reason)
+    report = session.check_alone(filename, data, repair=False)
+    path = os.path.abspath(filename)
+    return _silenced(report, report.findings, frozenset({path}), reason, {path: data})
+
+
+def _require(reason: str) -> None:
+    if not reason.isprintable():
+        raise BadReason("the reason has to be one line of printable text")
+    if "noqa" in reason.lower():
+        raise BadReason("the reason would be read as a noqa of its own")
+
+
+def _silenced(
+    report: Report,
+    findings: Iterable[Finding],
+    may_write: frozenset[str],
+    reason: str,
+    given: dict[str, bytes] | None = None,
+) -> Silenced:
+    by_file: defaultdict[str, list[Finding]] = defaultdict(list)
+    left: list[Left] = []
+    for finding in findings:
+        path = finding.span.filename
+        if not suppression.can_silence(finding):
+            left.append(Left(finding, "no comment can silence it"))
+        elif path not in may_write:
+            left.append(Left(finding, "its file was not named"))
+        else:
+            by_file[path].append(finding)
+    changes = []
+    count = 0
+    for path, members in sorted(by_file.items()):
+        change, told = _commented(path, members, report.texts.get(path), reason, given or {})
+        changes.extend(change)
+        left.extend(told)
+        count += len(members) - len(told)
+    return Silenced(tuple(changes), count, tuple(left))
+
+
+def _commented(
+    path: str, findings: list[Finding], text: str | None, reason: str, given: dict[str, bytes]
+) -> tuple[list[Changed], list[Left]]:
+    """A file with the comments, and the findings for which there is no place in it."""
+    try:
+        data = given[path] if path in given else disk.read(path)
+    except disk.Unreadable as error:
+        return [], [Left(finding, str(error)) for finding in findings]
+    source = decode(path, data)
+    if isinstance(source, Refusal) or source.text != text:
+        return [], [Left(finding, "its file changed while it was checked; run again") for finding in findings]
+    places = Places(source.text)
+    codes: defaultdict[int, list[str]] = defaultdict(list)
+    for finding in findings:
+        row = _row(finding, places)
+        if row is not None and finding.code not in codes[row]:
+            codes[row].append(finding.code)
+    added = [one for row, named in codes.items() for one in places.insertions(row, named, reason)]
+    after = source.text
+    for offset, comment in sorted(added, reverse=True):
+        after = after[:offset] + comment + after[offset:]
+    try:
+        changed = [Changed(path, data, encode(after, data))] if after != source.text else []
+    except UnicodeEncodeError:
+        return [], [Left(finding, "the encoding of its file lacks a character of the reason") for finding in findings]
+    comments = suppressions(after)
+    still = suppression.apply(findings, lambda _: comments).kept
+    return changed, [Left(finding, "no row of its call can hold a comment") for finding in still]
+
+
+def _row(finding: Finding, places: Places) -> int | None:
+    """The row for the comment: the first of the finding, which is where flake8 looks too, or another of its call."""
+    first = finding.span.start.row
+    begin, end = finding.noqa_rows or (first, first)
+    return next((row for row in (first, *range(begin, end + 1)) if places.takes(row)), None)

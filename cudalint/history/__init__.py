@@ -1,0 +1,1 @@
+"""The project as a git revision had it: its files out of git's objects, and what was found there."""

@@ -1,0 +1,30 @@
+"""Findings as test cases that failed, for services that show JUnit reports.
+
+A note is a case that was skipped, and a run without findings a case that passed.
+"""
+
+from __future__ import annotations
+
+from cudalint.finding import Finding, Severity
+from cudalint.report import junit
+from cudalint.report.paths import relative
+from cudalint.report.plain import plain, statement
+from cudalint.session import Report
+
+
+def render(report: Report, directory: str) -> str:
+    """One suite with a case for each finding, grouped by file."""
+    cases = [_case(finding, directory) for finding in report.findings]
+    return junit.render("cudalint", cases or [junit.Case("check")])
+
+
+def _case(finding: Finding, directory: str) -> junit.Case:
+    path, start = plain(relative(finding.span.filename, directory)), finding.span.start
+    said = f"{path}:{start.row}:{start.column}: {statement(finding)}"
+    is_note = finding.severity is Severity.NOTE
+    return junit.Case(
+        f"{finding.code} {finding.name} at {start.row}:{start.column}",
+        path,
+        failure=None if is_note else said,
+        skipped=said if is_note else None,
+    )
