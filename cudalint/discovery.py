@@ -51,16 +51,24 @@ class Exclusion:
     is_forced: bool = False
 
 
-def discover(paths: Iterable[str], exclude: Exclusion, root: str | None) -> tuple[str, ...]:
+def discover(
+    paths: Iterable[str], exclude: Exclusion, root: str | None, unsaved: Iterable[str] = ()
+) -> tuple[str, ...]:
     """The absolute paths of the files to read, each once, sorted.
 
     What is above or at a named path excludes nothing, unless the exclusion is forced. A directory that cannot be
     listed stands for what is in it, and a link that leads nowhere for its target: whoever reads them is told why not.
+    ``unsaved`` are the paths of files that an editor has, whether or not they are on the disk.
     """
     found: set[str] = set()
     excluded = _Excluded(exclude, root or os.getcwd())
+    new = [path for path in unsaved if path.endswith(SUFFIX) and not exists(path)]
     for path in paths:
         absolute = os.path.abspath(path)
+        found.update(one for one in new if _lies_below(one, absolute) and not excluded.covers(one))
+        if absolute in new:
+            found.add(absolute)
+            continue
         if not exists(absolute):
             raise NotFound(path)
         if exclude.is_forced and excluded.covers(absolute):
@@ -70,6 +78,10 @@ def discover(paths: Iterable[str], exclude: Exclusion, root: str | None) -> tupl
         else:
             found.add(absolute)
     return tuple(sorted(found))
+
+
+def _lies_below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def leaves_out(exclude: Exclusion, path: str, root: str | None) -> bool:

@@ -38,7 +38,7 @@ from cudalint.text.noqa import Suppressions, may_suppress, suppressions
 from cudalint.text.source import SourceFile
 
 if TYPE_CHECKING:
-    from cudalint.project.analysis import Analysis, Options
+    from cudalint.project.analysis import Analysis, Options, Seen
 
 # Parsing costs ten times as much as all else that is done to a file which does not matter. A tree of up to this
 # many bytes is read in full all the same, so that a broken file in it is never passed over.
@@ -95,20 +95,30 @@ class _Outcome:
 
 
 class Session:
-    """Runs with one configuration. What runs have in common it keeps in ``store``, if it is given one."""
+    """Runs with one configuration. What runs have in common it keeps in ``store``, if it is given one.
 
-    def __init__(self, config: Config, store: Store | None = None) -> None:
+    ``unsaved`` holds bytes by absolute path that stand for what is on the disk, as an editor has them; also of files
+    that are not there yet.
+    """
+
+    def __init__(self, config: Config, store: Store | None = None, unsaved: Mapping[str, bytes] | None = None) -> None:
         self._config = config
         self._store = store
+        self._unsaved: Mapping[str, bytes] = dict(unsaved or {})
 
     @property
     def root(self) -> str | None:
         """The folder of the project, where something marks one."""
         return self._config.root
 
+    @property
+    def unsaved(self) -> Mapping[str, bytes]:
+        """The bytes that stand for files on the disk."""
+        return self._unsaved
+
     def selected(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The files that a check of these paths is about; raises ``NotFound`` for a path that does not exist."""
-        return tuple(discover(tuple(paths), self._config.exclusion, self._config.root))
+        return discover(tuple(paths), self._config.exclusion, self._config.root, self._unsaved)
 
     def check(
         self,
@@ -121,11 +131,12 @@ class Session:
         """Check files and directories; raises ``NotFound`` for a path that does not exist.
 
         ``repair`` says whether findings carry their fixes, which costs a further analysis or more for each.
-        ``instead`` holds bytes that stand for files on the disk. ``whole`` says that the paths are all there is:
-        nothing else of the project is read.
+        ``instead`` holds bytes that stand for files, on the disk or unsaved. ``whole`` says that the paths are all there
+        is: nothing else of the project is read.
         """
         paths = tuple(paths)
-        files = read(discover(paths, self._config.exclusion, self._config.root), instead)
+        instead = {**self._unsaved, **(instead or {})}
+        files = read(self.selected(paths), instead)
         rest = cache(lambda: self._rest(files, instead))
         asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths)).about(*states(files))
         known = _recalled(asked, files, rest)
@@ -187,6 +198,15 @@ class Session:
 
         return explain(intake.sources, self._options(), os.path.abspath(filename), row, self._store)
 
+    def seen(self, filename: str) -> Seen:
+        """What the analysis believes about all lines of a file; raises ``NotFound`` for a missing one."""
+        intake = self._with_context((filename,))
+        from cudalint.project.analysis import Seen, seen
+
+        if intake.findings or not intake.mattering:
+            return Seen({}, ())
+        return seen(intake.sources, self._options(), os.path.abspath(filename), self._store)
+
     def functions(self, paths: Iterable[str]) -> list[str]:
         """What the functions of some files do to CUDA and processes; raises ``NotFound`` for a missing file."""
         intake = self._with_context(tuple(paths))
@@ -194,14 +214,14 @@ class Session:
             return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
         from cudalint.project.analysis import functions
 
-        about = frozenset(discover(tuple(paths), self._config.exclusion, self._config.root))
+        about = frozenset(self.selected(paths))
         return functions(intake.sources, self._options(), self._config.root, self._store, about)
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
-        files = read(discover(paths, self._config.exclusion, self._config.root))
+        files = read(self.selected(paths), self._unsaved)
         intake = sort(files, self._matters)
-        return intake + self._context(intake, self._rest(files)) if intake.mattering else intake
+        return intake + self._context(intake, self._rest(files, self._unsaved)) if intake.mattering else intake
 
     def _matters(self, data: bytes) -> bool:
         """Whether a file speaks of CUDA, processes, or what the user's own models name."""
@@ -213,13 +233,13 @@ class Session:
 
         return load(self._config.models).mentions_user_models(data)
 
-    def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes] | None = None) -> tuple[Read, ...]:
+    def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes]) -> tuple[Read, ...]:
         """The rest of the project; where nothing marks one, what the files import from beside them."""
         root = self._config.root
         if root is None:
             return beside(files, lambda path: read((path,), instead)[0])
         known = frozenset(file.path for file in files)
-        others = discover((root,), self._config.exclusion, root)
+        others = self.selected((root,))
         return read((path for path in others if path not in known), instead)
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:

@@ -47,6 +47,7 @@ LAYERS = (
     "fixing",
     "report",
     "verify",
+    "server",
     "hosts",
 )
 # What rooms of the interpreter may import of it; machine.py puts them together.
@@ -56,6 +57,8 @@ THIRD_PARTY = {
     "click": ("hosts",),
     "rich": ("report", "verify"),
     "pathspec": ("discovery",),
+    "lsprotocol": ("server",),
+    "pygls": ("server",),
     "flake8": (),
 }
 

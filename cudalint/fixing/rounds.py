@@ -43,7 +43,7 @@ class Fixed:
 def fix(session: Session, paths: Iterable[str], *, unsafe: bool = False) -> Fixed:
     """Repair what lies under the paths; raises ``NotFound`` for a path that does not exist."""
     named = tuple(paths)
-    before: dict[str, bytes] = {}
+    before = dict(session.unsaved)
     may_write = reach(session.selected(named), named, session.root)
 
     def check(now: Mapping[str, bytes]) -> Report:

@@ -31,11 +31,16 @@ def apply(findings: Iterable[Finding], comments: Callable[[str], Suppressions]) 
     used: set[tuple[str, Noqa, str]] = set()
     for finding in findings:
         filename = finding.span.filename
-        hits = [] if finding.code in _UNSUPPRESSIBLE else list(_silencers(finding, comments(filename)))
+        hits = [] if not is_silenceable(finding.code) else list(_silencers(finding, comments(filename)))
         used.update((filename, noqa, prefix) for noqa, prefix in hits)
         if not hits:
             kept.append(finding)
     return Verdict(tuple(kept), frozenset(used))
+
+
+def is_silenceable(code: str) -> bool:
+    """Whether a comment can silence findings of a rule."""
+    return code not in _UNSUPPRESSIBLE
 
 
 def unused(
