@@ -15,7 +15,7 @@ from cudalint.text.lines import split_rows
 if TYPE_CHECKING:
     import pathspec
 
-SUFFIX = ".py"
+SUFFIXES = (".py", ".ipynb")
 _PACKAGE = "__init__.py"
 # What Emacs leaves beside a file while it is edited: a link to nowhere, by design.
 _LOCK = ".#"
@@ -62,7 +62,7 @@ def discover(
     """
     found: set[str] = set()
     excluded = _Excluded(exclude, root or os.getcwd())
-    new = [path for path in unsaved if path.endswith(SUFFIX) and not exists(path)]
+    new = [path for path in unsaved if path.endswith(SUFFIXES) and not exists(path)]
     for path in paths:
         absolute = os.path.abspath(path)
         found.update(one for one in new if _lies_below(one, absolute) and not excluded.covers(one))
@@ -160,8 +160,11 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_program(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is, or stands where there should be, a file of Python; links to directories are not followed."""
-    if not entry.name.endswith(SUFFIX):
+    """Whether an entry is, or stands where there should be, a file of Python or a notebook.
+
+    Links to directories are not followed.
+    """
+    if not entry.name.endswith(SUFFIXES):
         return False
     try:
         return entry.is_file() or not (entry.is_dir() or (entry.name.startswith(_LOCK) and entry.is_symlink()))

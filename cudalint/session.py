@@ -33,9 +33,9 @@ from cudalint.project.markers import may_matter
 from cudalint.project.scripts import METADATA
 from cudalint.results import Question, Result
 from cudalint.store import Store
-from cudalint.text.decode import Refusal, decode
+from cudalint.text.decode import Refusal
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
-from cudalint.text.source import SourceFile
+from cudalint.text.source import Cells, SourceFile
 
 if TYPE_CHECKING:
     from cudalint.project.analysis import Analysis, Options, Seen
@@ -69,12 +69,14 @@ class Report:
     """What a run found.
 
     ``silenced`` is what a comment or the configuration hides. ``texts`` holds the files that findings and traces point
-    into. ``target_versions`` are those of the Python that runs the programs. ``warnings`` are said in any case;
-    ``notes`` of the analysis and ``failures``, tracebacks of cudalint itself, only with ``--verbose``.
+    into; ``cells`` says of those that come from notebooks where their rows are. ``target_versions`` are those of the
+    Python that runs the programs. ``warnings`` are said in any case; ``notes`` of the analysis and ``failures``,
+    tracebacks of cudalint itself, only with ``--verbose``.
     """
 
     findings: tuple[Finding, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
+    cells: Mapping[str, Cells] = field(default_factory=dict)
     effort: Effort = Effort()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -131,8 +133,8 @@ class Session:
         """Check files and directories; raises ``NotFound`` for a path that does not exist.
 
         ``repair`` says whether findings carry their fixes, which costs a further analysis or more for each.
-        ``instead`` holds bytes that stand for files, on the disk or unsaved. ``whole`` says that the paths are all there
-        is: nothing else of the project is read.
+        ``instead`` holds bytes that stand for files, on the disk or unsaved. ``whole`` says that the paths are all
+        there is: nothing else of the project is read.
         """
         paths = tuple(paths)
         instead = {**self._unsaved, **(instead or {})}
@@ -175,7 +177,7 @@ class Session:
         asked = asked.about(path, content)
         known = asked.answer()
         if known is not None:
-            return _replayed(known, {path: content} if isinstance(content, str) else _decoded((Read(path, content),)))
+            return _replayed(known, {source.path: source for source in _alone(path, content)})
         matters = self._matters
         intake = take_text(path, content, matters) if isinstance(content, str) else take_bytes(path, content, matters)
         outcome = self._analyse(intake, alone=True)
@@ -187,8 +189,11 @@ class Session:
         _keep(asked, report)
         return report
 
-    def explain(self, filename: str, row: int) -> list[str]:
-        """What the analysis believes about a line; raises ``NotFound`` for a missing file."""
+    def explain(self, filename: str, row: int, cell: int | None = None) -> list[str]:
+        """What the analysis believes about a line, of a ``cell`` in a notebook.
+
+        Raises ``NotFound`` for a missing file, ``LookupError`` for a line that the notebook does not have.
+        """
         intake = self._with_context((filename,))
         if intake.findings:
             return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
@@ -196,7 +201,10 @@ class Session:
             return []
         from cudalint.project.analysis import explain
 
-        return explain(intake.sources, self._options(), os.path.abspath(filename), row, self._store)
+        path = os.path.abspath(filename)
+        if cell is not None:
+            row = _row_of(intake, path, cell, row)
+        return explain(intake.sources, self._options(), path, row, self._store)
 
     def seen(self, filename: str) -> Seen:
         """What the analysis believes about all lines of a file; raises ``NotFound`` for a missing one."""
@@ -321,9 +329,11 @@ class Session:
             shown = tuple(self._graded(finding) for finding in found)
         named = {finding.span.filename for finding in shown}
         named.update(step.span.filename for finding in shown for step in finding.trace)
+        sources = [source for source in intake.sources if source.path in named]
         return Report(
             findings=shown,
-            texts={source.path: source.text for source in intake.sources if source.path in named},
+            texts={source.path: source.shown for source in sources},
+            cells={source.path: source.cells for source in sources if source.cells is not None},
             effort=outcome.effort,
             warnings=intake.warnings,
             notes=(*outcome.notes, *notes),
@@ -362,10 +372,12 @@ def _recalled(asked: Question, files: tuple[Read, ...], rest: Callable[[], tuple
     return None if known is None else _replayed(known, _decoded(file for file in files if file.path in known.texts))
 
 
-def _replayed(known: Result, texts: Mapping[str, str]) -> Report:
+def _replayed(known: Result, sources: Mapping[str, SourceFile]) -> Report:
+    named = [sources[path] for path in known.texts]
     return Report(
         findings=known.findings,
-        texts={path: texts[path] for path in known.texts},
+        texts={source.path: source.shown for source in named},
+        cells={source.path: source.cells for source in named if source.cells is not None},
         effort=Effort(known.files_read, known.bytes_read),
         warnings=known.warnings,
         notes=known.notes,
@@ -373,9 +385,22 @@ def _replayed(known: Result, texts: Mapping[str, str]) -> Report:
     )
 
 
-def _decoded(files: Iterable[Read]) -> dict[str, str]:
-    found = (decode(file.path, file.data) for file in files)
-    return {source.path: source.text for source in found if isinstance(source, SourceFile)}
+def _decoded(files: Iterable[Read]) -> dict[str, SourceFile]:
+    found = (file.decoded() for file in files)
+    return {source.path: source for source in found if isinstance(source, SourceFile)}
+
+
+def _row_of(intake: Intake, path: str, cell: int, row: int) -> int:
+    """The row of a notebook's program for one of its cells."""
+    cells = next((source.cells for source in intake.sources if source.path == path), None)
+    if cells is None or (cell, row) not in cells.rows:
+        raise LookupError(f"there is no line {row} in cell {cell} of {path} that is code of its kernel")
+    return cells.rows.index((cell, row)) + 1
+
+
+def _alone(path: str, content: bytes | str) -> tuple[SourceFile, ...]:
+    """One file as it was given, which may be several programs."""
+    return (take_text(path, content) if isinstance(content, str) else take_bytes(path, content)).sources
 
 
 def _keep(asked: Question, report: Report) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.finding import Applicability, Finding, Severity
+from cudalint.report.places import located
 from cudalint.session import Report
 
 
@@ -72,7 +73,7 @@ def summary(report: Report, style: Style) -> str:
     repaired = f"{_count(style.fixed, 'repair')} made. " if style.fixed else ""
     if not report.findings:
         return f"{repaired}All checks passed!\n"
-    files = len({finding.span.filename for finding in report.findings})
+    files = len({located(report, finding.span).path for finding in report.findings})
     found = f"{repaired}Found {by_severity(report.findings)} in {_count(files, 'file')}.\n"
     return found + _fixable(report, style)
 

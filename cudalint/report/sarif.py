@@ -7,9 +7,10 @@ from pathlib import PurePath
 from urllib.parse import quote
 
 from cudalint import __version__, rules
-from cudalint.finding import Finding, Severity, Span
+from cudalint.finding import Finding, Severity, Step
 from cudalint.report.json_text import as_text
 from cudalint.report.paths import relative
+from cudalint.report.places import Place, located
 from cudalint.report.plain import conditional
 from cudalint.session import Report
 
@@ -23,7 +24,7 @@ def render(report: Report, directory: str) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(finding, codes, directory) for finding in report.findings],
+        "results": [_result(report, finding, codes, directory) for finding in report.findings],
     }
     return as_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
@@ -39,37 +40,41 @@ def _rule(code: str) -> dict[str, object]:
     }
 
 
-def _result(finding: Finding, codes: list[str], directory: str) -> dict[str, object]:
+def _result(report: Report, finding: Finding, codes: list[str], directory: str) -> dict[str, object]:
     result: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
         "level": _level(finding.severity),
         "message": {"text": conditional(finding)},
-        "locations": [_location(finding.span, directory)],
+        "locations": [_location(located(report, finding.span), directory)],
     }
     if finding.trace:
-        steps = [
-            {"location": {**_location(step.span, directory), "message": {"text": f"{step.process}: {step.message}"}}}
-            for step in finding.trace
-        ]
-        result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
+        result["codeFlows"] = [{"threadFlows": [{"locations": [_step(report, s, directory) for s in finding.trace]}]}]
     return result
 
 
-def _location(span: Span, directory: str) -> dict[str, object]:
-    path = relative(span.filename, directory)
+def _step(report: Report, step: Step, directory: str) -> dict[str, object]:
+    location = _location(located(report, step.span), directory)
+    return {"location": {**location, "message": {"text": f"{step.process}: {step.message}"}}}
+
+
+def _location(place: Place, directory: str) -> dict[str, object]:
+    path = relative(place.path, directory)
     uri = PurePath(path).as_uri() if os.path.isabs(path) else quote(os.fsencode(path.replace(os.sep, "/")))
-    return {
-        "physicalLocation": {
-            "artifactLocation": {"uri": uri},
-            "region": {
-                "startLine": span.start.row,
-                "startColumn": span.start.column,
-                "endLine": span.end.row,
-                "endColumn": span.end.column,
-            },
-        }
+    location: dict[str, object] = {
+        "physicalLocation": {"artifactLocation": {"uri": uri}, "region": _region(place)},
     }
+    if place.cell is not None:
+        location["logicalLocations"] = [{"name": f"cell {place.cell}", "fullyQualifiedName": place.words}]
+    return location
+
+
+def _region(place: Place) -> dict[str, int]:
+    """Rows and columns of the file; in a notebook rows only, of its JSON."""
+    first, last = place.file_rows
+    if place.cell is not None:
+        return {"startLine": first, "endLine": last}
+    return {"startLine": first, "startColumn": place.start.column, "endLine": last, "endColumn": place.end.column}
 
 
 def _level(severity: Severity) -> str:
