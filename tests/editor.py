@@ -66,7 +66,7 @@ class Editor:
             pass
 
     def uri(self, name: str) -> str:
-        return (self.root / name).as_uri()
+        return name if ":" in name else (self.root / name).as_uri()
 
     def open(self, name: str, text: str | None = None, language: str = "python") -> None:
         """Open a file, with its text on the disk or another one."""
@@ -86,6 +86,37 @@ class Editor:
     def close(self, name: str) -> None:
         document = types.TextDocumentIdentifier(self.uri(name))
         self.client.text_document_did_close(types.DidCloseTextDocumentParams(document))
+
+    def open_notebook(self, name: str, cells: list[str]) -> list[str]:
+        """Open a notebook of code cells; gives the names of its cells, which only the editor knows."""
+        names = [f"vscode-notebook-cell:{(self.root / name).as_posix()}#{i}" for i in range(len(cells))]
+        order = [types.NotebookCell(types.NotebookCellKind.Code, one) for one in names]
+        items = [types.TextDocumentItem(one, "python", 1, text) for one, text in zip(names, cells, strict=True)]
+        notebook = types.NotebookDocument(self.uri(name), "jupyter-notebook", 1, order)
+        self.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, items))
+        return names
+
+    def edit_cell(self, name: str, cell: str, version: int, place: types.Range, text: str) -> None:
+        """Replace a part of a cell."""
+        changes = [types.TextDocumentContentChangePartial(place, text)]
+        document = types.VersionedTextDocumentIdentifier(version, cell)
+        content = types.NotebookDocumentCellContentChanges(document, changes)
+        event = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(text_content=[content]))
+        notebook = types.VersionedNotebookDocumentIdentifier(version, self.uri(name))
+        self.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
+
+    def remove_cell(self, name: str, index: int, cell: str) -> None:
+        array = types.NotebookCellArrayChange(index, 1)
+        structure = types.NotebookDocumentCellChangeStructure(array, did_close=[types.TextDocumentIdentifier(cell)])
+        event = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(structure))
+        notebook = types.VersionedNotebookDocumentIdentifier(9, self.uri(name))
+        self.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
+
+    def close_notebook(self, name: str, cells: list[str]) -> None:
+        params = types.DidCloseNotebookDocumentParams(
+            types.NotebookDocumentIdentifier(self.uri(name)), [types.TextDocumentIdentifier(one) for one in cells]
+        )
+        self.client.notebook_document_did_close(params)
 
     def touched(self, name: str) -> None:
         """Say that a file changed on the disk."""

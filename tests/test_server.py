@@ -10,6 +10,7 @@ import pytest
 from conftest import environment
 from editor import Editor, applied, edit_session
 from lsprotocol import types
+from notebook_files import notebook
 
 LIBRARY = """\
 import torch
@@ -143,6 +144,47 @@ def test_folders_come_and_go_and_files_may_lie_in_none(project: Path, tmp_path: 
         # New, and not on the disk yet.
         editor.open("new.py", forked)
         await editor.until(lambda: editor.codes("new.py"))
+
+    edit_session(project, play)
+
+
+def test_cells_of_a_notebook_are_documents_of_their_own(project: Path) -> None:
+    cells = [
+        "import multiprocessing, torch\nfrom library import work",
+        "torch.cuda.init()",
+        "%time x = '\N{SNAKE}'\nprint(multiprocessing.get_context('fork').Pool(1).map(work, [1]))",
+    ]
+
+    async def play(editor: Editor) -> None:
+        (project / "main.py").write_text("import library\n")
+        (project / "a.ipynb").write_text(notebook(*cells))
+        editor.touched("a.ipynb")
+        (found,) = await editor.until(lambda: editor.diagnostics("a.ipynb"))
+        rows = (project / "a.ipynb").read_text().split("\n")
+        assert "Pool(1)" in rows[found.range.start.line]  # it is not open: the row of the file
+        first, second, third = names = editor.open_notebook("a.ipynb", cells)
+        (found,) = await editor.with_repairs(third)
+        await editor.until(lambda: not editor.diagnostics("a.ipynb"))
+        assert (found.range.start, found.range.end) == (types.Position(1, 6), types.Position(1, 64))
+        assert second in {one.location.uri for one in found.related_information}
+        repair, silence = await editor.actions(third, ["quickfix"])
+        assert "get_context('spawn')" in applied(cells[2], repair.edit, third)
+        assert applied(cells[2], silence.edit, third).endswith("[1]))  # noqa: CUD101")
+        (every,) = await editor.actions(third, ["source.fixAll"])
+        every = await editor.client.code_action_resolve_async(every)
+        assert applied(cells[2], every.edit, third) == applied(cells[2], repair.edit, third)
+        assert "# cuda-in-forked-worker" in await editor.hover(third, 2)
+        # In units: after the snake, which is two of them.
+        end = types.Position(0, len("%time x = '") + 3)
+        editor.edit_cell("a.ipynb", third, 2, types.Range(types.Position(0, 0), end), "import")
+        await editor.until(lambda: editor.codes(third) == ["CUD901"])
+        editor.edit_cell("a.ipynb", third, 3, types.Range(types.Position(0, 0), types.Position(0, 6)), "")
+        await editor.until(lambda: editor.codes(third) == ["CUD101"])
+        editor.remove_cell("a.ipynb", 1, second)
+        await editor.until(lambda: not editor.codes(third))
+        editor.close_notebook("a.ipynb", [first, third])
+        await editor.until(lambda: editor.codes("a.ipynb"))
+        assert not any(editor.codes(name) for name in names)
 
     edit_session(project, play)
 

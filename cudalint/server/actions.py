@@ -15,7 +15,7 @@ from cudalint.text.noqa import with_code
 
 FIX_ALL = "source.fixAll.cudalint"
 
-# The version of a document as it is now, by path; None where it is not open.
+# The version of a document as it is now; None where it is not open.
 Versions = Callable[[str], int | None]
 
 
@@ -37,12 +37,12 @@ def quick_fixes(found: Found, findings: Iterable[Finding], versions: Versions) -
 
 def _repair(found: Found, finding: Finding, versions: Versions) -> Iterator[types.CodeAction]:
     fix = finding.fix
-    if fix is None or not fix.edits:
+    if fix is None or not fix.edits or not all(found.can_edit(edit.span) for edit in fix.edits):
         return
     edits: dict[str, list[types.TextEdit]] = {}
     for edit in fix.edits:
-        place = found.places(edit.span.filename).range(edit.span)
-        edits.setdefault(edit.span.filename, []).append(types.TextEdit(place, edit.content))
+        place = found.location(edit.span)
+        edits.setdefault(place.uri, []).append(types.TextEdit(place.range, edit.content))
     change = workspace_edit(found, edits, versions)
     if change is None:
         return
@@ -68,8 +68,11 @@ def _silence(found: Found, finding: Finding, versions: Versions) -> Iterator[typ
         return
     offset, comment = insertion
     place = Position(*Rows(text).place(offset))
-    at = found.places(finding.span.filename).range(Span(finding.span.filename, place, place))
-    change = workspace_edit(found, {finding.span.filename: [types.TextEdit(at, comment)]}, versions)
+    span = Span(finding.span.filename, place, place)
+    if not found.can_edit(span):
+        return
+    at = found.location(span)
+    change = workspace_edit(found, {at.uri: [types.TextEdit(at.range, comment)]}, versions)
     if change is not None:
         yield types.CodeAction(
             title=f"{finding.code}: ignore here (noqa)",
@@ -82,14 +85,13 @@ def _silence(found: Found, finding: Finding, versions: Versions) -> Iterator[typ
 def workspace_edit(
     found: Found, edits: Mapping[str, list[types.TextEdit]], versions: Versions
 ) -> types.WorkspaceEdit | None:
-    """Edits by path as the editor makes them; None where a document is not any more what they were made for."""
+    """Edits by document as the editor makes them; None where one is not any more what they were made for."""
     changes: list[types.TextDocumentEdit] = []
-    for path, made in edits.items():
-        opened = found.opened.get(path)
-        version = versions(path)
-        if version != (None if opened is None else opened.version):
+    for uri, made in edits.items():
+        version = versions(uri)
+        if version != found.version(uri):
             return None
-        document = types.OptionalVersionedTextDocumentIdentifier(found.uri(path), version)
+        document = types.OptionalVersionedTextDocumentIdentifier(uri, version)
         changes.append(types.TextDocumentEdit(document, list(made)))
     return types.WorkspaceEdit(document_changes=list(changes))
 
@@ -99,7 +101,7 @@ def fix_all(uri: str, edit: types.WorkspaceEdit | None = None) -> types.CodeActi
     return types.CodeAction(title="cudalint: make all safe repairs", kind=FIX_ALL, data={"uri": uri}, edit=edit)
 
 
-def text_edit(before: str, after: str, path: str, encoding: types.PositionEncodingKind) -> types.TextEdit:
+def text_edit(before: str, after: str, encoding: types.PositionEncodingKind) -> types.TextEdit:
     """One edit that makes a text of another: what they share at both ends stays."""
     head = _shared(before, after)
     if before[head - 1 : head] == "\r":  # no place lies between the two characters of a row's end
@@ -109,7 +111,7 @@ def text_edit(before: str, after: str, path: str, encoding: types.PositionEncodi
         tail -= 1
     rows = Rows(before)
     ends = (Position(*rows.place(offset)) for offset in (head, len(before) - tail))
-    return types.TextEdit(Places(before, encoding).range(Span(path, *ends)), after[head : len(after) - tail])
+    return types.TextEdit(Places(before, encoding).range(Span("", *ends)), after[head : len(after) - tail])
 
 
 def _shared(left: str, right: str) -> int:

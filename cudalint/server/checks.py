@@ -13,6 +13,7 @@ from pygls.lsp.server import LanguageServer
 
 from cudalint.finding import Finding
 from cudalint.project.analysis import Seen
+from cudalint.server.actions import text_edit
 from cudalint.server.analyst import Analyst
 from cudalint.server.diagnostics import Found, Opened, diagnostics
 from cudalint.server.documents import Documents, path_of
@@ -150,33 +151,31 @@ class Checks:
     # -- what was found ---------------------------------------------------------------------------------
 
     def _put(self, scope: str, found: Found) -> None:
-        before = self._found.get(scope, Found()).files()
+        before = self._found.get(scope, Found())
         self._found[scope] = found
-        open_ones = {path for path in found.opened if _lies_in(path, scope)}
-        self._publish(before | found.files() | open_ones)
+        open_ones = (part.uri for path, one in found.opened.items() if _lies_in(path, scope) for part in one.parts)
+        self._publish({*before.by_uri(), *found.by_uri(), *open_ones})
 
     def _forget(self, scope: str) -> None:
         self._stop(scope)
-        found = self._found.pop(scope, Found())
-        self._publish(found.files())
+        self._publish(self._found.pop(scope, Found()).by_uri())
 
-    def _publish(self, paths: Iterable[str]) -> None:
-        for path in sorted(paths):
-            shown = [one for found, own in self.found(path) for one in diagnostics(found, own)]
-            opened = self._documents.snapshot().get(path)
-            versions = [found.opened[path].version for found in self._found.values() if path in found.opened]
-            uri = Found(opened={} if opened is None else {path: opened}).uri(path)
-            if opened is None and self._shown.get(uri, []) == shown:
+    def _publish(self, documents: Iterable[str]) -> None:
+        for uri in sorted(documents):
+            shown = [one for found, own in self.found(uri) for one in diagnostics(found, own)]
+            is_open = self._documents.version(uri) is not None
+            if not is_open and self._shown.get(uri, []) == shown:
                 continue
             self._shown[uri] = shown
-            version = versions[-1] if versions and opened is not None else None
+            versions = (found.version(uri) for found in reversed(self._found.values()))
+            version = next((one for one in versions if one is not None), None) if is_open else None
             self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, version))
 
-    def found(self, path: str) -> Iterator[tuple[Found, tuple[Finding, ...]]]:
-        """What the last runs found in a file, each finding once."""
+    def found(self, uri: str) -> Iterator[tuple[Found, tuple[Finding, ...]]]:
+        """What the last runs found in a document, each finding once."""
         known: set[tuple[str, object]] = set()
         for found in self._found.values():
-            own = tuple(finding for finding in found.of(path) if (finding.code, finding.span) not in known)
+            own = tuple(one for one in found.by_uri().get(uri, ()) if (one.code, one.span) not in known)
             known.update((finding.code, finding.span) for finding in own)
             if own:
                 yield found, own
@@ -199,13 +198,19 @@ class Checks:
         answer = await self._analyst.ask(Look(path, _texts(self._documents.snapshot())))
         return answer if isinstance(answer, Seen) else None
 
-    async def repaired(self, path: str) -> tuple[Found, tuple[str, str]] | None:
-        """The text of an open file before and after all safe repairs."""
+    async def repaired(self, path: str) -> tuple[Found, Mapping[str, list[types.TextEdit]]] | None:
+        """The edits of an open file that make all safe repairs, by document."""
         opened = self._documents.snapshot()
-        answer = await self._analyst.ask(Repair(path, _texts(opened)))
-        if not isinstance(answer, Repaired) or answer.texts is None:
+        if path not in opened:
             return None
-        return Found(opened=opened, encoding=self.encoding()), answer.texts
+        answer = await self._analyst.ask(Repair(path, _texts(opened)))
+        if not isinstance(answer, Repaired) or not answer.texts:
+            return None
+        edits = {
+            opened[path].parts[i].uri: [text_edit(before, after, self.encoding())]
+            for i, (before, after) in answer.texts.items()
+        }
+        return Found(opened=opened, encoding=self.encoding()), edits
 
     async def close(self) -> None:
         """End all that is under way."""

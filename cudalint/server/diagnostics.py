@@ -11,6 +11,7 @@ from pygls import uris
 
 from cudalint import rules
 from cudalint.finding import Edit, Finding, Fix, Severity, Span
+from cudalint.report.places import located
 from cudalint.report.plain import conditional
 from cudalint.server.positions import Places
 from cudalint.session import Report
@@ -25,44 +26,69 @@ _SEVERITIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A document of the editor: as it names it, its version, the version's text, and what that is when it is saved."""
+class Part:
+    """A document of the editor: as it names it, its version, and the version's text."""
 
     uri: str
     version: int | None
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An open file: its document, or those of a notebook's cells in their order; and what it is when it is saved."""
+
+    parts: tuple[Part, ...]
     data: bytes
+
+    def version(self, uri: str) -> int | None:
+        """The version of one of its documents."""
+        return next((part.version for part in self.parts if part.uri == uri), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a run over a folder, or a file, found, and the documents that it rests on, by path."""
+    """What a run over a folder, or a file, found, and the files that it rests on as they were open, by path."""
 
     report: Report = field(default_factory=Report)
     opened: Mapping[str, Opened] = field(default_factory=dict)
     root: str | None = None
     encoding: types.PositionEncodingKind = types.PositionEncodingKind.Utf16
 
-    def uri(self, path: str) -> str:
-        """The editor's name of a file."""
-        opened = self.opened.get(path)
-        return uris.from_fs_path(path) or "" if opened is None else opened.uri
-
-    def places(self, path: str) -> Places:
-        """The rows of a file of the report."""
-        return Places(self.report.texts.get(path, ""), self.encoding)
-
-    def files(self) -> frozenset[str]:
-        """The files that have findings."""
-        return frozenset(finding.span.filename for finding in self.report.findings)
-
-    def of(self, path: str) -> tuple[Finding, ...]:
-        """The findings of a file."""
-        return tuple(finding for finding in self.report.findings if finding.span.filename == path)
-
     def location(self, span: Span) -> types.Location:
-        """A place in the editor's words."""
-        return types.Location(self.uri(span.filename), self.places(span.filename).range(span))
+        """A place in the editor's words: in a document, in that of a cell, or in a notebook that is not open."""
+        place = located(self.report, span)
+        opened = self.opened.get(place.path)
+        shown = Span(place.path, place.start, place.end)
+        if place.cell is None:
+            text = self.report.texts.get(span.filename, "")
+            uri = (uris.from_fs_path(place.path) or "") if opened is None else opened.parts[0].uri
+            return types.Location(uri, Places(text, self.encoding).range(shown))
+        if opened is not None and place.cell <= len(opened.parts):
+            part = opened.parts[place.cell - 1]
+            return types.Location(part.uri, Places(part.text, self.encoding).range(shown))
+        first, last = place.file_rows
+        rows = types.Range(types.Position(first - 1, 0), types.Position(last, 0))
+        return types.Location(uris.from_fs_path(place.path) or "", rows)
+
+    def version(self, uri: str) -> int | None:
+        """The version of a document that the run read; None where it was not open."""
+        return next((part.version for one in self.opened.values() for part in one.parts if part.uri == uri), None)
+
+    def can_edit(self, span: Span) -> bool:
+        """Whether the editor has the text that a span is about: not of notebooks that are closed, nor of magics."""
+        cells = self.report.cells.get(span.filename)
+        if cells is None:
+            return True
+        is_open = cells.notebook in self.opened
+        return is_open and cells.replaced.isdisjoint(range(span.start.row, span.end.row + 1))
+
+    def by_uri(self) -> Mapping[str, list[Finding]]:
+        """The findings of each document."""
+        result: dict[str, list[Finding]] = {}
+        for finding in self.report.findings:
+            result.setdefault(self.location(finding.span).uri, []).append(finding)
+        return result
 
 
 def diagnostics(found: Found, findings: Iterable[Finding]) -> list[types.Diagnostic]:
@@ -77,7 +103,7 @@ def diagnostic(found: Found, finding: Finding) -> types.Diagnostic:
         for step in finding.trace
     ]
     return types.Diagnostic(
-        range=found.places(finding.span.filename).range(finding.span),
+        range=found.location(finding.span).range,
         message=conditional(finding),
         severity=_SEVERITIES[finding.severity],
         code=finding.code,
@@ -104,9 +130,10 @@ def _fix(found: Found, fix: Fix) -> dict[str, object]:
 
 
 def _edit(found: Found, edit: Edit) -> dict[str, object]:
-    place = found.location(edit.span).range
+    location = found.location(edit.span)
+    place = location.range
     return {
-        "uri": found.uri(edit.span.filename),
+        "uri": location.uri,
         "range": {
             "start": {"line": place.start.line, "character": place.start.character},
             "end": {"line": place.end.line, "character": place.end.character},

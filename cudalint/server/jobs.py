@@ -45,9 +45,9 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """The text of the file before and after; None where nothing is to be repaired."""
+    """The texts that are repaired, before and after: that of the file, or those of cells by their index."""
 
-    texts: tuple[str, str] | None
+    texts: Mapping[int, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

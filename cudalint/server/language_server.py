@@ -12,12 +12,13 @@ from cudalint import __version__, proof, rules
 from cudalint.finding import Applicability, Finding
 from cudalint.server import actions
 from cudalint.server.analyst import Analyst
-from cudalint.server.checks import Checks
+from cudalint.server.checks import PAUSE_SECONDS, Checks
 from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
 
 _SETTINGS = frozenset({"pyproject.toml", ".gitignore"})
-_WATCHED = ("**/*.py", "**/*.toml", "**/.gitignore")
+_PROGRAMS = (".py", ".ipynb")
+_WATCHED = ("**/*.{py,ipynb,toml}", "**/.gitignore")
 
 
 def serve(worker: Sequence[str]) -> None:
@@ -27,10 +28,17 @@ def serve(worker: Sequence[str]) -> None:
 
 def _server(worker: Sequence[str]) -> LanguageServer:
     # Whole texts: increments are counted in rows that only some texts have (a form feed would end one).
-    server = LanguageServer("cudalint", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+    cells = types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])
+    server = LanguageServer(
+        "cudalint",
+        __version__,
+        text_document_sync_kind=types.TextDocumentSyncKind.Full,
+        notebook_document_sync=types.NotebookDocumentSyncOptions([cells]),
+    )
     documents = Documents()
     checks = Checks(server, Analyst(worker), documents)
     _follow_documents(server, documents, checks)
+    _follow_notebooks(server, documents, checks)
     _follow_workspace(server, documents, checks)
     _offer_actions(server, documents, checks)
     _offer_words(server, documents, checks)
@@ -65,6 +73,36 @@ def _follow_documents(server: LanguageServer, documents: Documents, checks: Chec
             checks.closed(path)
 
 
+def _follow_notebooks(server: LanguageServer, documents: Documents, checks: Checks) -> None:
+    def again(uri: str, pause: float) -> None:
+        notebook = server.workspace.get_notebook_document(notebook_uri=uri)
+        path = None if notebook is None else documents.put_notebook(uri, notebook.cells)
+        if path is not None:
+            checks.changed(path, pause)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    async def opened(params: types.DidOpenNotebookDocumentParams) -> None:
+        documents.put_cells(params.cell_text_documents)
+        again(params.notebook_document.uri, 0.0)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    async def changed(params: types.DidChangeNotebookDocumentParams) -> None:
+        cells = params.change.cells
+        if cells is None:
+            return
+        if cells.structure is not None:
+            documents.put_cells(cells.structure.did_open or ())
+        for text in cells.text_content or ():
+            documents.change_cell(text.document, text.changes, checks.encoding())
+        again(params.notebook_document.uri, PAUSE_SECONDS)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    async def closed(params: types.DidCloseNotebookDocumentParams) -> None:
+        path = documents.drop(params.notebook_document.uri)
+        if path is not None:
+            checks.closed(path)
+
+
 def _follow_workspace(server: LanguageServer, documents: Documents, checks: Checks) -> None:
     @server.feature(types.INITIALIZED)
     async def initialized(_params: types.InitializedParams) -> None:
@@ -80,13 +118,12 @@ def _follow_workspace(server: LanguageServer, documents: Documents, checks: Chec
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def files_changed(params: types.DidChangeWatchedFilesParams) -> None:
         paths = [path for change in params.changes if (path := path_of(change.uri)) is not None]
-        if any(not path.endswith(".py") for path in paths):
+        if any(not path.endswith(_PROGRAMS) for path in paths):
             checks.everything()
             return
-        for path in paths:
-            # Of what is open, the editor's text counts.
-            if documents.version(path) is None:
-                checks.changed(path)
+        # Of what is open, the editor's text counts.
+        for path in set(paths).difference(documents):
+            checks.changed(path)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def folders_changed(_params: types.DidChangeWorkspaceFoldersParams) -> None:
@@ -106,16 +143,14 @@ def _offer_actions(server: LanguageServer, documents: Documents, checks: Checks)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, offered)
     async def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        path, only = path_of(params.text_document.uri), params.context.only
-        if path is None:
-            return []
+        uri, only = params.text_document.uri, params.context.only
         found: list[types.CodeAction] = []
         if actions.wanted(types.CodeActionKind.QuickFix.value, only):
-            for run, findings in checks.found(path):
-                here = [one for one in findings if _meets(one, params.range)]
+            for run, findings in checks.found(uri):
+                here = [one for one in findings if _meets(run.location(one.span).range, params.range)]
                 found.extend(actions.quick_fixes(run, here, documents.version))
-        if actions.wanted(actions.FIX_ALL, only) and any(_is_safe(one) for _, own in checks.found(path) for one in own):
-            bare = actions.fix_all(params.text_document.uri)
+        if actions.wanted(actions.FIX_ALL, only) and any(_is_safe(one) for _, own in checks.found(uri) for one in own):
+            bare = actions.fix_all(uri)
             if _resolves(server):
                 found.append(bare)
             elif only is not None:
@@ -128,34 +163,30 @@ def _offer_actions(server: LanguageServer, documents: Documents, checks: Checks)
 
     async def _resolved(action: types.CodeAction) -> types.CodeAction:
         data = action.data if isinstance(action.data, dict) else {}
-        path = path_of(str(data.get("uri", "")))
+        path = documents.home(str(data.get("uri", "")))
         answer = None if path is None else await checks.repaired(path)
-        if path is None or answer is None:
-            return action
-        found, (before, after) = answer
-        edit = actions.text_edit(before, after, path, found.encoding)
-        action.edit = actions.workspace_edit(found, {path: [edit]}, documents.version)
+        if answer is not None:
+            action.edit = actions.workspace_edit(*answer, documents.version)
         return action
 
 
 def _offer_words(server: LanguageServer, documents: Documents, checks: Checks) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        path, row = path_of(params.text_document.uri), params.position.line + 1
-        if path is None:
-            return None
-        findings = [one for _, own in checks.found(path) for one in own if one.span.start.row <= row <= _last_row(one)]
+        uri, line = params.text_document.uri, types.Range(params.position, params.position)
+        findings = [f for run, own in checks.found(uri) for f in own if _meets(run.location(f.span).range, line)]
         if findings:
             return _markdown("\n\n---\n\n".join(dict.fromkeys(map(_page, findings))))
-        seen = await checks.seen(path)
-        lines = () if seen is None else seen.rows.get(row, ())
+        path = documents.home(uri)
+        seen = None if path is None or documents.text(path) is None else await checks.seen(path)
+        lines = () if seen is None else seen.rows.get(line.start.line + 1, ())
         return _markdown("```text\n" + "\n".join(lines) + "\n```") if lines else None
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     async def hints(params: types.InlayHintParams) -> list[types.InlayHint]:
-        path = path_of(params.text_document.uri)
-        seen = None if path is None else await checks.seen(path)
+        path = documents.home(params.text_document.uri)
         text = None if path is None else documents.text(path)
+        seen = None if path is None or text is None else await checks.seen(path)
         if seen is None or text is None:
             return []
         places = Places(text, checks.encoding())
@@ -179,13 +210,9 @@ def _page(finding: Finding) -> str:
     return "\n\n".join(filter(None, (rules.page(finding.code), proof.section(finding.code), told)))
 
 
-def _last_row(finding: Finding) -> int:
-    return max(finding.span.start.row, finding.span.end.row)
-
-
-def _meets(finding: Finding, asked: types.Range) -> bool:
-    """Whether a finding has to do with the rows that an editor asks about."""
-    return finding.span.start.row - 1 <= asked.end.line and asked.start.line <= _last_row(finding) - 1
+def _meets(place: types.Range, asked: types.Range) -> bool:
+    """Whether a place has to do with the lines that an editor asks about."""
+    return place.start.line <= asked.end.line and asked.start.line <= place.end.line
 
 
 def _is_safe(finding: Finding) -> bool:

@@ -6,16 +6,17 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from cudalint.config import Config, ConfigError
 from cudalint.discovery import NotFound
-from cudalint.fixing.rounds import fix
+from cudalint.fixing.rounds import Changed, fix
 from cudalint.project.analysis import Seen
 from cudalint.server.jobs import HEADER_BYTES, Answer, Check, Checked, Job, Look, Refused, Repair, Repaired, packed
 from cudalint.session import Report, Session
 from cudalint.store import Store
+from cudalint.text import notebook
 from cudalint.text.decode import Refusal, decode
 
 Configure = Callable[[tuple[str, ...]], Config]
@@ -78,11 +79,21 @@ def _open_ones(job: Check) -> tuple[str, ...]:
 def _repair(job: Repair, configure: Configure, open_store: OpenStore) -> Repaired:
     found = configure((job.path,))
     fixed = fix(Session(found, open_store(found), job.texts), (job.path,))
-    for change in fixed.changes:
-        before, after = decode(change.path, change.before), decode(change.path, change.after)
-        if change.path == job.path and not isinstance(before, Refusal) and not isinstance(after, Refusal):
-            return Repaired((before.text, after.text))
-    return Repaired(None)
+    own = (change for change in fixed.changes if change.path == job.path)
+    return Repaired({i: pair for change in own for i, pair in _texts(change)})
+
+
+def _texts(change: Changed) -> Iterator[tuple[int, tuple[str, str]]]:
+    if change.path.endswith(notebook.SUFFIX):
+        old, new = notebook.read(change.path, change.before), notebook.read(change.path, change.after)
+        if not isinstance(old, Refusal) and not isinstance(new, Refusal):
+            for cell, made in zip(old.cells, new.cells, strict=True):
+                if cell.text != made.text:
+                    yield cell.number - 1, (cell.text, made.text)
+        return
+    before, after = decode(change.path, change.before), decode(change.path, change.after)
+    if not isinstance(before, Refusal) and not isinstance(after, Refusal):
+        yield 0, (before.text, after.text)
 
 
 def _look(job: Look, configure: Configure, open_store: OpenStore) -> Seen:
