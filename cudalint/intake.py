@@ -155,9 +155,8 @@ def programs(file: Read) -> tuple[Read, ...]:
     found = notebook.read(file.path, file.data)
     if isinstance(found, Refusal):
         return (Read(file.path, b"", found),)
-    spoken = notebook.language(file.data)
-    if spoken not in _SPOKEN:
-        return (Read(file.path, b"", Refusal(f"its cells are {spoken}, not Python"), is_nothing=True),)
+    if found.language not in _SPOKEN:
+        return (Read(file.path, b"", Refusal(f"its cells are {found.language}, not Python"), is_nothing=True),)
     own, *written = found.sources()
     return tuple(
         Read(source.path, source.data, source=source)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from cudalint.server.jobs import HEADER_BYTES, Answer, Job, Refused, packed
 
-# What is about to end is waited for: a new process takes as long to begin.
-PATIENCE_SECONDS = 0.5
+# What is about to end is waited for, as long as a new process would take to begin.
+PATIENCE_SECONDS = 1.0
 
 
 class Analyst:

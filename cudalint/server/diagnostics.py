@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lsprotocol import types
-from pygls import uris
 
 from cudalint import rules
 from cudalint.finding import Edit, Finding, Fix, Severity, Span
@@ -62,14 +61,14 @@ class Found:
         shown = Span(place.path, place.start, place.end)
         if place.cell is None:
             text = self.report.texts.get(span.filename, "")
-            uri = (uris.from_fs_path(place.path) or "") if opened is None else opened.parts[0].uri
+            uri = Path(place.path).as_uri() if opened is None else opened.parts[0].uri
             return types.Location(uri, Places(text, self.encoding).range(shown))
         if opened is not None and place.cell <= len(opened.parts):
             part = opened.parts[place.cell - 1]
             return types.Location(part.uri, Places(part.text, self.encoding).range(shown))
         first, last = place.file_rows
         rows = types.Range(types.Position(first - 1, 0), types.Position(last, 0))
-        return types.Location(uris.from_fs_path(place.path) or "", rows)
+        return types.Location(Path(place.path).as_uri(), rows)
 
     def version(self, uri: str) -> int | None:
         """The version of a document that the run read; None where it was not open."""

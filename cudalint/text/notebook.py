@@ -30,11 +30,12 @@ _OLDEST_FORMAT = 4
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A string of the JSON: what it says, and where it stands, quotes included."""
+    """A string of the JSON: what it says, where it stands, quotes included, and on which row."""
 
     value: str
     start: int
     end: int
+    row: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """A notebook: its JSON, and its cells of code."""
+    """A notebook: its JSON, its cells of code, and their language in small letters."""
 
     path: str
     json: str
     cells: tuple[Cell, ...]
+    language: str = "python"
 
     def sources(self) -> tuple[SourceFile, ...]:
         """The program, and the modules that its cells write beside it."""
@@ -87,7 +89,6 @@ class Notebook:
         rows: list[tuple[int, int]] = []
         replaced: set[int] = set()
         in_json: list[int] = []
-        lines = Rows(self.json)
         for cell, found in parts:
             text = _ended(cell.text)
             originals = _rows(text)[found.first :]
@@ -96,7 +97,7 @@ class Notebook:
                 len(rows) + i + 1 for i, pair in enumerate(zip(originals, lowered, strict=True)) if pair[0] != pair[1]
             )
             rows.extend((cell.number, found.first + i + 1) for i in range(len(originals)))
-            in_json.extend(_json_rows(cell, lines)[found.first : found.first + len(originals)])
+            in_json.extend(_json_rows(cell)[found.first : found.first + len(originals)])
             program.extend(lowered)
             shown.extend(originals)
         text = "".join(program)
@@ -129,7 +130,7 @@ def read(path: str, data: bytes) -> Notebook | Refusal:
         return Refusal(f"byte {error.start + 1} is not valid utf-8")
     try:
         document = json.loads(text.removeprefix("\ufeff"))
-        cells = tuple(_cells(text))
+        cells = _Walk(text).notebook()
     except json.JSONDecodeError as error:
         return Refusal(f"it is no notebook: not valid JSON: {error.msg} at line {error.lineno} column {error.colno}")
     except (ValueError, RecursionError):  # numbers without end, lists without bottom
@@ -138,16 +139,13 @@ def read(path: str, data: bytes) -> Notebook | Refusal:
         return Refusal("it is no notebook: it holds no cells")
     version = document.get("nbformat")
     if "cells" not in document or (isinstance(version, int) and version < _OLDEST_FORMAT):
-        return Refusal(
-            f"notebooks before format {_OLDEST_FORMAT} are not read (jupyter nbconvert --to notebook makes a newer one)"
-        )
-    return Notebook(path, text, cells)
+        newer = "jupyter nbconvert --to notebook makes a newer one"
+        return Refusal(f"notebooks before format {_OLDEST_FORMAT} are not read: {newer}")
+    return Notebook(path, text, cells, _language(document.get("metadata")))
 
 
-def language(data: bytes) -> str:
+def _language(metadata: object) -> str:
     """The language of the cells, in small letters; python where nothing is said."""
-    document = json.loads(data.decode("utf-8-sig"))
-    metadata = document.get("metadata")
     for key, inner in (("kernelspec", "language"), ("language_info", "name")):
         table = metadata.get(key) if isinstance(metadata, dict) else None
         name = table.get(inner) if isinstance(table, dict) else None
@@ -159,65 +157,102 @@ def language(data: bytes) -> str:
 # -- the JSON ----------------------------------------------------------------------------------------------
 
 
-def _cells(text: str) -> Iterator[Cell]:
-    places = _members(text, _blanks(text, 1 if text.startswith("\ufeff") else 0))
-    if "cells" not in places or text[places["cells"][0]] != "[":
-        return
-    for number, (at, _) in enumerate(_items(text, places["cells"][0]), 1):
-        if text[at] != "{":
-            continue
-        members = _members(text, at)
-        kind = members.get("cell_type")
-        if "source" in members and kind is not None and _value(text, kind[0]) == "code":
-            yield _cell(text, number, *members["source"])
+class _Walk:
+    """A walk through a text that is valid JSON, which remembers where values stand. Each is decoded once."""
 
+    __slots__ = ("_at", "_counted", "_row", "_text")
 
-def _cell(text: str, number: int, start: int, end: int) -> Cell:
-    is_list = text[start] == "["
-    places = list(_items(text, start)) if is_list else [(start, end)]
-    values = [(_value(text, at), at, to) for at, to in places]
-    pieces = tuple(Piece(value, at, to) for value, at, to in values if isinstance(value, str))
-    if len(pieces) < len(places):
-        raise json.JSONDecodeError("the source of a cell is no text", text, start)
-    return Cell(number, pieces, start, end, is_list)
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 1 if text.startswith("\ufeff") else 0
+        # The row of the character up to which rows were counted.
+        self._counted, self._row = 0, 1
+        self._pass_blanks()
 
+    def notebook(self) -> tuple[Cell, ...]:
+        """The cells of code; of two lists of cells the last counts, as JSON has it."""
+        cells: tuple[Cell, ...] = ()
+        for name in self._members():
+            if name == "cells":
+                found = (self._cell(number) for number, _ in enumerate(self._items(), 1))
+                cells = tuple(cell for cell in found if cell is not None)
+        return cells
 
-def _members(text: str, at: int) -> Mapping[str, tuple[int, int]]:
-    """Where the values of an object stand; of a name that is there twice the last one, as JSON has it."""
-    found: dict[str, tuple[int, int]] = {}
-    if text[at] != "{":
-        return found
-    at = _blanks(text, at + 1)
-    while text[at] != "}":
-        name, at = _DECODER.raw_decode(text, at)
-        start = _blanks(text, _blanks(text, at) + 1)
-        _, end = _DECODER.raw_decode(text, start)
-        found[name] = (start, end)
-        at = _next(text, end)
-    return found
+    def _cell(self, number: int) -> Cell | None:
+        kind: object = None
+        source: Cell | int | None = None
+        for name in self._members():
+            if name == "cell_type":
+                kind = self._value()
+            elif name == "source":
+                source = self._source(number)
+        if kind != "code":
+            return None
+        if isinstance(source, int):
+            raise json.JSONDecodeError("the source of a cell is no text", self._text, source)
+        return source
 
+    def _source(self, number: int) -> Cell | int:
+        """The source of a cell; where it stands if it is no text."""
+        start, is_list = self._at, self._text[self._at] == "["
+        found = [self._piece() for _ in self._items()] if is_list else [self._piece()]
+        pieces = tuple(piece for piece in found if piece is not None)
+        return start if len(pieces) < len(found) else Cell(number, pieces, start, self._at, is_list)
 
-def _items(text: str, at: int) -> Iterator[tuple[int, int]]:
-    at = _blanks(text, at + 1)
-    while text[at] != "]":
-        _, end = _DECODER.raw_decode(text, at)
-        yield at, end
-        at = _next(text, end)
+    def _piece(self) -> Piece | None:
+        start = self._at
+        value = self._value()
+        if not isinstance(value, str):
+            return None
+        self._row += self._text.count("\n", self._counted, start)
+        self._counted = start
+        return Piece(value, start, self._at, self._row)
 
+    def _members(self) -> Iterator[str]:
+        """The names of an object, each with the walk at its value; nothing of what is no object."""
+        if self._text[self._at] != "{":
+            return
+        self._step()
+        while self._text[self._at] != "}":
+            name = self._value()
+            self._pass_blanks()
+            self._step()  # the colon
+            start = self._at
+            yield str(name)
+            self._leave(start)
+        self._at += 1
 
-def _next(text: str, at: int) -> int:
-    at = _blanks(text, at)
-    return _blanks(text, at + 1) if text[at] == "," else at
+    def _items(self) -> Iterator[None]:
+        """The items of a list, each with the walk at it; nothing of what is no list."""
+        if self._text[self._at] != "[":
+            return
+        self._step()
+        while self._text[self._at] != "]":
+            start = self._at
+            yield
+            self._leave(start)
+        self._at += 1
 
+    def _leave(self, start: int) -> None:
+        """Go on behind a value that began at ``start``, whether or not it was walked through."""
+        if self._at == start:
+            self._value()
+        self._pass_blanks()
+        if self._text[self._at] == ",":
+            self._step()
 
-def _blanks(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    return at if found is None else found.end()
+    def _value(self) -> object:
+        value: object
+        value, self._at = _DECODER.raw_decode(self._text, self._at)
+        return value
 
+    def _step(self) -> None:
+        self._at += 1
+        self._pass_blanks()
 
-def _value(text: str, at: int) -> object:
-    value: object = _DECODER.raw_decode(text, at)[0]
-    return value
+    def _pass_blanks(self) -> None:
+        found = _BLANKS.match(self._text, self._at)
+        self._at = self._at if found is None else found.end()
 
 
 # -- rows --------------------------------------------------------------------------------------------------
@@ -235,12 +270,12 @@ def _rows(text: str) -> list[str]:
     return [text[start:end] for start, end in zip(starts, ends, strict=False)]
 
 
-def _json_rows(cell: Cell, lines: Rows) -> list[int]:
+def _json_rows(cell: Cell) -> list[int]:
     """The row of the JSON on which each row of a cell begins."""
     begins = list(accumulate((len(piece.value) for piece in cell.pieces), initial=0))
     rows = (0, *(match.end() for match in ROW_END.finditer(cell.text)))
     at = (min(bisect_right(begins, row) - 1, len(cell.pieces) - 1) for row in rows)
-    return [lines.place(cell.pieces[piece].start)[0] for piece in at] if cell.pieces else []
+    return [cell.pieces[piece].row for piece in at] if cell.pieces else []
 
 
 # -- edits -------------------------------------------------------------------------------------------------
