@@ -213,7 +213,9 @@ class Session:
 
         if intake.findings or not intake.mattering:
             return Seen({}, ())
-        return seen(intake.sources, self._options(), os.path.abspath(filename), self._store)
+        path = os.path.abspath(filename)
+        cells = next((source.cells for source in intake.sources if source.path == path), None)
+        return replace(seen(intake.sources, self._options(), path, self._store), cells=cells)
 
     def functions(self, paths: Iterable[str]) -> list[str]:
         """What the functions of some files do to CUDA and processes; raises ``NotFound`` for a missing file."""

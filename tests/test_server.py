@@ -174,6 +174,9 @@ def test_cells_of_a_notebook_are_documents_of_their_own(project: Path) -> None:
         every = await editor.client.code_action_resolve_async(every)
         assert applied(cells[2], every.edit, third) == applied(cells[2], repair.edit, third)
         assert "# cuda-in-forked-worker" in await editor.hover(third, 2)
+        assert "initialised by torch" in await editor.hover(third, 1)
+        assert await editor.hints(third) == [(2, "fork; CUDA used before: cell 2:1")]
+        assert await editor.hints(second) == []
         # In units: after the snake, which is two of them.
         end = types.Position(0, len("%time x = '") + 3)
         editor.edit_cell("a.ipynb", third, 2, types.Range(types.Position(0, 0), end), "import")

@@ -35,7 +35,7 @@ from cudalint.project.summary import summaries
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.store import Store
-from cudalint.text.source import SourceFile
+from cudalint.text.source import Cells, SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,11 +515,13 @@ def _syntax_errors(files: FileProgram) -> Iterable[Finding]:
 class Seen:
     """What the machine saw in one file: the processes that come to each of its rows, and what it says of launches.
 
-    ``rows`` holds lines of text by row; ``launches`` a few words for the place of each.
+    ``rows`` holds lines of text by row; ``launches`` a few words for the place of each. ``cells`` says of a notebook
+    where its rows are.
     """
 
     rows: Mapping[int, tuple[str, ...]]
     launches: tuple[tuple[Span, str], ...]
+    cells: Cells | None = None
 
 
 def explain(
@@ -609,8 +611,10 @@ def _place(files: FileProgram, site: Site, filename: str) -> str:
     """A row in words: of a file, or of another one."""
     source = files.sources[site.module]
     span = placed(source.text, source.path, site.module, {site.ordinal}, files.store).get(site.ordinal)
-    row = "" if span is None else str(span.start.row)
-    return f"line {row}" if source.path == filename else f"{os.path.basename(source.path)}:{row}"
+    row = 1 if span is None else span.start.row
+    cell, line = (None, row) if source.cells is None else source.cells.place(row)
+    words = f"line {row}" if cell is None else f"cell {cell}:{line}"
+    return words if source.path == filename else f"{os.path.basename(source.path)} {words}"
 
 
 def functions(

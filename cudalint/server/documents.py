@@ -86,10 +86,11 @@ class Documents:
         """The file that a document is, or is a cell of."""
         return self._homes.get(uri) or path_of(uri)
 
-    def text(self, path: str) -> str | None:
-        """The text of a document as it is now; None where it is not open, or a notebook."""
-        opened = self._opened.get(path)
-        return None if opened is None or path.endswith(_NOTEBOOK) else opened.parts[0].text
+    def part(self, uri: str) -> tuple[str, int, Part] | None:
+        """The file of a document that is open, its number among the cells of that, and what it is now."""
+        path = self._homes.get(uri)
+        parts = () if path is None else self._opened[path].parts
+        return next(((path, i, part) for i, part in enumerate(parts, 1) if path and part.uri == uri), None)
 
     def version(self, uri: str) -> int | None:
         """The version of a document or a cell as it is now; None where it is not open."""

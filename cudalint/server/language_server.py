@@ -12,6 +12,7 @@ from cudalint import __version__, proof, rules
 from cudalint.finding import Applicability, Finding
 from cudalint.server import actions
 from cudalint.server.analyst import Analyst
+from cudalint.server.beliefs import hints, lines_at
 from cudalint.server.checks import PAUSE_SECONDS, Checks
 from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
@@ -177,24 +178,22 @@ def _offer_words(server: LanguageServer, documents: Documents, checks: Checks) -
         findings = [f for run, own in checks.found(uri) for f in own if _meets(run.location(f.span).range, line)]
         if findings:
             return _markdown("\n\n---\n\n".join(dict.fromkeys(map(_page, findings))))
-        path = documents.home(uri)
-        seen = None if path is None or documents.text(path) is None else await checks.seen(path)
-        lines = () if seen is None else seen.rows.get(line.start.line + 1, ())
+        lines = await believed(uri, line.start.line + 1)
         return _markdown("```text\n" + "\n".join(lines) + "\n```") if lines else None
 
+    async def believed(uri: str, row: int) -> Sequence[str]:
+        part = documents.part(uri)
+        seen = None if part is None else await checks.seen(part[0])
+        return () if part is None or seen is None else lines_at(seen, part[1], row)
+
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
-    async def hints(params: types.InlayHintParams) -> list[types.InlayHint]:
-        path = documents.home(params.text_document.uri)
-        text = None if path is None else documents.text(path)
-        seen = None if path is None or text is None else await checks.seen(path)
-        if seen is None or text is None:
+    async def inlay_hints(params: types.InlayHintParams) -> list[types.InlayHint]:
+        part = documents.part(params.text_document.uri)
+        seen = None if part is None else await checks.seen(part[0])
+        if part is None or seen is None:
             return []
-        places = Places(text, checks.encoding())
-        return [
-            types.InlayHint(places.end_of_row(span.end.row), text, padding_left=True, tooltip="cudalint: this launch")
-            for span, text in seen.launches
-            if params.range.start.line <= span.end.row - 1 <= params.range.end.line
-        ]
+        _, number, document = part
+        return hints(seen, number, Places(document.text, checks.encoding()), params.range)
 
 
 def _markdown(text: str) -> types.Hover:
