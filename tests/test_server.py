@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,11 @@ from conftest import environment
 from editor import Editor, applied, edit_session
 from lsprotocol import types
 from notebook_files import notebook
+
+from cudalint.finding import Position
+from cudalint.server.analyst import Analyst
+from cudalint.server.jobs import Look, Refused
+from cudalint.server.positions import Places, changed
 
 LIBRARY = """\
 import torch
@@ -239,6 +245,62 @@ def test_what_is_not_python_is_shown_where_it_ends_and_nothing_of_the_folder_is_
 
     edit_session(project, play)
     assert not (project / "ran").exists()
+
+
+def test_an_analysis_that_dies_is_said_and_started_again() -> None:
+    dies = "import sys; sys.stdin.buffer.read(9); sys.exit(3)"
+
+    async def ask() -> None:
+        analyst = Analyst((sys.executable, "-c", dies))
+        for _ in range(2):
+            assert await analyst.ask(Look("/a.py", {})) == Refused("the analysis ended unexpectedly (exit code 3)")
+        await analyst.close()
+
+    asyncio.run(ask())
+
+
+def test_who_is_no_longer_waited_for_gives_no_answer_to_the_next_question() -> None:
+    # It answers the first job after a minute, and any other at once.
+    slow = (
+        "import sys, time; from cudalint.server.jobs import *; from cudalint.server.worker import _next\n"
+        "while (job := _next(sys.stdin.buffer)) is not None:\n"
+        "    time.sleep(60 if job.path == 'slow' else 0)\n"
+        "    sys.stdout.buffer.write(packed(Refused(job.path)))\n"
+        "    sys.stdout.buffer.flush()\n"
+    )
+
+    async def ask() -> None:
+        analyst = Analyst((sys.executable, "-c", slow))
+        first = asyncio.ensure_future(analyst.ask(Look("slow", {})))
+        await asyncio.sleep(0.1)
+        for _ in range(2):  # impatient editors cancel more than once
+            first.cancel()
+            await asyncio.sleep(0)
+        assert await analyst.ask(Look("next", {})) == Refused("next")
+        assert first.cancelled()
+        await analyst.close()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("encoding", "column"),
+    [
+        (types.PositionEncodingKind.Utf8, 7),
+        (types.PositionEncodingKind.Utf16, 4),
+        (types.PositionEncodingKind.Utf32, 3),
+    ],
+)
+def test_columns_are_counted_as_the_editor_does(encoding: types.PositionEncodingKind, column: int) -> None:
+    text = "x\r\n\N{SNAKE}\u00e9\fz"  # a form feed ends no row
+    places = Places(text, encoding)
+    place = places.position(Position(2, 4))
+    assert (place.line, place.character) == (1, column)
+    assert text[places.offset(place)] == "z"
+    assert places.offset(types.Position(9, 9)) == len(text)
+    edit = types.TextDocumentContentChangePartial(types.Range(types.Position(0, 1), place), "")
+    assert changed(text, [edit], encoding) == "xz"
+    assert changed(text, [types.TextDocumentContentChangeWholeDocument("y")], encoding) == "y"
 
 
 def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:

@@ -34,15 +34,16 @@ class Analyst:
             try:
                 return await asyncio.shield(answer)
             except asyncio.CancelledError:
-                done, _ = await asyncio.wait({answer}, timeout=PATIENCE_SECONDS)
-                if not done:
-                    self._kill(process)
-                with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-                    await answer
+                await asyncio.wait({answer}, timeout=PATIENCE_SECONDS)
                 raise
             except (OSError, asyncio.IncompleteReadError):
                 self._kill(process)
                 return Refused(f"the analysis ended unexpectedly (exit code {await process.wait()})")
+            finally:
+                if not answer.done():
+                    # Else the next one would be given its answer.
+                    self._kill(process)
+                    answer.cancel()
 
     async def close(self) -> None:
         """End the process."""

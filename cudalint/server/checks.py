@@ -73,7 +73,10 @@ class Checks:
         return frozenset((*folders, *alone))
 
     def _folders(self) -> tuple[str, ...]:
-        paths = (path_of(uri) for uri in self._server.workspace.folders)
+        workspace = self._server.workspace
+        # Some editors name a root and no folders.
+        named = tuple(workspace.folders) or tuple(filter(None, (workspace.root_uri,)))
+        paths = map(path_of, named)
         return tuple(path for path in paths if path is not None and os.path.isdir(path))
 
     # -- runs -------------------------------------------------------------------------------------------
@@ -135,7 +138,8 @@ class Checks:
     async def _show_progress(self, title: str) -> None:
         await asyncio.sleep(_LONG_SECONDS)
         token, progress = str(uuid.uuid4()), self._server.work_done_progress
-        await progress.create_async(token)
+        # The editor answers whether or not it is still waited for.
+        await asyncio.shield(progress.create_async(token))
         progress.begin(token, types.WorkDoneProgressBegin(title=title))
         try:
             await asyncio.Event().wait()
