@@ -5,6 +5,14 @@
 const os = require("node:os");
 const path = require("node:path");
 
+// As -m cudalint, but for the folder that is checked, in which -m would look for modules first.
+const FROM_ELSEWHERE = [
+  "import sys",
+  "sys.path[:] = [place for place in sys.path if place]",
+  "from cudalint.__main__ import main",
+  "sys.exit(main())",
+].join("; ");
+
 /**
  * @typedef {{path: string, interpreter: string, arguments: string[]}} Settings
  * @param {Settings} settings
@@ -15,7 +23,7 @@ function serverCommand(settings, folder) {
   const interpreter = resolved(settings.interpreter, folder);
   const given = settings.arguments.map((one) => resolved(one, folder));
   if (interpreter !== "") {
-    return { command: interpreter, args: ["-m", "cudalint", "server", ...given] };
+    return { command: interpreter, args: ["-c", FROM_ELSEWHERE, "server", ...given] };
   }
   return { command: resolved(settings.path, folder) || "cudalint", args: ["server", ...given] };
 }
@@ -37,4 +45,4 @@ function startFailure(command, reason) {
   );
 }
 
-module.exports = { serverCommand, startFailure };
+module.exports = { FROM_ELSEWHERE, serverCommand, startFailure };

@@ -57,7 +57,7 @@ async function start() {
     arguments: settings.get("arguments", []),
   };
   const server = serverCommand(given, vscode.workspace.workspaceFolders?.[0]?.uri.fsPath);
-  output.info(`${server.command} ${server.args.join(" ")}`);
+  output.info([server.command, ...server.args].join(" "));
   client = new LanguageClient("cudalint", "cudalint", server, {
     documentSelector: [
       { language: "python", scheme: "file" },

@@ -5,7 +5,7 @@ const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
 const { test } = require("node:test");
-const { serverCommand, startFailure } = require("../src/command.js");
+const { FROM_ELSEWHERE, serverCommand, startFailure } = require("../src/command.js");
 
 const manifest = JSON.parse(fs.readFileSync(path.join(__dirname, "../package.json"), "utf8"));
 const properties = manifest.contributes.configuration.properties;
@@ -29,7 +29,7 @@ test("an interpreter goes before a path", () => {
   const own = { ...defaults, interpreter: "${workspaceFolder}/.venv/bin/python", arguments: ["--config", "${workspaceFolder}/c.toml"] };
   assert.deepEqual(serverCommand(own, "/work"), {
     command: "/work/.venv/bin/python",
-    args: ["-m", "cudalint", "server", "--config", "/work/c.toml"],
+    args: ["-c", FROM_ELSEWHERE, "server", "--config", "/work/c.toml"],
   });
 });
 
