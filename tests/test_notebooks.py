@@ -208,6 +208,22 @@ def test_a_repair_in_a_source_that_is_one_string_spells_only_the_rest_anew(run: 
     assert (tmp_path / "a.ipynb").read_text() == text.replace("  # noqa: CUD101", "")
 
 
+@pytest.mark.parametrize(
+    ("cell", "after"),
+    [
+        ("%%time\nf()", "%%time\nimport m\nf()"),
+        ("\n%%time\nf()", "\n%%time\nimport m\nf()"),
+        ("%matplotlib inline", "import m\n%matplotlib inline"),
+        ("%%capture", "%%capture\nimport m"),
+    ],
+)
+def test_what_says_how_a_cell_runs_stays_its_first_line(cell: str, after: str) -> None:
+    found = read("/n.ipynb", notebook(cell).encode())
+    assert not isinstance(found, Refusal)
+    edit = Edit(Span("/n.ipynb", Position(1, 1), Position(1, 1)), "import m\n")
+    assert found.changed(found.sources()[0], [edit]) == notebook(after)
+
+
 def test_a_patch_is_one_of_the_file(run: Run, tmp_path: Path) -> None:
     module = "%%writefile workers.py\nimport torch\ndef work(n):\n    return torch.ones(n, device='cuda')"
     last = "import torch\nfrom workers import work\n" + CELLS[3]

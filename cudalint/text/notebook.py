@@ -26,6 +26,7 @@ _DECODER = json.JSONDecoder()
 # One character of a string as it stands in JSON.
 _CHARACTER = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\u\w{4}|\\.|[^\\]", re.DOTALL)
 _OLDEST_FORMAT = 4
+_CELL_MAGIC = re.compile(r"\s*%%[^\r\n]*(?:\r\n|\r|\n)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +298,10 @@ def _within(cells: Cells, by_number: Mapping[int, Cell], edit: Edit) -> tuple[in
     else:
         end_number, end_row = cells.place(last.row)
     start = rows.offset(row, first.column)
+    magic = _CELL_MAGIC.match(text)
+    if magic is not None and first == last and start < magic.end():
+        # What says how a cell runs stays its first line.
+        return number, magic.end(), magic.end()
     if end_number == number:
         return number, start, rows.offset(end_row, last.column)
     if last.column == 1 and cells.place(last.row - 1)[0] == number:
@@ -328,6 +333,8 @@ def _rewritten(text: str, cell: Cell, after: str) -> str:
     pieces = cell.pieces
     values = [piece.value for piece in pieces]
     head = _shared(values, after)
+    while head and not values[head - 1].endswith("\n") and len("".join(values[:head])) < len(after):
+        head -= 1  # a row that goes on is one string
     rest = after[sum(map(len, values[:head])) :]
     tail = _shared([value[::-1] for value in reversed(values[head:])], rest[::-1])
     middle = pieces[head : len(pieces) - tail]
