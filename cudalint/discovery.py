@@ -17,8 +17,8 @@ from cudalint.text.lines import split_rows
 if TYPE_CHECKING:
     import pathspec
 
-# Python's own for programs, and for programs without a console.
-_SUFFIXES = (".py", ".pyw")
+# Python's own for programs, and for programs without a console; and notebooks.
+SUFFIXES = (".py", ".pyw", ".ipynb")
 # What the first row of a script names when Python is to run it: a path, or env with whatever stands before the name.
 _SHEBANG = re.compile(rb"#![^\r\n]*\bpython")
 _ROW_LENGTH = 256
@@ -57,16 +57,24 @@ class Exclusion:
     is_forced: bool = False
 
 
-def discover(paths: Iterable[str], exclude: Exclusion, root: str | None) -> tuple[str, ...]:
+def discover(
+    paths: Iterable[str], exclude: Exclusion, root: str | None, unsaved: Iterable[str] = ()
+) -> tuple[str, ...]:
     """The absolute paths of the files to read, each once, sorted.
 
     What is above or at a named path excludes nothing, unless the exclusion is forced. A directory that cannot be
     listed stands for what is in it, and a link that leads nowhere for its target: whoever reads them is told why not.
+    ``unsaved`` are the paths of files that an editor has, whether or not they are on the disk.
     """
     found: set[str] = set()
     excluded = _Excluded(exclude, root or os.getcwd())
+    new = [path for path in unsaved if path.endswith(SUFFIXES) and not exists(path)]
     for path in paths:
         absolute = os.path.abspath(path)
+        found.update(one for one in new if _lies_below(one, absolute) and not excluded.covers(one))
+        if absolute in new:
+            found.add(absolute)
+            continue
         if not exists(absolute):
             raise NotFound(path)
         if exclude.is_forced and excluded.covers(absolute):
@@ -76,6 +84,10 @@ def discover(paths: Iterable[str], exclude: Exclusion, root: str | None) -> tupl
         else:
             found.add(absolute)
     return tuple(sorted(found))
+
+
+def _lies_below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def leaves_out(exclude: Exclusion, path: str, root: str | None) -> bool:
@@ -155,12 +167,15 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 
 def is_program(name: str, is_executable: bool) -> bool:
     """Whether a file of this name may hold a program of Python: by its suffix, or as a script without one."""
-    return name.endswith(_SUFFIXES) or (is_executable and "." not in name)
+    return name.endswith(SUFFIXES) or (is_executable and "." not in name)
 
 
 def _is_program(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is, or stands where there should be, a file of Python; links to directories are not followed."""
-    if not entry.name.endswith(_SUFFIXES):
+    """Whether an entry is, or stands where there should be, a file of Python or a notebook.
+
+    Links to directories are not followed.
+    """
+    if not entry.name.endswith(SUFFIXES):
         return is_program(entry.name, is_executable=True) and _is_script(entry)
     try:
         return entry.is_file() or not (entry.is_dir() or (entry.name.startswith(_LOCK) and entry.is_symlink()))

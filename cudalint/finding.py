@@ -120,7 +120,6 @@ class Finding:
     outcome: str | None = None
     condition: str | None = None
     fix: Fix | None = None
-    cell: int | None = None
     noqa_rows: tuple[int, int] | None = None
 
     @property

@@ -16,6 +16,8 @@ from cudalint.text.source import SourceFile
 INTERNAL_ERROR = "CUD900"
 SYNTAX_ERROR = "CUD901"
 _NOTEBOOK = ".ipynb"
+# Kernels say it in several ways.
+_SPOKEN = frozenset({"python", "ipython", "python3", "ipython3"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,19 @@ class Intake:
 class Read:
     """A file as the disk gave it: its bytes, or why there are none.
 
-    ``is_nothing`` says that no file is there at all, so that nothing is left unchecked.
+    ``is_nothing`` says that no program is there at all, so that nothing is left unchecked. ``source`` is there where
+    the bytes are a program that was taken from a notebook.
     """
 
     path: str
     data: bytes
     refusal: Refusal | None = None
     is_nothing: bool = False
+    source: SourceFile | None = None
+
+    def decoded(self) -> SourceFile | Refusal:
+        """The text of a file that was read."""
+        return self.source or decode(self.path, self.data)
 
 
 def states(files: Iterable[Read]) -> Iterator[str | bytes]:
@@ -79,22 +87,19 @@ class _Collector:
 
     def add(self, read: Read) -> None:
         """Take in one file that was read."""
-        if read.path.endswith(_NOTEBOOK):
-            self.warnings.append(f"{read.path}: notebooks are not read in this version")
-        elif read.is_nothing and read.refusal is not None:
+        if read.is_nothing and read.refusal is not None:
             self.warnings.append(f"{read.path}: not checked: {read.refusal.reason}")
         elif read.refusal is not None:
             self._refuse(read.path, read.refusal)
         else:
-            self.take(read.path, read.data)
+            self._take(read)
 
-    def take(self, path: str, data: bytes) -> None:
-        """Take in bytes that are already read."""
+    def _take(self, read: Read) -> None:
         self.files += 1
-        self.size += len(data)
-        source = decode(path, data)
+        self.size += len(read.data)
+        source = read.decoded()
         if isinstance(source, Refusal):
-            self._refuse(path, source)
+            self._refuse(read.path, source)
             return
         self.admit(source)
 
@@ -131,14 +136,36 @@ class _Collector:
 
 
 def read(paths: Iterable[str], instead: Mapping[str, bytes] | None = None) -> tuple[Read, ...]:
-    """The bytes of files from the disk, or ``instead`` what stands for them."""
+    """The bytes of files from the disk, or ``instead`` what stands for them.
+
+    Of a notebook these are the bytes of its program, and modules that it writes beside itself are read with it, where
+    they are not on the disk.
+    """
     given = instead or {}
-    return tuple(Read(path, given[path]) if path in given else _from_disk(path) for path in paths)
+    found = (Read(path, given[path]) if path in given else _from_disk(path) for path in paths)
+    return tuple(part for file in found for part in (programs(file) if file.path.endswith(_NOTEBOOK) else (file,)))
+
+
+def programs(file: Read) -> tuple[Read, ...]:
+    """The programs of a notebook, or why there are none."""
+    if file.refusal is not None:
+        return (file,)
+    from cudalint.text import notebook  # most projects have none
+
+    found = notebook.read(file.path, file.data)
+    if isinstance(found, Refusal):
+        return (Read(file.path, b"", found),)
+    if found.language not in _SPOKEN:
+        return (Read(file.path, b"", Refusal(f"its cells are {found.language}, not Python"), is_nothing=True),)
+    own, *written = found.sources()
+    return tuple(
+        Read(source.path, source.data, source=source)
+        for source in (own, *written)
+        if source is own or not os.path.lexists(source.path)
+    )
 
 
 def _from_disk(path: str) -> Read:
-    if path.endswith(_NOTEBOOK):
-        return Read(path, b"")
     try:
         return Read(path, disk.read(path))
     except disk.Nothing as reason:
@@ -171,9 +198,7 @@ def sort(files: Iterable[Read], matters: Callable[[bytes], bool] = may_matter, *
 
 def take_bytes(path: str, data: bytes, matters: Callable[[bytes], bool] = may_matter) -> Intake:
     """Take in one file whose bytes are at hand."""
-    collector = _Collector(matters=matters)
-    collector.take(path, data)
-    return collector.intake()
+    return sort(programs(Read(path, data)) if path.endswith(_NOTEBOOK) else (Read(path, data),), matters)
 
 
 def take_text(path: str, text: str, matters: Callable[[bytes], bool] = may_matter) -> Intake:

@@ -106,7 +106,6 @@ def _from_finding(finding: Finding) -> dict[str, object]:
         "outcome": finding.outcome,
         "condition": finding.condition,
         "fix": None if finding.fix is None else _from_fix(finding.fix),
-        "cell": finding.cell,
         "rows": finding.noqa_rows,
     }
 
@@ -122,7 +121,6 @@ def _to_finding(found: dict[str, Any]) -> Finding:
         outcome=found["outcome"],
         condition=found["condition"],
         fix=None if found["fix"] is None else _to_fix(found["fix"]),
-        cell=found["cell"],
         noqa_rows=None if found["rows"] is None else (found["rows"][0], found["rows"][1]),
     )
 

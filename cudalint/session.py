@@ -35,12 +35,12 @@ from cudalint.project.markers import may_matter
 from cudalint.project.scripts import METADATA
 from cudalint.results import Question, Result
 from cudalint.store import Store
-from cudalint.text.decode import Refusal, decode
+from cudalint.text.decode import Refusal
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
-from cudalint.text.source import SourceFile
+from cudalint.text.source import Cells, SourceFile
 
 if TYPE_CHECKING:
-    from cudalint.project.analysis import Analysis, Options
+    from cudalint.project.analysis import Analysis, Options, Seen
 
 # Parsing costs ten times as much as all else that is done to a file which does not matter. A tree of up to this
 # many bytes is read in full all the same, so that a broken file in it is never passed over.
@@ -72,13 +72,14 @@ class Report:
 
     ``silenced`` is what a comment or the configuration hides; ``known`` is what a baseline does, if the run
     ``is_compared`` with one, and ``vanished`` are its entries that are not found any more. ``texts`` holds the files
-    that findings and traces point into. ``target_versions`` are those of the Python that runs the programs.
-    ``warnings`` are said in any case; ``notes`` of the analysis and ``failures``, tracebacks of cudalint, only with
-    ``--verbose``.
+    that findings and traces point into; ``cells`` says of those that come from notebooks where their rows are.
+    ``target_versions`` are those of the Python that runs the programs. ``warnings`` are said in any case; ``notes`` of
+    the analysis and ``failures``, tracebacks of cudalint, only with ``--verbose``.
     """
 
     findings: tuple[Finding, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
+    cells: Mapping[str, Cells] = field(default_factory=dict)
     effort: Effort = Effort()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -104,22 +105,35 @@ class _Outcome:
 class Session:
     """Runs with one configuration. What runs have in common it keeps in ``store``, if it is given one.
 
-    ``before`` are findings of another state of the program: they are not shown again.
+    ``before`` are findings of another state of the program: they are not shown again. ``unsaved`` holds bytes by
+    absolute path that stand for what is on the disk, as an editor has them; also of files that are not there yet.
     """
 
-    def __init__(self, config: Config, store: Store | None = None, before: Baseline | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        store: Store | None = None,
+        before: Baseline | None = None,
+        unsaved: Mapping[str, bytes] | None = None,
+    ) -> None:
         self._config = config
         self._store = store
         self._before = before
+        self._unsaved: Mapping[str, bytes] = dict(unsaved or {})
 
     @property
     def root(self) -> str | None:
         """The folder of the project, where something marks one."""
         return self._config.root
 
+    @property
+    def unsaved(self) -> Mapping[str, bytes]:
+        """The bytes that stand for files on the disk."""
+        return self._unsaved
+
     def selected(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The files that a check of these paths is about; raises ``NotFound`` for a path that does not exist."""
-        return tuple(discover(tuple(paths), self._config.exclusion, self._config.root))
+        return discover(tuple(paths), self._config.exclusion, self._config.root, self._unsaved)
 
     def check(
         self,
@@ -132,15 +146,16 @@ class Session:
         """Check files and directories.
 
         ``repair`` says whether findings carry their fixes, which costs a further analysis or more for each.
-        ``instead`` holds bytes that stand for files on the disk. ``whole`` says that the paths are all there is:
-        nothing else of the project is read.
+        ``instead`` holds bytes that stand for files, on the disk or unsaved. ``whole`` says that the paths are all
+        there is: nothing else of the project is read.
 
         Raises:
             NotFound: for a path that does not exist.
             ConfigError: for a baseline that is none.
         """
         paths = tuple(paths)
-        files = read(discover(paths, self._config.exclusion, self._config.root), instead)
+        instead = {**self._unsaved, **(instead or {})}
+        files = read(self.selected(paths), instead)
         accepted = self._accepted(file.path for file in files)
         rest = cache(lambda: self._rest(files, instead))
         asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths))
@@ -201,8 +216,7 @@ class Session:
         asked = asked.about(*accepted.states()).about(path, content)
         known = asked.answer()
         if known is not None:
-            texts = {path: content} if isinstance(content, str) else _decoded((Read(path, content),))
-            return self._framed(_replayed(known, texts))
+            return self._framed(_replayed(known, {source.path: source for source in _alone(path, content)}))
         matters = self._matters
         intake = take_text(path, content, matters) if isinstance(content, str) else take_bytes(path, content, matters)
         outcome = self._analyse(intake, alone=True)
@@ -214,8 +228,11 @@ class Session:
         _keep(asked, report)
         return self._framed(report)
 
-    def explain(self, filename: str, row: int) -> list[str]:
-        """What the analysis believes about a line; raises ``NotFound`` for a missing file."""
+    def explain(self, filename: str, row: int, cell: int | None = None) -> list[str]:
+        """What the analysis believes about a line, of a ``cell`` in a notebook.
+
+        Raises ``NotFound`` for a missing file, ``LookupError`` for a line that the notebook does not have.
+        """
         intake = self._with_context((filename,))
         if intake.findings:
             return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
@@ -223,7 +240,21 @@ class Session:
             return []
         from cudalint.project.analysis import explain
 
-        return explain(intake.sources, self._options(), os.path.abspath(filename), row, self._store)
+        path = os.path.abspath(filename)
+        if cell is not None:
+            row = _row_of(intake, path, cell, row)
+        return explain(intake.sources, self._options(), path, row, self._store)
+
+    def seen(self, filename: str) -> Seen:
+        """What the analysis believes about all lines of a file; raises ``NotFound`` for a missing one."""
+        intake = self._with_context((filename,))
+        from cudalint.project.analysis import Seen, seen
+
+        if intake.findings or not intake.mattering:
+            return Seen({}, ())
+        path = os.path.abspath(filename)
+        cells = next((source.cells for source in intake.sources if source.path == path), None)
+        return replace(seen(intake.sources, self._options(), path, self._store), cells=cells)
 
     def functions(self, paths: Iterable[str]) -> list[str]:
         """What the functions of some files do to CUDA and processes; raises ``NotFound`` for a missing file."""
@@ -232,14 +263,14 @@ class Session:
             return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
         from cudalint.project.analysis import functions
 
-        about = frozenset(discover(tuple(paths), self._config.exclusion, self._config.root))
+        about = frozenset(self.selected(paths))
         return functions(intake.sources, self._options(), self._config.root, self._store, about)
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
-        files = read(discover(paths, self._config.exclusion, self._config.root))
+        files = read(self.selected(paths), self._unsaved)
         intake = sort(files, self._matters)
-        return intake + self._context(intake, self._rest(files)) if intake.mattering else intake
+        return intake + self._context(intake, self._rest(files, self._unsaved)) if intake.mattering else intake
 
     def _matters(self, data: bytes) -> bool:
         """Whether a file speaks of CUDA, processes, or what the user's own models name."""
@@ -251,13 +282,13 @@ class Session:
 
         return load(self._config.models).mentions_user_models(data)
 
-    def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes] | None = None) -> tuple[Read, ...]:
+    def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes]) -> tuple[Read, ...]:
         """The rest of the project; where nothing marks one, what the files import from beside them."""
         root = self._config.root
         if root is None:
             return beside(files, lambda path: read((path,), instead)[0])
         known = frozenset(file.path for file in files)
-        others = discover((root,), self._config.exclusion, root)
+        others = self.selected((root,))
         return read((path for path in others if path not in known), instead)
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
@@ -335,7 +366,7 @@ class Session:
     def _report(
         self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool, accepted: Accepted
     ) -> Report:
-        texts = {source.path: source.text for source in intake.sources}
+        texts = {source.path: source.shown for source in intake.sources}
         found = _sorted(finding for finding in findings if self._shows(finding))
         unread = frozenset(one.span.filename for one in found if one.code in {INTERNAL_ERROR, SYNTAX_ERROR})
         split = accepted.split(found, texts, unread, self._config.selection.shows)
@@ -348,9 +379,11 @@ class Session:
         shown = tuple(self._rated(finding) for finding in shown)
         named = {finding.span.filename for finding in shown}
         named.update(step.span.filename for finding in shown for step in finding.trace)
+        sources = [source for source in intake.sources if source.path in named]
         return Report(
             findings=shown,
-            texts={path: text for path, text in texts.items() if path in named},
+            texts={source.path: source.shown for source in sources if source.path in named},
+            cells={source.path: source.cells for source in sources if source.cells is not None},
             effort=outcome.effort,
             warnings=intake.warnings,
             notes=(*outcome.notes, *notes),
@@ -396,10 +429,12 @@ def _recalled(asked: Question, files: tuple[Read, ...], rest: Callable[[], tuple
     return None if known is None else _replayed(known, _decoded(file for file in files if file.path in known.texts))
 
 
-def _replayed(known: Result, texts: Mapping[str, str]) -> Report:
+def _replayed(known: Result, sources: Mapping[str, SourceFile]) -> Report:
+    named = [sources[path] for path in known.texts]
     return Report(
         findings=known.findings,
-        texts={path: texts[path] for path in known.texts},
+        texts={source.path: source.shown for source in named},
+        cells={source.path: source.cells for source in named if source.cells is not None},
         effort=Effort(known.files_read, known.bytes_read),
         warnings=known.warnings,
         notes=known.notes,
@@ -409,9 +444,22 @@ def _replayed(known: Result, texts: Mapping[str, str]) -> Report:
     )
 
 
-def _decoded(files: Iterable[Read]) -> dict[str, str]:
-    found = (decode(file.path, file.data) for file in files)
-    return {source.path: source.text for source in found if isinstance(source, SourceFile)}
+def _decoded(files: Iterable[Read]) -> dict[str, SourceFile]:
+    found = (file.decoded() for file in files)
+    return {source.path: source for source in found if isinstance(source, SourceFile)}
+
+
+def _row_of(intake: Intake, path: str, cell: int, row: int) -> int:
+    """The row of a notebook's program for one of its cells."""
+    cells = next((source.cells for source in intake.sources if source.path == path), None)
+    if cells is None or (cell, row) not in cells.rows:
+        raise LookupError(f"there is no line {row} in cell {cell} of {path} that is code of its kernel")
+    return cells.rows.index((cell, row)) + 1
+
+
+def _alone(path: str, content: bytes | str) -> tuple[SourceFile, ...]:
+    """One file as it was given, which may be several programs."""
+    return (take_text(path, content) if isinstance(content, str) else take_bytes(path, content)).sources
 
 
 def _keep(asked: Question, report: Report) -> None:

@@ -188,13 +188,6 @@ def test_options_of_later_versions_that_change_nothing_are_accepted(run: Run) ->
     assert run("check", "--jobs", "2", "--no-cache").returncode == 0
 
 
-def test_a_notebook_is_not_skipped_in_silence(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "a.ipynb", "{}")
-    done = run("check", "a.ipynb")
-    assert done.returncode == 0
-    assert "notebooks are not read" in done.stderr
-
-
 def test_rule_pages(run: Run) -> None:
     assert run("rule", "cud101").stdout.startswith(rules.page("CUD101"))
     (first, *_) = listed = json.loads(run("rule", "--all", "--output-format", "json").stdout)

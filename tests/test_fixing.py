@@ -172,14 +172,6 @@ def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
     assert path.read_bytes() == b"edited\n"
 
 
-def test_a_notebook_is_never_written(run: Run, tmp_path: Path) -> None:
-    notebook = tmp_path / "a.ipynb"
-    notebook.write_text('{"cells": []}')
-    done = run("check", "--fix", "a.ipynb")
-    assert "notebook" in done.stderr
-    assert notebook.read_text() == '{"cells": []}'
-
-
 WORKER = """\
 import torch
 

@@ -51,6 +51,7 @@ LAYERS = (
     "report",
     "api",
     "verify",
+    "server",
     "hosts",
 )
 # What rooms of the interpreter may import of it; machine.py puts them together.
@@ -60,6 +61,8 @@ THIRD_PARTY = {
     "click": ("hosts",),
     "rich": ("report", "verify"),
     "pathspec": ("discovery",),
+    "lsprotocol": ("server",),
+    "pygls": ("server",),
     "flake8": (),
 }
 

@@ -11,6 +11,7 @@ import pytest
 from cudalint import config
 from cudalint.config import Config
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
+from cudalint.fixing.rounds import fix
 from cudalint.policy.selection import Layer, Selection
 from cudalint.project import analysis
 from cudalint.session import Report, Session
@@ -242,3 +243,22 @@ def test_internal_errors_are_shown_whatever_is_selected(tmp_path: Path, answer: 
     answer(lambda _: [at(path, 1, "CUD900"), at(path, 1, "CUD901"), at(path, 1)])
     selection = Selection((Layer(select=("CUD2",)),))
     assert codes(check(path, found=dataclasses.replace(Config(), selection=selection))) == ["CUD900", "CUD901"]
+
+
+def test_unsaved_texts_stand_for_files_on_the_disk_also_for_new_ones(tmp_path: Path, forked: str) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nextend-exclude = ["gen"]\n')
+    (tmp_path / "old.py").write_text(forked)
+    unsaved = {
+        str(tmp_path / "old.py"): b"x = 1\n",
+        str(tmp_path / "new.py"): forked.encode(),
+        str(tmp_path / "gen" / "new.py"): forked.encode(),
+        str(tmp_path.parent / "beside.py"): forked.encode(),
+    }
+    session = Session(config.load([str(tmp_path)]), unsaved=unsaved)
+    assert session.selected([str(tmp_path)]) == (str(tmp_path / "new.py"), str(tmp_path / "old.py"))
+    (found,) = session.check([str(tmp_path)]).findings
+    assert found.span.filename == str(tmp_path / "new.py")
+    (change,) = fix(session, [str(tmp_path / "new.py")]).changes
+    assert (change.before, change.after) == (forked.encode(), forked.replace('"fork"', '"spawn"').encode())
+    assert not (tmp_path / "new.py").exists()
+    assert "CUDA: untouched in this process" in "\n".join(session.explain(str(tmp_path / "new.py"), 11))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cudalint.text.decode import Refusal, decode
 from cudalint.text.guard import MAX_BYTES, MAX_CHAIN, refuse
 from cudalint.text.lines import Rows, split_rows
-from cudalint.text.noqa import Noqa, suppressions
+from cudalint.text.noqa import Noqa, suppressions, with_code
 from cudalint.text.scan import lexemes
 from cudalint.text.source import SourceFile
 
@@ -188,3 +188,29 @@ def test_limits_leave_room_below_where_the_parser_falls() -> None:
     for text in ("x = a" + ".f()" * (MAX_CHAIN // 2 - 2), "x = " + "(" * 190 + "1" + ")" * 190):
         assert refuse(text, len(text)) is None
         libcst.parse_module(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "after"),
+    [
+        ("f()\n", (1,), "f()  # noqa: CUD101\n"),
+        ("f()", (1,), "f()  # noqa: CUD101"),
+        ("f()  # why\r\n", (1,), "f()  # why  # noqa: CUD101\r\n"),
+        ("f()  # noqa: E501 as it is\n", (1,), "f()  # noqa: E501, CUD101 as it is\n"),
+        ("f('# noqa: E501')\n", (1,), "f('# noqa: E501')  # noqa: CUD101\n"),
+        ("f('''\n''')\n", (1, 2), "f('''\n''')  # noqa: CUD101\n"),
+        ("f( \\\n)\n", (1, 2), "f( \\\n)  # noqa: CUD101\n"),
+        ("f(\n)\n", (1, 2), "f(  # noqa: CUD101\n)\n"),
+    ],
+)
+def test_a_comment_is_put_where_one_can_be(text: str, rows: tuple[int, ...], after: str) -> None:
+    insertion = with_code(text, rows, "CUD101")
+    assert insertion is not None
+    offset, comment = insertion
+    changed = text[:offset] + comment + text[offset:]
+    assert changed == after
+    assert any("CUD101" in one.codes for one in suppressions(changed).comments)
+
+
+def test_no_comment_can_be_put_into_a_string() -> None:
+    assert with_code("x = '''\nf()\n'''\n", (1, 2), "CUD101") is None

@@ -120,6 +120,11 @@ def sent_along(case: Case) -> Iterator[Proposal]:
         case Kind.UNPICKLABLE_TARGET:
             what = "it" if subject == "a lambda" else f"`{subject.rpartition(' ')[2]}`"
             message = f"define {what} as a function at the top of the module, and send what it captures as arguments"
+            if ", which" in subject:
+                what = f"`{subject.partition(',')[0]}`"
+                message = f"define {what} at the top of the module"
+            if subject.endswith("notebook defines,"):
+                message = f"write {what} to a module beside the notebook (%%writefile workers.py) and import it"
             if subject.endswith(")"):
                 name = subject.partition(" ")[0]
                 message = f"leave the name `{name}` to its function, or send one whose name in its module is its own"

@@ -12,6 +12,9 @@ from cudalint.fixes.edits import apply, as_changes
 from cudalint.fixing.reach import reach
 from cudalint.session import Report, Session
 from cudalint.text.decode import Refusal, decode, encode
+from cudalint.text.source import Cells
+
+_NOTEBOOK = ".ipynb"
 
 # Every round repairs something; a file with more findings than that keeps the rest for the next run.
 MOST_ROUNDS = 100
@@ -43,7 +46,7 @@ class Fixed:
 def fix(session: Session, paths: Iterable[str], *, unsafe: bool = False) -> Fixed:
     """Repair what lies under the paths; raises ``NotFound`` for a path that does not exist."""
     named = tuple(paths)
-    before: dict[str, bytes] = {}
+    before = dict(session.unsaved)
     may_write = reach(session.selected(named), named, session.root)
 
     def check(now: Mapping[str, bytes]) -> Report:
@@ -71,7 +74,7 @@ def fix_text(session: Session, filename: str, data: bytes, *, unsafe: bool = Fal
 def alone(repair: Fix) -> tuple[Changed, ...]:
     """The files as one repair by itself leaves them; none where it cannot be applied."""
     before: dict[str, bytes] = {}
-    texts = {path: _edited(path, edits, {}, before) for path, edits in _by_file(repair.edits).items()}
+    texts = {path: _edited(path, edits, {}, before) for path, edits in _by_file(repair.edits, {}).items()}
     made = tuple(Changed(path, before[path], data) for path, data in sorted(texts.items()) if data is not None)
     return made if len(made) == len(texts) else ()
 
@@ -83,8 +86,8 @@ class _Admission:
     unsafe: bool
     files: frozenset[str]
 
-    def admits(self, fix: Fix) -> bool:
-        if not fix.edits or any(edit.span.filename not in self.files for edit in fix.edits):
+    def admits(self, fix: Fix, cells: Mapping[str, Cells]) -> bool:
+        if not fix.edits or any(_home(edit, cells) not in self.files for edit in fix.edits):
             return False
         level = fix.applicability
         return level is Applicability.SAFE or (self.unsafe and level is Applicability.UNSAFE)
@@ -111,8 +114,8 @@ def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], ru
     """Apply repairs that share no file with one another, because one may change what the next one rests on."""
     touched: set[str] = set()
     made = 0
-    for fix_ in (f.fix for f in report.findings if f.fix is not None and rule.admits(f.fix)):
-        by_file = _by_file(fix_.edits)
+    for fix_ in (f.fix for f in report.findings if f.fix is not None and rule.admits(f.fix, report.cells)):
+        by_file = _by_file(fix_.edits, report.cells)
         if not touched.isdisjoint(by_file):
             continue
         texts = {path: _edited(path, edits, now, before) for path, edits in by_file.items()}
@@ -125,11 +128,17 @@ def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], ru
     return made
 
 
-def _by_file(edits: Iterable[Edit]) -> dict[str, list[Edit]]:
+def _by_file(edits: Iterable[Edit], cells: Mapping[str, Cells]) -> dict[str, list[Edit]]:
     result: dict[str, list[Edit]] = {}
     for edit in edits:
-        result.setdefault(edit.span.filename, []).append(edit)
+        result.setdefault(_home(edit, cells), []).append(edit)
     return result
+
+
+def _home(edit: Edit, cells: Mapping[str, Cells]) -> str:
+    """The file of an edit: of one in a module that a cell writes it is the notebook."""
+    found = cells.get(edit.span.filename)
+    return edit.span.filename if found is None else found.notebook
 
 
 def _edited(path: str, edits: list[Edit], now: Mapping[str, bytes], before: dict[str, bytes]) -> bytes | None:
@@ -143,6 +152,8 @@ def _edited(path: str, edits: list[Edit], now: Mapping[str, bytes], before: dict
         except disk.Unreadable:
             return None
         before[path] = data
+    if path.endswith(_NOTEBOOK):
+        return _edited_notebook(path, edits, data)
     source = decode(path, data)
     if isinstance(source, Refusal):
         return None
@@ -150,3 +161,21 @@ def _edited(path: str, edits: list[Edit], now: Mapping[str, bytes], before: dict
         return encode(apply(source.text, as_changes(source.text, edits)), before[path])
     except (ValueError, IndexError):
         return None
+
+
+def _edited_notebook(path: str, edits: Iterable[Edit], data: bytes) -> bytes | None:
+    from cudalint.text import notebook  # most projects have none
+
+    by_program: dict[str, list[Edit]] = {}
+    for edit in edits:
+        by_program.setdefault(edit.span.filename, []).append(edit)
+    for program, own in by_program.items():
+        found = notebook.read(path, data)
+        source = None if isinstance(found, Refusal) else found.source(program)
+        if isinstance(found, Refusal) or source is None:
+            return None
+        try:
+            data = found.changed(source, own).encode()
+        except (ValueError, IndexError):
+            return None
+    return data

@@ -80,8 +80,10 @@ def _silenced(
     left: list[Left] = []
     for finding in findings:
         path = finding.span.filename
-        if not suppression.can_silence(finding):
+        if not suppression.is_silenceable(finding.code):
             left.append(Left(finding, "no comment can silence it"))
+        elif path in report.cells:
+            left.append(Left(finding, "comments in notebooks are written by hand"))
         elif path not in may_write:
             left.append(Left(finding, "its file was not named"))
         else:

@@ -31,16 +31,16 @@ def apply(findings: Iterable[Finding], comments: Callable[[str], Suppressions]) 
     used: set[tuple[str, Noqa, str]] = set()
     for finding in findings:
         filename = finding.span.filename
-        hits = list(_silencers(finding, comments(filename))) if can_silence(finding) else []
+        hits = list(_silencers(finding, comments(filename))) if is_silenceable(finding.code) else []
         used.update((filename, noqa, prefix) for noqa, prefix in hits)
         if not hits:
             kept.append(finding)
     return Verdict(tuple(kept), frozenset(used))
 
 
-def can_silence(finding: Finding) -> bool:
-    """Whether a comment can silence a finding at all."""
-    return finding.code not in _UNSUPPRESSIBLE
+def is_silenceable(code: str) -> bool:
+    """Whether a comment can silence findings of a rule."""
+    return code not in _UNSUPPRESSIBLE
 
 
 def unused(

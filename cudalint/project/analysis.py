@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from cudalint import disk
@@ -28,12 +30,12 @@ from cudalint.project.entries import candidates
 from cudalint.project.entry_results import EntryResults, identity
 from cudalint.project.near import near
 from cudalint.project.program import FileProgram, program
-from cudalint.project.running import Entry, Runner
+from cudalint.project.running import Entry, Ran, Runner
 from cudalint.project.summary import summaries
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.store import Store
-from cudalint.text.source import SourceFile
+from cudalint.text.source import Cells, SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,25 +511,110 @@ def _syntax_errors(files: FileProgram) -> Iterable[Finding]:
 # -- explain -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the machine saw in one file: the processes that come to each of its rows, and what it says of launches.
+
+    ``rows`` holds lines of text by row; ``launches`` a few words for the place of each. ``cells`` says of a notebook
+    where its rows are.
+    """
+
+    rows: Mapping[int, tuple[str, ...]]
+    launches: tuple[tuple[Span, str], ...]
+    cells: Cells | None = None
+
+
 def explain(
     sources: Sequence[SourceFile], options: Options, filename: str, row: int, store: Store | None = None
 ) -> list[str]:
     """The process states that the machine saw at a line, one line of text each."""
-    library = load(options.models)
-    files = program(sources, library, store=store)
-    name = files.names.get(filename)
-    module = None if name is None else files.module(name)
-    if name is None or module is None:
-        return []
-    source = files.sources[name]
-    at_row = {ordinal for ordinal, span in all_spans(source.text, source.path, name).items() if span.start.row == row}
+    files = program(sources, load(options.models), store=store)
+    spans = _spans_of(files, filename)
+    watched = frozenset(site for site, span in spans.items() if span.start.row == row)
     seen: list[Process] = []
-    watched = frozenset(Site(name, ordinal) for ordinal in at_row)
-    around = frozenset({filename})
-    for ran in Runner(files, _host(options), watched=watched).run(_candidates(files, around) or [name]):
+    for ran in _watching(files, options, filename, watched):
         for states in ran.machine.record.processes.values():
             seen.extend(p for p in states if p not in seen)
     return [line for process in seen for line in _described(process)]
+
+
+def seen(sources: Sequence[SourceFile], options: Options, filename: str, store: Store | None = None) -> Seen:
+    """The same of all lines of a file, and its launches."""
+    files = program(sources, load(options.models), store=store)
+    spans = _spans_of(files, filename)
+    at: dict[Site, list[Process]] = {}
+    methods: dict[Site, set[str]] = {}
+    with _at_work():
+        for ran in _watching(files, options, filename, frozenset(spans)):
+            for site, states in ran.machine.record.processes.items():
+                known = at.setdefault(site, [])
+                known.extend(p for p in states if p not in known)
+            for site, method in ran.machine.record.launches:
+                if site in spans:
+                    methods.setdefault(site, set()).add(method)
+    rows: dict[int, list[Process]] = {}
+    for site, states in at.items():
+        known = rows.setdefault(spans[site].start.row, [])
+        known.extend(p for p in states if p not in known)
+    return Seen(
+        {row: tuple(chain.from_iterable(_alike(states))) for row, states in rows.items() if states},
+        tuple(
+            (spans[site], _launch(files, found, _at(at, spans, site), filename))
+            for site, found in sorted(methods.items())
+        ),
+    )
+
+
+def _alike(processes: Iterable[Process]) -> Iterable[tuple[str, ...]]:
+    """What is said of processes, once where it is the same."""
+    return dict.fromkeys(tuple(_described(process)) for process in processes)
+
+
+def _spans_of(files: FileProgram, filename: str) -> Mapping[Site, Span]:
+    """Where the nodes of a file stand; nothing for one that is none of the program, or that cannot be parsed."""
+    name = files.names.get(filename)
+    if name is None or files.module(name) is None:
+        return {}
+    source = files.sources[name]
+    return {Site(name, ordinal): span for ordinal, span in all_spans(source.text, source.path, name).items()}
+
+
+def _watching(files: FileProgram, options: Options, filename: str, watched: frozenset[Site]) -> Iterator[Ran]:
+    """The entries that have to do with a file, run with an eye on some of its places."""
+    if filename in files.names:
+        names = _candidates(files, frozenset({filename})) or [files.names[filename]]
+        yield from Runner(files, _host(options), watched=watched).run(names)
+
+
+def _at(at: Mapping[Site, Sequence[Process]], spans: Mapping[Site, Span], site: Site) -> Sequence[Process]:
+    """The processes that come to the innermost statement around a call."""
+    place = spans[site]
+    around = [one for one, states in at.items() if states and _holds(spans[one], place)]
+    return at[max(around, key=lambda one: (spans[one].start, one.ordinal))] if around else ()
+
+
+def _holds(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _launch(files: FileProgram, methods: Iterable[str], processes: Sequence[Process], filename: str) -> str:
+    """How processes are started, and whether the one that starts them has used CUDA."""
+    how = " or ".join(sorted(methods))
+    used = {_place(files, p.driver.step.site, filename) for p in processes if p.driver is not None}
+    if not used:
+        return f"{how}; CUDA untouched before" if processes else how
+    sometimes = " on some paths" if any(p.driver is None for p in processes) else ""
+    return f"{how}; CUDA used before{sometimes}: {', '.join(sorted(used))}"
+
+
+def _place(files: FileProgram, site: Site, filename: str) -> str:
+    """A row in words: of a file, or of another one."""
+    source = files.sources[site.module]
+    span = placed(source.text, source.path, site.module, {site.ordinal}, files.store).get(site.ordinal)
+    row = 1 if span is None else span.start.row
+    cell, line = (None, row) if source.cells is None else source.cells.place(row)
+    words = f"line {row}" if cell is None else f"cell {cell}:{line}"
+    return words if source.path == filename else f"{os.path.basename(source.path)} {words}"
 
 
 def functions(

@@ -362,8 +362,14 @@ class FileProgram:
         return _closure(names, lambda n: self.imports(n) if n in self.sources else ())
 
     def guards_main(self, name: str) -> bool:
-        """Whether a module says itself what it does as a program."""
-        return self.facts(name).guards_main or os.path.basename(self.sources[name].path) == "__main__.py"
+        """Whether a module says itself what it does as a program, or can be nothing else."""
+        if self.facts(name).guards_main or self.is_notebook(name):
+            return True
+        return os.path.basename(self.sources[name].path) == "__main__.py"
+
+    def is_notebook(self, name: str) -> bool:
+        """Whether a module is a notebook: nothing imports it, and it runs in the main module of a kernel."""
+        return name in self.sources and self.sources[name].path.endswith(".ipynb")
 
     def runs_in_package(self, name: str) -> bool:
         """Whether a program is started as a part of its package, as ``python -m`` does: else nothing imports that."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cudalint.finding import Finding, Fix, Position, Step
+from cudalint.finding import Edit, Finding, Fix, Position, Step
 from cudalint.policy.identity import fingerprints
 from cudalint.report.json_text import as_row, as_text
+from cudalint.report.places import Place, located
 from cudalint.session import Report
 
 
@@ -20,27 +21,27 @@ def render_rows(report: Report, directory: str) -> str:
 
 def _findings(report: Report, directory: str) -> list[dict[str, object]]:
     known = fingerprints(report.findings, report.texts, directory)
-    return [_finding(one, fingerprint) for one, fingerprint in zip(report.findings, known, strict=True)]
+    return [_finding(report, one, fingerprint) for one, fingerprint in zip(report.findings, known, strict=True)]
 
 
-def _finding(finding: Finding, fingerprint: str) -> dict[str, object]:
-    start = finding.span.start
+def _finding(report: Report, finding: Finding, fingerprint: str) -> dict[str, object]:
+    place = located(report, finding.span)
     return {
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity.value,
         "message": finding.message,
-        "filename": finding.span.filename,
-        "location": _position(start),
-        "end_location": _position(finding.span.end),
-        "fix": None if finding.fix is None else _fix(finding.fix),
-        "trace": [_step(step) for step in finding.trace],
+        "filename": place.path,
+        "location": _position(place.start),
+        "end_location": _position(place.end),
+        "fix": None if finding.fix is None else _fix(report, finding.fix),
+        "trace": [_step(report, step) for step in finding.trace],
         "outcome": finding.outcome,
         "condition": finding.condition,
-        "cell": finding.cell,
+        "cell": place.cell,
         "fingerprint": fingerprint,
         # flake8 looks at the row of the finding only, so that is the row where a comment serves both.
-        "noqa_row": start.row,
+        "noqa_row": place.start.row,
         "url": None,
     }
 
@@ -49,29 +50,39 @@ def _position(position: Position) -> dict[str, int]:
     return {"row": position.row, "column": position.column}
 
 
-def _fix(fix: Fix) -> dict[str, object]:
+def _fix(report: Report, fix: Fix) -> dict[str, object]:
     return {
         "applicability": fix.applicability.value,
         "message": fix.message,
         "reason": fix.reason,
-        "edits": [
-            {
-                "filename": edit.span.filename,
-                "content": edit.content,
-                "location": _position(edit.span.start),
-                "end_location": _position(edit.span.end),
-            }
-            for edit in fix.edits
-        ],
+        "edits": [_edit(report, edit) for edit in fix.edits],
     }
 
 
-def _step(step: Step) -> dict[str, object]:
+def _edit(report: Report, edit: Edit) -> dict[str, object]:
+    place = located(report, edit.span)
     return {
-        "filename": step.span.filename,
-        "location": _position(step.span.start),
-        "end_location": _position(step.span.end),
+        "filename": place.path,
+        "content": edit.content,
+        "location": _position(place.start),
+        "end_location": _position(place.end),
+        **_cell(place),
+    }
+
+
+def _step(report: Report, step: Step) -> dict[str, object]:
+    place = located(report, step.span)
+    return {
+        "filename": place.path,
+        "location": _position(place.start),
+        "end_location": _position(place.end),
+        **_cell(place),
         "message": step.message,
         "kind": step.kind.value,
         "process": step.process,
     }
+
+
+def _cell(place: Place) -> dict[str, object]:
+    """The cell of a step or an edit, in notebooks only."""
+    return {} if place.cell is None else {"cell": place.cell}

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from cudalint.finding import Applicability, Finding, Severity
-from cudalint.report.plain import place, statement
+from cudalint.report.places import located
+from cudalint.report.plain import statement
 from cudalint.session import Report
 
 
 def render(report: Report, directory: str, *, unsafe_fixes: bool = False) -> str:
     """``path:row:column: CODE [*] message (condition)``; the star says that ``--fix`` repairs it."""
     return "".join(
-        f"{place(finding.span.filename, directory)}:{said(finding, unsafe_fixes)}\n" for finding in report.findings
+        f"{located(report, finding.span).label(directory)}: {said(finding, unsafe_fixes)}\n"
+        for finding in report.findings
     )
 
 
 def said(finding: Finding, unsafe_fixes: bool) -> str:
-    """What follows the path: ``row:column: CODE [*] message (condition)``."""
-    start = finding.span.start
+    """What follows the place: ``CODE [*] message (condition)``."""
     marks = "[*] " if _fixable(finding, unsafe_fixes) else ""
     marks += "note: " if finding.severity is Severity.NOTE else ""
-    return f"{start.row}:{start.column}: {finding.code} {marks}{statement(finding)}"
+    return f"{finding.code} {marks}{statement(finding)}"
 
 
 def _fixable(finding: Finding, unsafe_fixes: bool) -> bool:

@@ -14,7 +14,7 @@ from rich.text import Text
 from cudalint.config import Versions
 from cudalint.finding import Applicability, Finding, Fix, Severity, Span, Step, StepKind
 from cudalint.proof import quote
-from cudalint.report.paths import relative
+from cudalint.report.places import located
 from cudalint.report.plain import plain, without_commands
 from cudalint.session import Report
 from cudalint.text.lines import split_rows
@@ -59,7 +59,7 @@ def render(report: Report, directory: str, *, colour: bool) -> str:
     )
     with console.capture() as capture:
         for finding in report.findings:
-            for line in _Block(finding, rows, directory, report.target_versions).lines():
+            for line in _Block(finding, rows, directory, report).lines():
                 console.print(line)
             console.print()
     return capture.get()
@@ -68,13 +68,14 @@ def render(report: Report, directory: str, *, colour: bool) -> str:
 class _Block:
     """The lines about one finding."""
 
-    def __init__(self, finding: Finding, rows: dict[str, list[str]], directory: str, versions: Versions) -> None:
+    def __init__(self, finding: Finding, rows: dict[str, list[str]], directory: str, report: Report) -> None:
         self._finding = finding
         self._rows = rows
         self._directory = directory
-        self._versions = versions
+        self._report = report
         self._shown: set[Span] = set()
-        last = max(span.start.row for span in (finding.span, *(step.span for step in finding.trace)))
+        spans = (finding.span, *(step.span for step in finding.trace))
+        last = max(located(report, span).start.row for span in spans)
         self._gutter = len(str(last)) + 1
 
     def lines(self) -> Iterator[Text]:
@@ -102,7 +103,7 @@ class _Block:
             yield from self._frame(step.span, "-", message, "cyan")
 
     def _place(self, arrow: str, span: Span, label: str, message: str = "") -> Text:
-        place = f"{plain(relative(span.filename, self._directory))}:{span.start.row}:{span.start.column}"
+        place = located(self._report, span).label(self._directory)
         text = Text.assemble(" " * self._gutter, (arrow, _MARGIN), f" {place} ", (f"({label})", "dim"))
         return text.append(f" {message}", "cyan") if message else text
 
@@ -115,11 +116,12 @@ class _Block:
             return
         self._shown.add(span)
         line = rows[span.start.row - 1]
-        first = min(span.start.column - 1, len(line))
-        last = span.end.column - 1 if span.end.row == span.start.row else len(line.rstrip())
+        place = located(self._report, span)
+        first = min(place.start.column - 1, len(line))
+        last = place.end.column - 1 if span.end.row == span.start.row else len(line.rstrip())
         before, marked, after = _window(line, first, max(first + 1, last))
         yield self._margin("", Text())
-        yield self._margin(str(span.start.row), Text(before + marked + after))
+        yield self._margin(str(place.start.row), Text(before + marked + after))
         underline = " " * cell_len(before) + mark * max(1, cell_len(marked))
         yield self._margin("", Text.assemble((f"{underline} {label}".rstrip(), colour)))
 
@@ -133,7 +135,7 @@ class _Block:
         yield self._margin("", Text())
         if finding.outcome is not None:
             ends = _OUTCOMES.get(finding.outcome, finding.outcome)
-            shown = quote(finding.code, finding.outcome, _holds_for(finding, self._versions))
+            shown = quote(finding.code, finding.outcome, _holds_for(finding, self._report.target_versions))
             yield self._note("on hardware", f"{ends} ({shown})") if shown else self._note("expected", ends)
         if finding.condition is not None:
             yield self._note("condition", finding.condition)

@@ -8,6 +8,7 @@ from cudalint.finding import Finding, Severity
 from cudalint.policy.identity import fingerprints
 from cudalint.report.json_text import as_text
 from cudalint.report.paths import relative
+from cudalint.report.places import located
 from cudalint.report.plain import statement
 from cudalint.session import Report
 
@@ -19,18 +20,20 @@ def render(report: Report, directory: str) -> str:
     """A list with an issue for each finding; fingerprints stay when lines move, so that GitLab tells what is new."""
     top = os.environ.get(_PROJECT) or directory
     known = fingerprints(report.findings, report.texts, top)
-    return as_text([_issue(one, mark, top) for one, mark in zip(report.findings, known, strict=True)])
+    return as_text([_issue(report, one, mark, top) for one, mark in zip(report.findings, known, strict=True)])
 
 
-def _issue(finding: Finding, fingerprint: str, top: str) -> dict[str, object]:
+def _issue(report: Report, finding: Finding, fingerprint: str, top: str) -> dict[str, object]:
+    place = located(report, finding.span)
+    first, last = place.file_rows
     return {
         "description": f"{finding.code}: {statement(finding)}",
         "check_name": finding.code,
         "fingerprint": fingerprint,
         "severity": _severity(finding.severity),
         "location": {
-            "path": relative(finding.span.filename, top).replace(os.sep, "/"),
-            "lines": {"begin": finding.span.start.row, "end": finding.span.end.row},
+            "path": relative(place.path, top).replace(os.sep, "/"),
+            "lines": {"begin": first, "end": last},
         },
     }
 

@@ -67,6 +67,8 @@ def _harmless(line: str) -> str:
 
 
 def _text(path: str, data: bytes) -> str:
+    if path.endswith(".ipynb"):  # a patch of the file itself, whose other rows stay as they are
+        return data.decode("utf-8", "replace")
     source = decode(path, data)
     return "" if isinstance(source, Refusal) else source.text
 

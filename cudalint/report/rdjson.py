@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from cudalint.report import links
 from cudalint.report.json_text import as_text
 from cudalint.report.paths import relative
+from cudalint.report.places import located
 from cudalint.report.plain import conditional
 from cudalint.session import Report
 from cudalint.text.lines import Rows, split_rows
@@ -16,7 +16,7 @@ from cudalint.text.lines import Rows, split_rows
 
 def render(report: Report, directory: str, *, unsafe_fixes: bool = False) -> str:
     """One result with a diagnostic for each finding; repairs that may be made are suggestions."""
-    made = _Diagnostics(report.texts, directory, unsafe_fixes)
+    made = _Diagnostics(report, directory, unsafe_fixes)
     source = {"name": "cudalint", "url": links.HOME}
     return as_text({"source": source, "diagnostics": [made.diagnostic(finding) for finding in report.findings]})
 
@@ -24,9 +24,10 @@ def render(report: Report, directory: str, *, unsafe_fixes: bool = False) -> str
 class _Diagnostics:
     """What the diagnostics of one report share."""
 
-    def __init__(self, texts: Mapping[str, str], directory: str, unsafe_fixes: bool) -> None:
-        self._texts = texts
-        self._rows = {path: split_rows(text) for path, text in texts.items()}
+    def __init__(self, report: Report, directory: str, unsafe_fixes: bool) -> None:
+        self._report = report
+        self._texts = report.texts
+        self._rows = {path: split_rows(text) for path, text in report.texts.items()}
         self._directory = directory
         self._unsafe_fixes = unsafe_fixes
 
@@ -45,7 +46,10 @@ class _Diagnostics:
         }
 
     def _location(self, span: Span) -> dict[str, object]:
-        return {"path": relative(span.filename, self._directory).replace(os.sep, "/"), "range": self._range(span)}
+        place = located(self._report, span)
+        shown = {"start": {"line": place.file_rows[0]}, "end": {"line": place.file_rows[1]}}
+        where: object = self._range(span) if place.cell is None else shown
+        return {"path": relative(place.path, self._directory).replace(os.sep, "/"), "range": where}
 
     def _range(self, span: Span) -> dict[str, object]:
         return {"start": self._position(span.filename, span.start), "end": self._position(span.filename, span.end)}
@@ -62,7 +66,7 @@ class _Diagnostics:
         fix, path = finding.fix, finding.span.filename
         if fix is None or not self._admits(fix) or {edit.span.filename for edit in fix.edits} != {path}:
             return []
-        if path not in self._texts:
+        if path not in self._texts or path in self._report.cells:
             return []
         span, text = _joined(self._texts[path], sorted(fix.edits, key=lambda edit: edit.span))
         return [{"range": self._range(span), "text": text}]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.finding import Applicability, Finding, Severity
+from cudalint.report.places import located
 from cudalint.session import Report
 
 
@@ -104,7 +105,7 @@ def summary(report: Report, style: Style) -> str:
     known = f" ({_count(len(report.known), 'known finding')} not shown)" if report.known else ""
     if not report.findings:
         return f"{repaired}{'All checks passed!' if report.effort.files_read else 'Nothing was checked.'}{known}\n"
-    files = len({finding.span.filename for finding in report.findings})
+    files = len({located(report, finding.span).path for finding in report.findings})
     found = f"{repaired}Found {by_severity(report.findings)} in {_count(files, 'file')}{known}.\n"
     return found + _fixable(report, style)
 

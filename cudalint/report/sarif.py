@@ -11,11 +11,12 @@ from pathlib import PurePath
 from urllib.parse import quote
 
 from cudalint import __version__, rules
-from cudalint.finding import Edit, Finding, Fix, Severity, Span, Step
+from cudalint.finding import Edit, Finding, Fix, Severity, Step
 from cudalint.policy.identity import fingerprints
 from cudalint.report import links
 from cudalint.report.json_text import as_text
 from cudalint.report.paths import relative
+from cudalint.report.places import Place, located
 from cudalint.report.plain import conditional
 from cudalint.session import Report
 
@@ -39,7 +40,11 @@ def render(report: Report, directory: str) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "results": [
-            {**_result(finding, codes, directory), "partialFingerprints": {_FINGERPRINT: fingerprint}, **compared}
+            {
+                **_result(report, finding, codes, directory),
+                "partialFingerprints": {_FINGERPRINT: fingerprint},
+                **compared,
+            }
             for finding, fingerprint in zip(report.findings, known, strict=True)
         ],
     }
@@ -58,24 +63,26 @@ def _rule(code: str) -> dict[str, object]:
     }
 
 
-def _result(finding: Finding, codes: list[str], directory: str) -> dict[str, object]:
+def _result(report: Report, finding: Finding, codes: list[str], directory: str) -> dict[str, object]:
     result: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
         "level": _level(finding.severity),
         "message": {"text": conditional(finding)},
-        "locations": [_location(finding.span, directory)],
+        "locations": [_location(located(report, finding.span), directory)],
     }
     if finding.trace:
-        steps = [_step(step, directory) for step in finding.trace]
+        steps = [_step(report, step, directory) for step in finding.trace]
         result["codeFlows"] = [{"threadFlows": [{"locations": [{"location": step} for step in steps]}]}]
         result["relatedLocations"] = [{"id": number, **step} for number, step in enumerate(steps)]
-    if finding.fix is not None and finding.fix.edits:
-        result["fixes"] = [_fix(finding.fix, directory)]
+    # Replacements name stretches of a file, which cells of a notebook are not.
+    fix = finding.fix
+    if fix is not None and fix.edits and not any(edit.span.filename in report.cells for edit in fix.edits):
+        result["fixes"] = [_fix(report, fix, directory)]
     return result
 
 
-def _fix(fix: Fix, directory: str) -> dict[str, object]:
+def _fix(report: Report, fix: Fix, directory: str) -> dict[str, object]:
     files: dict[str, list[Edit]] = {}
     for edit in fix.edits:
         files.setdefault(edit.span.filename, []).append(edit)
@@ -86,7 +93,8 @@ def _fix(fix: Fix, directory: str) -> dict[str, object]:
             {
                 "artifactLocation": _artifact(path, directory),
                 "replacements": [
-                    {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.content}} for edit in edits
+                    {"deletedRegion": _region(located(report, edit.span)), "insertedContent": {"text": edit.content}}
+                    for edit in edits
                 ],
             }
             for path, edits in files.items()
@@ -95,14 +103,9 @@ def _fix(fix: Fix, directory: str) -> dict[str, object]:
     }
 
 
-def _step(step: Step, directory: str) -> dict[str, object]:
-    return {**_location(step.span, directory), "message": {"text": f"{step.process}: {step.message}"}}
-
-
-def _location(span: Span, directory: str) -> dict[str, object]:
-    return {
-        "physicalLocation": {"artifactLocation": _artifact(span.filename, directory), "region": _region(span)},
-    }
+def _step(report: Report, step: Step, directory: str) -> dict[str, object]:
+    location = _location(located(report, step.span), directory)
+    return {**location, "message": {"text": f"{step.process}: {step.message}"}}
 
 
 def _artifact(path: str, directory: str) -> dict[str, object]:
@@ -111,13 +114,21 @@ def _artifact(path: str, directory: str) -> dict[str, object]:
     return {"uri": uri}
 
 
-def _region(span: Span) -> dict[str, object]:
-    return {
-        "startLine": span.start.row,
-        "startColumn": span.start.column,
-        "endLine": span.end.row,
-        "endColumn": span.end.column,
+def _location(place: Place, directory: str) -> dict[str, object]:
+    location: dict[str, object] = {
+        "physicalLocation": {"artifactLocation": _artifact(place.path, directory), "region": _region(place)},
     }
+    if place.cell is not None:
+        location["logicalLocations"] = [{"name": f"cell {place.cell}", "fullyQualifiedName": place.words}]
+    return location
+
+
+def _region(place: Place) -> dict[str, int]:
+    """Rows and columns of the file; in a notebook rows only, of its JSON."""
+    first, last = place.file_rows
+    if place.cell is not None:
+        return {"startLine": first, "endLine": last}
+    return {"startLine": first, "startColumn": place.start.column, "endLine": last, "endColumn": place.end.column}
 
 
 def _level(severity: Severity) -> str:

@@ -93,7 +93,7 @@ its queues and locks come from the same context. Otherwise it is **unsafe**, wit
 travels with the object: where that holds what no pickler takes (a process that was started, a pool, a thread, a lock, a
 file, a module), spawn is not offered. Forked workers of joblib become threads, **unsafe**, where loky cannot carry what
 they read: a function with a cache, a context variable, a lock. In a notebook
-spawn is never offered: the worker's code lives in cells that a fresh interpreter cannot import.
+spawn is offered only where the worker's code lies in a module: a fresh interpreter cannot import cells.
 
 ## When it stays silent
 - The worker is started by spawn, or by a fork server whose preloads leave CUDA alone.

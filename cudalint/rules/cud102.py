@@ -72,7 +72,7 @@ def embed_all(texts):
 ## Fix
 The same edit as for CUD101: the launch gets a spawn context. It is always **unsafe** here. Spawn asks things of
 callers that cudalint does not see (a main guard, arguments that pickle), and the program may work today. In a
-notebook it is not offered.
+notebook it is not offered for functions of cells.
 
 ## When it stays silent
 - Every entry that reaches the launch is seen, and none of them touches CUDA before it.

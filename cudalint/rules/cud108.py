@@ -6,6 +6,8 @@ A spawned worker needs something that a fresh interpreter does not have.
 In programs that use a GPU framework it reports the start of a spawned (or fork-server) worker that
 
 - is a lambda or a function defined inside another function;
+- is a function or needs a class that a cell of a notebook defines: the main module of a kernel has no file, and the
+  worker's is another one, in which nothing is defined;
 - is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
 - reads a global that only the main program sets;
 - is given a lock or a queue that another context made, for instance the default fork context.
@@ -20,11 +22,13 @@ everything; a spawned child gets what can be pickled and what it finds by import
 
     NameError: name 'SETTINGS' is not defined
 
+    AttributeError: Can't get attribute 'work' on <module '__main__' (built-in)>
+
     RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context. This is not
     supported.
 
-All but the third are raised in the parent. The third happens in the child: with a `Process` the parent ends
-with exit code 0 all the same.
+All but the third and the fourth are raised in the parent. These two happen in the child: with a `Process` the parent
+goes on all the same, and after the fourth a `Pool` waits for ever, while its workers die and are replaced.
 
 ## What hardware showed
 H200, driver 580, torch 2.11, Python 3.12.
@@ -97,12 +101,14 @@ if __name__ == "__main__":
   name, and is sent along: `functools.partial(work, scale=scale)`. The variable of a loop is then read when it is sent,
   not when the worker runs.
 
-**Display** for functions that cannot stand elsewhere: with a decorator, under a condition, with `nonlocal`, calling
+**Display** for functions of cells, which belong into a module beside the notebook (`%%writefile workers.py`); for
+functions that cannot stand elsewhere: with a decorator, under a condition, with `nonlocal`, calling
 themselves, closing over what is bound again later; and for other globals that only the main program sets.
 
 ## When it stays silent
 - The worker is forked, and so inherits what it needs.
-- joblib with loky, and `multiprocess`: their pickling takes lambdas and local functions along by value.
+- joblib with loky, and `multiprocess`: their pickling takes lambdas and local functions along by value, and
+  functions of cells too.
 - The global is set at the top level of the module, so that the child's import sets it too.
 - A `Manager().Queue()` or a lock of a manager: these travel between contexts.
 - Programs without a GPU framework. Spawn is their choice, and other tools speak about it.

@@ -6,7 +6,7 @@ The file cannot be decoded, parsed or safely analysed.
 Reports a file that cudalint was asked to check and cannot read as a program:
 
 - its bytes are no text in the encoding that it declares (UTF-8 without a declaration);
-- it is not Python, or a notebook that is not JSON;
+- it is not Python, or a notebook that is not JSON or older than format 4;
 - it is nested too deep or too large to be parsed without risk, such as a chain of thousands of calls. Such files
   are generated; the parser would crash on them.
 
@@ -41,7 +41,8 @@ A `noqa` does not help: in a file that cannot be parsed, comments cannot be told
 
 ## When it stays silent
 - Syntax that is newer than the Python cudalint runs on: the parser reads it.
-- Notebooks: they are not read in this version, which a line on standard error says.
+- Magics, lines for a shell and cells in other languages in a notebook. A notebook whose kernel speaks another language
+  is not read, which a line on standard error says.
 - Files outside the given paths that are only read for context.
 - A named path that does not exist: no finding, but a message and exit code 2.
 

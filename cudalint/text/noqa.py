@@ -6,7 +6,7 @@ Only real comments count; the same words in a string suppress nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cudalint.text.lines import ROW_END, Rows
@@ -141,3 +141,28 @@ def without_code(text: str, start: int, code: str) -> tuple[int, int, str]:
     if before and before[-1] not in "\r\n":
         return len(before), end, ""
     return len(before), len(text) if row_end is None else row_end.end(), ""
+
+
+def with_code(text: str, rows: Iterable[int], code: str) -> tuple[int, str] | None:
+    """Where to insert what, so that a comment on the first of these rows that can have one names ``code``.
+
+    None where each of them ends within a string or goes on by a backslash.
+    """
+    lines = Rows(text)
+    occupied: set[int] = set()
+    comments: dict[int, Lexeme] = {}
+    for lexeme in lexemes(text):
+        first = lines.place(lexeme.start)[0]
+        if lexeme.kind is Kind.COMMENT:
+            comments[first] = lexeme
+        elif lexeme.kind in {Kind.STRING, Kind.CONTINUATION}:
+            occupied.update(range(first, lines.place(lexeme.end)[0]))
+    row = next((row for row in rows if row <= lines.count and row not in occupied), None)
+    if row is None:
+        return None
+    end = ROW_END.search(text, lines.offset(row, 1))
+    at = len(text) if end is None else end.start()
+    match = _LINE.search(text, comments[row].start, at) if row in comments else None
+    if match is None or match["codes"] is None:
+        return at, f"  # noqa: {code}"
+    return match.start("codes") + len(match["codes"].rstrip(", \t")), f", {code}"

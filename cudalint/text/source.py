@@ -6,9 +6,48 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Cells:
+    """Where the rows of a program stand in a notebook.
+
+    ``rows`` holds a cell, counted from 1 with those that are no code, and a row of it for each row of the program.
+    ``shown`` is the program as the notebook has it; its ``replaced`` rows are no Python there. ``in_json`` are the rows
+    of the notebook's file on which the program's rows begin.
+    """
+
+    notebook: str
+    rows: tuple[tuple[int, int], ...]
+    shown: str
+    replaced: frozenset[int]
+    in_json: tuple[int, ...]
+
+    def place(self, row: int) -> tuple[int, int]:
+        """The cell of a row of the program, and the row there; of one behind the end the next one."""
+        if not self.rows:
+            return 1, row
+        if row > len(self.rows):
+            cell, last = self.rows[-1]
+            return cell, last + row - len(self.rows)
+        return self.rows[row - 1]
+
+    def json_row(self, row: int) -> int:
+        """The row of the notebook's file for one of the program."""
+        return self.in_json[min(row, len(self.in_json)) - 1] if self.in_json else 1
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A readable file: its absolute path, its text with line ends kept, and the bytes it came from."""
+    """A readable file: its absolute path, its text with line ends kept, and the bytes it came from.
+
+    Of a notebook, or of a module that one of its cells writes, text and bytes are those of the program, and ``cells``
+    says where they come from.
+    """
 
     path: str
     text: str
     data: bytes
+    cells: Cells | None = None
+
+    @property
+    def shown(self) -> str:
+        """The text as its author sees it."""
+        return self.text if self.cells is None else self.cells.shown

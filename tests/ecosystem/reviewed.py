@@ -93,19 +93,28 @@ def compare(found: Counter[Finding], reviewed: Reviewed, packages: Iterable[str]
 
 def of_json(package: str, version: str, text: str, folder: Path) -> list[Finding]:
     """The findings in cudalint's json report on a package that lies in ``folder``."""
-    lines: dict[str, list[str]] = {}
+    lines: dict[tuple[str, int | None], list[str]] = {}
     findings = []
     for entry in json.loads(text):
         path = Path(entry["filename"])
         file = path.relative_to(folder).as_posix()
-        if file not in lines:
-            lines[file] = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        place = file, entry["cell"]
+        if place not in lines:
+            lines[place] = _lines(path, entry["cell"])
         row = entry["location"]["row"]
-        line = lines[file][row - 1].strip() if row <= len(lines[file]) else ""
+        line = lines[place][row - 1].strip() if row <= len(lines[place]) else ""
         if entry["code"] == SYNTAX_ERROR:
             line = ""
         findings.append(Finding(package, version, file, entry["code"], line, entry["severity"]))
     return findings
+
+
+def _lines(path: Path, cell: int | None) -> list[str]:
+    """The lines of a file, or of a cell of a notebook."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if cell is not None:
+        text = "".join(json.loads(text)["cells"][cell - 1]["source"])
+    return text.splitlines()
 
 
 def is_prediction(finding: Finding) -> bool:

@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "config": ("settings", "show_config"),
         "explain": ("explain", "explain"),
         "rule": ("rule", "rule"),
+        "server": ("server", "server"),
     }
 )
 

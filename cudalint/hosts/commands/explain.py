@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -14,34 +15,51 @@ from cudalint.hosts import caching, streams
 from cudalint.hosts.checks import Exit
 from cudalint.hosts.commands.words import files
 from cudalint.hosts.progress import Progress
-from cudalint.report.paths import relative
+from cudalint.report.places import located
 from cudalint.report.plain import plain, statement
 from cudalint.session import Report, Session
 from cudalint.text.decode import Refusal, decode
 from cudalint.text.lines import split_rows
+
+_IN_NOTEBOOK = re.compile(r"(?P<file>.+\.ipynb):(?:cell )?(?P<cell>[1-9]\d*):(?P<row>[1-9]\d*)(?::\d+)?")
 
 
 @click.command()
 @click.argument("place", metavar="FILE:LINE", shell_complete=files)
 @click.option("--functions", is_flag=True, help="Say what each function does instead, of a file or folder.")
 def explain(place: str, functions: bool) -> int:
-    """Say what is believed about the processes at a line."""
+    """Say what is believed about the processes at a line; in a notebook at FILE:CELL:LINE."""
     if functions:
         with Progress(sys.stderr, "explaining"):
             told = _session((place,)).functions((place,))
         _tell(told, place)
         return Exit.CLEAN
-    filename, _, row = place.rpartition(":")
-    if not filename or not row.isdecimal() or int(row) < 1:
-        raise click.UsageError(f"expected FILE:LINE, not {place!r}")
+    filename, cell, row = _parsed(place)
     session = _session((filename,))
     # What is believed is asked first: it says of a file that is not there, or cannot be read, that it is so.
     with Progress(sys.stderr, "explaining"):
-        lines = session.explain(filename, int(row))
-        _require_row(filename, int(row))
+        try:
+            lines = session.explain(filename, row, cell)
+        except LookupError as error:
+            raise click.UsageError(str(error.args[0])) from None
+        if cell is None:
+            _require_row(filename, row)
         report = session.check((filename,), repair=False)
-    _tell((*lines, *_found(report, os.path.abspath(filename), int(row))), place)
+    _tell((*lines, *_found(report, os.path.abspath(filename), row, cell)), place)
     return Exit.CLEAN
+
+
+def _parsed(place: str) -> tuple[str, int | None, int]:
+    """The file, the cell of a notebook, and the line."""
+    in_notebook = _IN_NOTEBOOK.fullmatch(place)
+    if in_notebook is not None:
+        return in_notebook["file"], int(in_notebook["cell"]), int(in_notebook["row"])
+    filename, _, row = place.rpartition(":")
+    if filename.endswith(".ipynb"):
+        raise click.UsageError(f"expected {filename}:CELL:LINE, not {place!r}")
+    if not filename or not row.isdecimal() or int(row) < 1:
+        raise click.UsageError(f"expected FILE:LINE, not {place!r}")
+    return filename, None, int(row)
 
 
 def _require_row(filename: str, row: int) -> None:
@@ -57,20 +75,23 @@ def _require_row(filename: str, row: int) -> None:
         raise ConfigError(f"{filename} has no line {row}: it has {count:,} line{'' if count == 1 else 's'}")
 
 
-def _found(report: Report, path: str, row: int) -> Iterator[str]:
+def _found(report: Report, path: str, row: int, cell: int | None) -> Iterator[str]:
     """The findings at a line, and those whose path leads over it."""
     for finding in report.findings:
         if finding.span.start == finding.span.end:
             continue  # about the file as a whole, which was said already
-        first, last = finding.noqa_rows or (finding.span.start.row, finding.span.start.row)
-        where = f"{finding.span.start.row}:{finding.span.start.column}"
-        if finding.span.filename == path and first <= row <= last:
+        place = located(report, finding.span)
+        rows = finding.noqa_rows or (finding.span.start.row, finding.span.start.row)
+        first, last = (r - finding.span.start.row + place.start.row for r in rows)
+        where = f"{place.start.row}:{place.start.column}"
+        if (place.path, place.cell) == (path, cell) and first <= row <= last:
             yield f"{finding.severity.value}[{finding.code}] at {where}: {statement(finding)}"
             continue
         for step in finding.trace:
-            if (step.span.filename, step.span.start.row) == (path, row):
-                place = f"{relative(finding.span.filename, os.getcwd())}:{where}"
-                yield f"{step.kind.value} of {finding.code} at {place}, in {step.process}: {step.message}"
+            passed = located(report, step.span)
+            if (passed.path, passed.cell, passed.start.row) == (path, cell, row):
+                label = place.label(os.getcwd())
+                yield f"{step.kind.value} of {finding.code} at {label}, in {step.process}: {step.message}"
 
 
 def _tell(lines: Iterable[str], place: str) -> None:

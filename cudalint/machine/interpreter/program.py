@@ -30,6 +30,9 @@ class Program(Protocol):
     def effectful_imports(self, name: str) -> tuple[str, ...]:
         """The modules whose top level may do something to the process when ``name`` is imported."""
 
+    def is_notebook(self, module: str) -> bool:
+        """Whether a module is a notebook, which runs in the main module of a kernel."""
+
     def set_by_main(self, module: str) -> frozenset[str]:
         """Names that a module has only where it is the main program."""
 

@@ -108,6 +108,9 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         return [state]
     inner = Frame(Ref(("module", machine.main)), machine.main)
     state.store(inner.scope, Scope({}, None, machine.main, "module"))
+    if machine.program.is_notebook(machine.main):
+        # The main module of a kernel has no file: a fresh process has another one, in which nothing is defined.
+        return [state]
     saved = machine.uncaught
     machine.booting.append(state.process.identity)
     machine.running.append(start.anchor)

@@ -96,6 +96,9 @@ def lookup_error(machine: Machine, state: State, start: Start, launch: Launch, n
     if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
         # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
         return None
+    if machine.program.is_notebook(machine.main):
+        what = f"{name}, which a cell of the notebook defines,"
+        return _lost(machine, state, start, launch, what, how=launch.failure)
     return _lost(machine, state, start, launch, f"{name}, which only the main guard defines")
 
 
@@ -103,7 +106,9 @@ def _local(qualname: str) -> str:
     return "a lambda" if "<lambda>" in qualname else f"the local function {qualname.rpartition('.')[2]}"
 
 
-def _lost(machine: Machine, state: State, start: Start, launch: Launch, what: str) -> Outcome | None:
+def _lost(
+    machine: Machine, state: State, start: Start, launch: Launch, what: str, how: str = "crash"
+) -> Outcome | None:
     """A worker that cannot be sent by name."""
     if not machine.options.uses_gpu:
         return None
@@ -111,7 +116,7 @@ def _lost(machine: Machine, state: State, start: Start, launch: Launch, what: st
         machine,
         Kind.UNPICKLABLE_TARGET,
         start.anchor,
-        "crash",
+        how,
         certain=launch.certain,
         launcher=start.launcher,
         subject=what,

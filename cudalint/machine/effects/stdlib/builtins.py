@@ -97,7 +97,9 @@ def _shown(machine: Machine, value: Value, state: State) -> Iterator[Atom]:
 
 
 def builtin_name(machine: Machine, call: Call) -> Results:
-    """``"__IPYTHON__" in builtins.__dict__``: a program that is started is no notebook."""
+    """``"__IPYTHON__" in builtins.__dict__``: a program that is started is no notebook, unless it is one."""
     name = constant(call.args[0]) if call.args else ...
+    if name == "__IPYTHON__" and machine.program.is_notebook(machine.main):
+        return [(call.state, const(True))]
     known = isinstance(name, str)
     return [(call.state, const(hasattr(builtins, str(name))) if known else unknown("builtins", call.site))]

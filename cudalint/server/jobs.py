@@ -1,0 +1,75 @@
+"""What the two processes of the server say to each other: a job, and the answer to it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cudalint.project.analysis import Seen
+from cudalint.session import Report
+
+# A length before each message.
+HEADER_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Find what is wrong under some paths, where ``texts`` stand for files on the disk.
+
+    ``repair`` says whether findings carry their fixes. Where nothing marks a project above a folder, it is no project,
+    and the check is about those of the ``texts`` that lie in it.
+    """
+
+    paths: tuple[str, ...]
+    texts: Mapping[str, bytes]
+    repair: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found; ``root`` is the folder of the project, where something marks one."""
+
+    report: Report
+    root: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Make all safe repairs in one file, as often as there are some."""
+
+    path: str
+    texts: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """The texts that are repaired, before and after: that of the file, or those of cells by their index."""
+
+    texts: Mapping[int, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Say what is believed about the processes at the lines of one file."""
+
+    path: str
+    texts: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why there is no answer, in one line for the user."""
+
+    message: str
+
+
+Job: TypeAlias = Check | Repair | Look
+Answer: TypeAlias = Checked | Repaired | Seen | Refused
+
+
+def packed(message: Job | Answer) -> bytes:
+    """A message as bytes, its length first."""
+    data = pickle.dumps(message)
+    return len(data).to_bytes(HEADER_BYTES, "big") + data

@@ -1,0 +1,101 @@
+"""The process that analyses: it reads jobs from standard input and writes answers to what was standard output."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+from cudalint.config import Config, ConfigError
+from cudalint.discovery import NotFound
+from cudalint.fixing.rounds import Changed, fix
+from cudalint.project.analysis import Seen
+from cudalint.server.jobs import HEADER_BYTES, Answer, Check, Checked, Job, Look, Refused, Repair, Repaired, packed
+from cudalint.session import Report, Session
+from cudalint.store import Store
+from cudalint.text import notebook
+from cudalint.text.decode import Refusal, decode
+
+Configure = Callable[[tuple[str, ...]], Config]
+OpenStore = Callable[[Config], Store | None]
+
+
+def serve(configure: Configure, open_store: OpenStore) -> None:
+    """Do jobs until there are no more: when the server ends, so does its standard output, which is read here."""
+    jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # Whatever is printed by mistake must not get among the answers.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    while (job := _next(jobs)) is not None:
+        answers.write(packed(_answered(job, configure, open_store)))
+        answers.flush()
+
+
+def _next(jobs: BinaryIO) -> Job | None:
+    header = jobs.read(HEADER_BYTES)
+    if len(header) < HEADER_BYTES:
+        return None
+    job: Job = pickle.loads(jobs.read(int.from_bytes(header, "big")))
+    return job
+
+
+def _answered(job: Job, configure: Configure, open_store: OpenStore) -> Answer:
+    try:
+        match job:
+            case Check():
+                return _check(job, configure, open_store)
+            case Repair():
+                return _repair(job, configure, open_store)
+            case Look():
+                return _look(job, configure, open_store)
+    except ConfigError as error:
+        return Refused(str(error))
+    except NotFound as error:
+        return Refused(f"no such file or directory: {error}")
+    except Exception as error:  # the editor is told, and the next text may be another matter
+        traceback.print_exc()
+        return Refused(f"internal error: {type(error).__name__}: {error}")
+
+
+def _check(job: Check, configure: Configure, open_store: OpenStore) -> Checked:
+    found = configure(job.paths)
+    paths = job.paths if found.root is not None else _open_ones(job)
+    if not paths:
+        return Checked(Report(), None)
+    store = open_store(found)
+    report = Session(found, store, unsaved=job.texts).check(paths, repair=job.repair)
+    if store is not None:
+        store.tidy()
+    return Checked(report, found.root)
+
+
+def _open_ones(job: Check) -> tuple[str, ...]:
+    folders = tuple(path.rstrip(os.sep) + os.sep for path in job.paths)
+    return tuple(path for path in job.texts if path.startswith(folders) or path in job.paths)
+
+
+def _repair(job: Repair, configure: Configure, open_store: OpenStore) -> Repaired:
+    found = configure((job.path,))
+    fixed = fix(Session(found, open_store(found), unsaved=job.texts), (job.path,))
+    own = (change for change in fixed.changes if change.path == job.path)
+    return Repaired({i: pair for change in own for i, pair in _texts(change)})
+
+
+def _texts(change: Changed) -> Iterator[tuple[int, tuple[str, str]]]:
+    if change.path.endswith(notebook.SUFFIX):
+        old, new = notebook.read(change.path, change.before), notebook.read(change.path, change.after)
+        if not isinstance(old, Refusal) and not isinstance(new, Refusal):
+            for cell, made in zip(old.cells, new.cells, strict=True):
+                if cell.text != made.text:
+                    yield cell.number - 1, (cell.text, made.text)
+        return
+    before, after = decode(change.path, change.before), decode(change.path, change.after)
+    if not isinstance(before, Refusal) and not isinstance(after, Refusal):
+        yield 0, (before.text, after.text)
+
+
+def _look(job: Look, configure: Configure, open_store: OpenStore) -> Seen:
+    found = configure((job.path,))
+    return Session(found, open_store(found), unsaved=job.texts).seen(job.path)

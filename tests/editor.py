@@ -1,0 +1,235 @@
+"""An editor for tests: a client of the Language Server Protocol on the standard streams of ``cudalint server``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from conftest import environment
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+T = TypeVar("T")
+
+_SECONDS = 30.0
+_ALL = types.Range(types.Position(0, 0), types.Position(10_000, 0))
+
+
+class Editor:
+    """What a user would see: the last diagnostics of each file, messages, and progress."""
+
+    def __init__(self, client: LanguageClient, root: Path) -> None:
+        self.client = client
+        self.root = root
+        self.shown: dict[str, types.PublishDiagnosticsParams] = {}
+        # Every version of every file that something was said of.
+        self.history: set[tuple[str, int | None]] = set()
+        self.messages: list[str] = []
+        self.progress: list[str] = []
+        self.watched: list[types.Registration] = []
+        self._news = asyncio.Event()
+        self._versions: dict[str, int] = {}
+        self._listen()
+
+    def _listen(self) -> None:
+        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def publish(params: types.PublishDiagnosticsParams) -> None:
+            self.shown[params.uri] = params
+            self.history.add((params.uri, params.version))
+            self._news.set()
+
+        @self.client.feature(types.WINDOW_SHOW_MESSAGE)
+        def message(params: types.ShowMessageParams) -> None:
+            self.messages.append(params.message)
+            self._news.set()
+
+        @self.client.feature(types.PROGRESS)
+        def progress(params: types.ProgressParams) -> None:
+            assert isinstance(params.value, dict)
+            self.progress.append(params.value["kind"])
+            self._news.set()
+
+        @self.client.feature(types.CLIENT_REGISTER_CAPABILITY)
+        def register(params: types.RegistrationParams) -> None:
+            self.watched.extend(params.registrations)
+            self._news.set()
+
+        @self.client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
+        def create(_params: types.WorkDoneProgressCreateParams) -> None:
+            pass
+
+        @self.client.feature(types.WINDOW_LOG_MESSAGE)
+        def log(_params: types.LogMessageParams) -> None:
+            pass
+
+    def uri(self, name: str) -> str:
+        return name if ":" in name else (self.root / name).as_uri()
+
+    def open(self, name: str, text: str | None = None, language: str = "python") -> None:
+        """Open a file, with its text on the disk or another one."""
+        text = (self.root / name).read_bytes().decode() if text is None else text
+        self._versions[name] = 1
+        item = types.TextDocumentItem(self.uri(name), language, 1, text)
+        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+    def edit(self, name: str, text: str) -> int:
+        """Change a text without saving it."""
+        self._versions[name] += 1
+        document = types.VersionedTextDocumentIdentifier(self._versions[name], self.uri(name))
+        change = types.TextDocumentContentChangeWholeDocument(text)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+        return self._versions[name]
+
+    def close(self, name: str) -> None:
+        document = types.TextDocumentIdentifier(self.uri(name))
+        self.client.text_document_did_close(types.DidCloseTextDocumentParams(document))
+
+    def open_notebook(self, name: str, cells: list[str]) -> list[str]:
+        """Open a notebook of code cells; gives the names of its cells, which only the editor knows."""
+        names = [f"vscode-notebook-cell:{(self.root / name).as_posix()}#{i}" for i in range(len(cells))]
+        order = [types.NotebookCell(types.NotebookCellKind.Code, one) for one in names]
+        items = [types.TextDocumentItem(one, "python", 1, text) for one, text in zip(names, cells, strict=True)]
+        notebook = types.NotebookDocument(self.uri(name), "jupyter-notebook", 1, order)
+        self.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, items))
+        return names
+
+    def edit_cell(self, name: str, cell: str, version: int, place: types.Range, text: str) -> None:
+        """Replace a part of a cell."""
+        changes = [types.TextDocumentContentChangePartial(place, text)]
+        document = types.VersionedTextDocumentIdentifier(version, cell)
+        content = types.NotebookDocumentCellContentChanges(document, changes)
+        event = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(text_content=[content]))
+        notebook = types.VersionedNotebookDocumentIdentifier(version, self.uri(name))
+        self.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
+
+    def remove_cell(self, name: str, index: int, cell: str) -> None:
+        array = types.NotebookCellArrayChange(index, 1)
+        structure = types.NotebookDocumentCellChangeStructure(array, did_close=[types.TextDocumentIdentifier(cell)])
+        event = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(structure))
+        notebook = types.VersionedNotebookDocumentIdentifier(9, self.uri(name))
+        self.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
+
+    def close_notebook(self, name: str, cells: list[str]) -> None:
+        params = types.DidCloseNotebookDocumentParams(
+            types.NotebookDocumentIdentifier(self.uri(name)), [types.TextDocumentIdentifier(one) for one in cells]
+        )
+        self.client.notebook_document_did_close(params)
+
+    def touched(self, name: str) -> None:
+        """Say that a file changed on the disk."""
+        event = types.FileEvent(self.uri(name), types.FileChangeType.Changed)
+        self.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Wait for what the server sends to make something true."""
+
+        async def wait() -> T:
+            while not (found := holds()):
+                self._news.clear()
+                await self._news.wait()
+            return found
+
+        return await asyncio.wait_for(wait(), _SECONDS)
+
+    def codes(self, name: str) -> list[str]:
+        """The codes that are shown for a file; empty also where nothing was said of it."""
+        params = self.shown.get(self.uri(name))
+        return [] if params is None else [str(one.code) for one in params.diagnostics]
+
+    def diagnostics(self, name: str) -> list[types.Diagnostic]:
+        return list(self.shown[self.uri(name)].diagnostics) if self.uri(name) in self.shown else []
+
+    async def with_repairs(self, name: str) -> list[types.Diagnostic]:
+        """The diagnostics of a file once its repairs are known."""
+        await self.until(lambda: any(one.data and one.data["fix"] for one in self.diagnostics(name)))
+        return self.diagnostics(name)
+
+    async def clean(self, name: str, version: int) -> None:
+        """Wait until a version of a document is known to have no findings."""
+        await self.until(lambda: self.at(name, version) and not self.diagnostics(name))
+
+    def at(self, name: str, version: int) -> bool:
+        """Whether what is shown is about a version of a document."""
+        return self.uri(name) in self.shown and self.shown[self.uri(name)].version == version
+
+    async def actions(self, name: str, only: list[str] | None = None) -> list[types.CodeAction]:
+        context = types.CodeActionContext(self.diagnostics(name), only)
+        params = types.CodeActionParams(types.TextDocumentIdentifier(self.uri(name)), _ALL, context)
+        found = await self.client.text_document_code_action_async(params)
+        return [one for one in found or () if isinstance(one, types.CodeAction)]
+
+    async def hover(self, name: str, line: int) -> str:
+        """What is shown over a line, which counts from 1."""
+        position = types.Position(line - 1, 0)
+        params = types.HoverParams(types.TextDocumentIdentifier(self.uri(name)), position)
+        found = await self.client.text_document_hover_async(params)
+        return "" if found is None or not isinstance(found.contents, types.MarkupContent) else found.contents.value
+
+    async def hints(self, name: str) -> list[tuple[int, str]]:
+        """The words behind lines, which count from 1."""
+        params = types.InlayHintParams(types.TextDocumentIdentifier(self.uri(name)), _ALL)
+        found = await self.client.text_document_inlay_hint_async(params)
+        return [(one.position.line + 1, str(one.label)) for one in found or ()]
+
+
+def applied(text: str, edit: types.WorkspaceEdit | None, uri: str) -> str:
+    """A text with the edits of an action, made as an editor that counts UTF-16 units makes them."""
+    assert edit is not None
+    edits: list[Any] = [
+        one
+        for change in edit.document_changes or ()
+        if isinstance(change, types.TextDocumentEdit) and change.text_document.uri == uri
+        for one in change.edits
+    ]
+    rows = text.split("\n")
+
+    def offset(place: types.Position) -> int:
+        before = rows[place.line].encode("utf-16-le")[: 2 * place.character].decode("utf-16-le")
+        return sum(len(row) + 1 for row in rows[: place.line]) + len(before)
+
+    for one in sorted(edits, key=lambda one: offset(one.range.start), reverse=True):
+        text = text[: offset(one.range.start)] + one.new_text + text[offset(one.range.end) :]
+    return text
+
+
+def edit_session(
+    root: Path,
+    play: Callable[[Editor], Awaitable[None]],
+    *arguments: str,
+    folders: list[Path] | None = None,
+    environ: dict[str, str] | None = None,
+) -> None:
+    """Start the server in a folder, do something in the editor, and end both as editors do."""
+
+    async def session() -> None:
+        client = LanguageClient("an-editor", "1")
+        editor = Editor(client, root)
+        told = environment() | (environ or {})
+        await client.start_io(sys.executable, "-m", "cudalint", "server", *arguments, cwd=root, env=told)
+        support = types.ClientCapabilities(
+            text_document=types.TextDocumentClientCapabilities(
+                code_action=types.CodeActionClientCapabilities(
+                    resolve_support=types.ClientCodeActionResolveOptions(["edit"])
+                )
+            ),
+            window=types.WindowClientCapabilities(work_done_progress=True),
+            workspace=types.WorkspaceClientCapabilities(
+                workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True),
+                did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
+            ),
+        )
+        opened = [types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders or [root]]
+        params = types.InitializeParams(support, process_id=None, workspace_folders=opened)
+        try:
+            await client.initialize_async(params)
+            client.initialized(types.InitializedParams())
+            await asyncio.wait_for(play(editor), 2 * _SECONDS)
+        finally:
+            await client.shutdown_async(None)
+            client.exit(None)
+            await client.stop()
+
+    asyncio.run(session())

@@ -1,0 +1,293 @@
+"""Notebooks: read as programs in the order of their cells, reported by cell, repaired without touching the rest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import FORKED, Run
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from notebook_files import cases, marked, notebook, unmarked
+
+from cudalint.config import load
+from cudalint.finding import Edit, Position, Span
+from cudalint.report.places import located
+from cudalint.session import Session
+from cudalint.text.decode import Refusal
+from cudalint.text.lines import Rows
+from cudalint.text.magics import program_of
+from cudalint.text.notebook import read
+
+# The finding stands in cell 4 and leads through cells 2 and 3; the first one is no code.
+CELLS = (
+    ("markdown", "# Training\n\nimport torch"),
+    "import multiprocessing\n\nimport torch\ntorch.zeros(1, device='cuda')",
+    "def work(n):\n    return torch.ones(n, device='cuda')",
+    "pool = multiprocessing.get_context('fork').Pool(1)\nprint(pool.map(work, [1, 2, 3]))",
+)
+
+
+@pytest.mark.parametrize("name", cases())
+def test_traps_of_notebooks_are_told_from_their_look_alikes(name: str, tmp_path: Path) -> None:
+    cells = cases()[name]
+    (tmp_path / "pyproject.toml").touch()
+    path = tmp_path / "a.ipynb"
+    path.write_text(notebook(*map(unmarked, cells)), encoding="utf-8")
+    assert bool(marked(cells)) == name.startswith("broken")
+    report = Session(load([str(path)])).check([str(path)])
+    places = [(located(report, one.span), one.code) for one in report.findings]
+    assert [(place.cell, place.start.row, code) for place, code in places] == marked(cells)
+    assert {place.path for place, _ in places} <= {str(path)}
+
+
+def test_findings_are_shown_by_cell_in_all_formats(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook(*CELLS))
+    full = run("check", ".").stdout
+    assert "--> a.ipynb:cell 4:2:7 (cuda-in-forked-worker)" in full
+    assert "::: a.ipynb:cell 2:4:1 (cause, in main process)" in full
+    assert "4 | torch.zeros(1, device='cuda')" in full
+    assert run("check", "--output-format", "concise", "-q", ".").stdout.startswith("a.ipynb:cell 4:2:7: CUD101 ")
+    (found,) = json.loads(run("check", "--output-format", "json", ".").stdout)
+    assert (found["cell"], found["location"]) == (4, {"row": 2, "column": 7})
+    assert [step["cell"] for step in found["trace"]] == [2, 4, 4, 3]
+    # What knows files only is told the row of the file.
+    line = next(i for i, row in enumerate(notebook(*CELLS).split("\n"), 1) if "pool.map" in row)
+    github = run("check", "--output-format", "github", ".").stdout
+    assert github.startswith(
+        f"::error title=cudalint (CUD101),file=a.ipynb,line={line},endLine={line}::a.ipynb:cell 4:2:7"
+    )
+    (run_,) = json.loads(run("check", "--output-format", "sarif", ".").stdout)["runs"]
+    (place,) = run_["results"][0]["locations"]
+    assert place["physicalLocation"]["region"] == {"startLine": line, "endLine": line}
+    assert place["logicalLocations"] == [{"name": "cell 4", "fullyQualifiedName": "cell 4:2:7"}]
+
+
+def test_a_module_that_a_cell_writes_is_shown_in_that_cell(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook("%%writefile job.py\n" + FORKED, "import job"))
+    assert "--> a.ipynb:cell 1:13:11 (cuda-in-forked-worker)" in run("check", ".").stdout
+    done = run("check", "--fix", ".")
+    assert "1 repair made. All checks passed!" in done.stdout
+    assert 'get_context(\\"spawn\\")' in (tmp_path / "a.ipynb").read_text()
+    assert not (tmp_path / "job.py").exists()
+
+
+def test_a_module_on_the_disk_counts_more_than_the_cell_that_wrote_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook("%%writefile job.py\n" + FORKED, "import job"))
+    (tmp_path / "job.py").write_text("x = 1\n")
+    assert run("check", ".").returncode == 0
+
+
+def test_comments_silence_and_unused_ones_are_reported(run: Run, tmp_path: Path) -> None:
+    silenced = (*CELLS[:3], CELLS[3].replace("3]))", "3]))  # noqa: CUD101"), "x = 1  # noqa: CUD101")
+    (tmp_path / "a.ipynb").write_text(notebook(*silenced))
+    (found,) = json.loads(run("check", "--output-format", "json", ".").stdout)
+    assert (found["code"], found["trace"][0]["cell"]) == ("CUD902", 5)
+    run("check", "--fix", ".")
+    assert (tmp_path / "a.ipynb").read_text() == notebook(*silenced[:4], "x = 1")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "not valid JSON: Expecting value at line 1 column 1"),
+        (b'{"cells": [}', "not valid JSON"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"[]", "it holds no cells"),
+        (b'{"cells": 3}', "it holds no cells"),
+        (b'{"worksheets": [], "nbformat": 3}', "notebooks before format 4 are not read"),
+        (b'{"cells": [], "nbformat": 3}', "notebooks before format 4 are not read"),
+        (b'{"cells": [{"cell_type": "code", "source": 3}]}', "the source of a cell is no text"),
+        (b'{"cells": [{"cell_type": "code", "source": ["x", null]}]}', "the source of a cell is no text"),
+        (b'{"x": ' + b"9" * 5000 + b"}", "a number that is too long"),
+        (b"\xff", "byte 1 is not valid utf-8"),
+    ],
+)
+def test_what_is_no_notebook_is_reported_and_costs_no_other_file(
+    data: bytes, reason: str, run: Run, tmp_path: Path, forked: str
+) -> None:
+    (tmp_path / "a.ipynb").write_bytes(data)
+    (tmp_path / "b.py").write_text(forked)
+    done = run("check", "--output-format", "concise", "--fix", "--fail-on", "error", ".")
+    assert done.stdout.startswith("a.ipynb:1:1: CUD901 cannot analyse this file: ")
+    assert reason in done.stdout
+    assert "1 repair made" in done.stdout
+    assert (tmp_path / "a.ipynb").read_bytes() == data
+
+
+@pytest.mark.parametrize("data", [b'{"cells": []}', b'{"cells": [3, {"cell_type": "code"}, {"source": []}]}'])
+def test_a_notebook_without_code_is_clean(data: bytes, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_bytes(data)
+    assert run("check", "a.ipynb").stdout == "All checks passed!\n"
+
+
+def test_comments_that_silence_are_not_written_into_notebooks(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(notebook(*CELLS))
+    before = path.read_bytes()
+    done = run("check", "--add-noqa", ".")
+    assert "comments in notebooks are written by hand" in done.stderr
+    assert path.read_bytes() == before
+
+
+def test_a_notebook_in_another_language_is_not_skipped_in_silence(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook("x <- 1", language="R"))
+    done = run("check", ".")
+    assert (done.returncode, done.stdout) == (0, "Nothing was checked.\n")
+    assert "a.ipynb: not checked: its cells are r, not Python" in done.stderr
+
+
+def test_what_is_no_python_is_shown_in_its_cell(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook("import torch", "x = 1\ndef f(:\n    pass"))
+    assert "a.ipynb:cell 2:2:7: CUD901 " in run("check", "--output-format", "concise", ".").stdout
+
+
+def test_checkpoints_are_not_read_and_standard_input_may_be_a_notebook(run: Run, tmp_path: Path) -> None:
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    (tmp_path / ".ipynb_checkpoints" / "a.ipynb").write_text("{")
+    assert run("check", ".").returncode == 0
+    text = notebook(*CELLS)
+    done = run("check", "--stdin-filename", "a.ipynb", "--output-format", "concise", "-", stdin=text)
+    assert "a.ipynb:cell 4:2:7: CUD101" in done.stdout
+
+
+def test_explain_answers_for_a_line_of_a_cell(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook(*CELLS))
+    assert "the parent used CUDA before the fork" in run("explain", "a.ipynb:cell 3:2").stdout
+    assert "CUDA: untouched in this process" in run("explain", "a.ipynb:2:4").stdout
+    assert "expected a.ipynb:CELL:LINE" in run("explain", "a.ipynb:4").stderr
+    assert "there is no line 9 in cell 4" in run("explain", "a.ipynb:4:9").stderr
+
+
+# -- what a repair leaves alone ---------------------------------------------------------------------------
+
+ODD = (
+    '\ufeff{ "metadata" :{"z": 1.0e+01, "a":"\\u00e9"},\r\n'
+    '"cells":[ {"outputs":[{"text":"\\/ 12\\t"}],"source" :"%%writefile work\\u0065rs.py\\nimport torch  # \\/\\n'
+    'def work(n):\\n    return torch.ones(n, device=\\"cuda\\").sum().item()", "cell_type":"code"  },\r\n'
+    '\t{"cell_type":"markdown","source":["m.get_context(\\"fork\\")"]},\r\n'
+    '\t{"cell_type":"code","source":[\r\n\t\t"import multiprocessing as m, torch\\nfrom workers import work  #",'
+    '"\\u00e9\\ntorch.cuda.init()  # \\ud83d\\udc0d \\/\\n"  , '
+    '"p = m.get_context(\\u0022fork\\u0022)"  ,  ".Pool(1)  # \\u00e9\\n",'
+    '"p.map(work, [1])"\r\n ] }],"nbformat_minor":5,"nbformat":4, "cells2": 1}'
+)
+
+
+def test_a_repair_keeps_all_else_of_the_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_bytes(ODD.encode())
+    done = run("check", "--fix", "--unsafe-fixes", ".")
+    assert "1 repair made" in done.stdout, done.stdout
+    changed = path.read_bytes().decode()
+    assert changed == ODD.replace("\\u0022fork", "\\u0022spawn")
+
+
+LETTERS = st.text(alphabet='ab\n"\\é\u2028\N{SNAKE}\t', max_size=8)
+
+
+@given(pieces=st.lists(LETTERS, max_size=4), is_list=st.booleans(), content=LETTERS, data=st.data())
+def test_an_edit_says_in_json_what_it_says_in_text(
+    pieces: list[str], is_list: bool, content: str, data: st.DataObject
+) -> None:
+    text = "".join(pieces)
+    source: object = pieces if is_list else text
+    cell = {"cell_type": "code", "source": source}
+    document = json.dumps({"cells": [{"cell_type": "markdown", "source": pieces}, cell, cell]}, indent=2)
+    found = read("/n.ipynb", document.encode())
+    assert not isinstance(found, Refusal)
+    program = found.sources()[0]
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    # The end of a cell's last row, if that is said to end, is where the next cell begins.
+    assume(text and not (start == len(text) and text.endswith("\n")))
+    rows = Rows(text)
+    span = Span("/n.ipynb", Position(*rows.place(start)), Position(*rows.place(end)))
+    changed = json.loads(found.changed(program, [Edit(span, content)]))
+    first, second, third = changed["cells"]
+    assert (first["source"], third["source"]) == (pieces, source)
+    assert "".join(second["source"]) == text[:start] + content + text[end:]
+
+
+def test_a_repair_in_a_source_that_is_one_string_spells_only_the_rest_anew(run: Run, tmp_path: Path) -> None:
+    source = '"# \\u00e9 \\/\\nimport job\\ntorch.cuda.init()  # noqa: CUD101\\nx = \\u0022\\u00e9\\u0022"'
+    text = f'{{"cells": [{{"cell_type": "code", "source": {source}}}]}}'
+    (tmp_path / "a.ipynb").write_text(text)
+    assert "1 repair made" in run("check", "--fix", ".").stdout
+    assert (tmp_path / "a.ipynb").read_text() == text.replace("  # noqa: CUD101", "")
+
+
+@pytest.mark.parametrize(
+    ("cell", "after"),
+    [
+        ("%%time\nf()", "%%time\nimport m\nf()"),
+        ("\n%%time\nf()", "\n%%time\nimport m\nf()"),
+        ("%matplotlib inline", "import m\n%matplotlib inline"),
+        ("%%capture", "%%capture\nimport m"),
+    ],
+)
+def test_what_says_how_a_cell_runs_stays_its_first_line(cell: str, after: str) -> None:
+    found = read("/n.ipynb", notebook(cell).encode())
+    assert not isinstance(found, Refusal)
+    edit = Edit(Span("/n.ipynb", Position(1, 1), Position(1, 1)), "import m\n")
+    assert found.changed(found.sources()[0], [edit]) == notebook(after)
+
+
+def test_a_patch_is_one_of_the_file(run: Run, tmp_path: Path) -> None:
+    module = "%%writefile workers.py\nimport torch\ndef work(n):\n    return torch.ones(n, device='cuda')"
+    last = "import torch\nfrom workers import work\n" + CELLS[3]
+    first = "import multiprocessing, torch\ntorch.cuda.init()"
+    (tmp_path / "a.ipynb").write_text(notebook(module, first, last))
+    patch = run("check", "--diff", "--unsafe-fixes", ".").stdout
+    assert "-    \"pool = multiprocessing.get_context('fork').Pool(1)\\n\",\n" in patch
+    assert "+    \"pool = multiprocessing.get_context('spawn').Pool(1)\\n\",\n" in patch
+    assert "workers.py" not in patch.replace("%%writefile workers.py", "")
+
+
+def test_spawn_is_no_repair_where_the_worker_is_a_function_of_a_cell(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook(*CELLS))
+    assert run("check", "--diff", "--unsafe-fixes", ".").stdout == ""
+
+
+def test_no_notebook_is_run_to_verify_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook(*CELLS))
+    for options in ((), ("--fixes",)):
+        assert "a.ipynb is a notebook, which needs a kernel" in run("--verify", *options, "a.ipynb").stderr
+
+
+# -- magics -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cell", "program"),
+    [
+        ("%matplotlib inline\nx = 1\n", "pass\nx = 1\n"),
+        ("for i in r:\n    !ls {i}\n    ?i\n", "for i in r:\n    pass\n    pass\n"),
+        ("torch?\ntorch.cuda??\nx = 1 if y else 2\n", "pass\npass\nx = 1 if y else 2\n"),
+        ("x = (a\n     % b)\ny = '''\n!ls\n'''\n", "x = (a\n     % b)\ny = '''\n!ls\n'''\n"),
+        ("x = a \\\n  % b\n", "x = a \\\n  % b\n"),
+        ("!ls \\\n  -l\nx = 1\n", "pass\n\nx = 1\n"),
+        ("!echo '''\nx = 1\n", "pass\nx = 1\n"),
+        ("files = !ls\nn = %sql select\nm = a != b\n", "files = get_ipython()\nn = get_ipython()\nm = a != b\n"),
+        ("%time x = f()\n", "if 1: x = f()\n"),
+        ("%env A=b c\r\n", "import os; os.environ['A'] = 'b c'\r\n"),
+        ("%env A=$B\n%env\n%env A\n", "pass\npass\npass\n"),
+        ("%%time\nx = 1\n", "pass\nx = 1\n"),
+        ("if x:\n    pass\n\n# %%\n@f\ndef g(): pass\n", "if x:\n    pass\n\n# %%\n@f\ndef g(): pass\n"),
+    ],
+)
+def test_lines_that_are_no_python_become_statements_in_their_place(cell: str, program: str) -> None:
+    assert program_of(cell) == program
+    assert len(program_of(cell).split("\n")) == len(cell.split("\n"))
+
+
+def test_a_cell_may_append_to_a_module_or_write_it_again() -> None:
+    text = notebook(
+        "%%writefile a.py\nx = 1", "%%writefile -a 'a.py'\ny = 2", "%%file ~/b.py\nz", "%%writefile c.txt\nz"
+    )
+    found = read("/p/n.ipynb", text.encode())
+    assert not isinstance(found, Refusal)
+    assert [(one.path, one.text) for one in found.sources()] == [("/p/n.ipynb", ""), ("/p/a.py", "x = 1\ny = 2\n")]
+    again = read("/p/n.ipynb", notebook("%%writefile a.py\nx = 1", "%%writefile a.py\ny = 2").encode())
+    assert not isinstance(again, Refusal)
+    assert again.sources()[1].text == "y = 2\n"

@@ -1,0 +1,319 @@
+"""``cudalint server``, seen from an editor: a client that speaks the protocol over the standard streams."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import environment
+from editor import Editor, applied, edit_session
+from lsprotocol import types
+from notebook_files import notebook
+
+from cudalint.finding import Position
+from cudalint.server.analyst import Analyst
+from cudalint.server.jobs import Look, Refused
+from cudalint.server.positions import Places, changed
+
+LIBRARY = """\
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+"""
+MAIN = """\
+import multiprocessing
+
+import torch
+from library import work
+
+if __name__ == "__main__":
+    torch.zeros(1, device="cuda")
+    print("\N{SNAKE}", multiprocessing.get_context("fork").Pool(1).map(work, [1, 2, 3]))
+"""
+ON_CPU = LIBRARY.replace(', device="cuda"', "")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Two files with a finding that lies in one and leads through the other, in a folder whose name is no URI."""
+    folder = tmp_path / "a project"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text("[tool.cudalint]\n")
+    (folder / "library.py").write_text(LIBRARY)
+    (folder / "main.py").write_text(MAIN, encoding="utf-8")
+    return folder
+
+
+def test_findings_and_beliefs_follow_what_is_typed_in_any_file(project: Path) -> None:
+    async def play(editor: Editor) -> None:
+        editor.open("library.py")
+        (found,) = await editor.until(lambda: editor.diagnostics("main.py"))
+        assert found.code == "CUD101"
+        assert found.severity is types.DiagnosticSeverity.Error
+        assert found.code_description is not None
+        assert "# cuda-in-forked-worker" in Path(found.code_description.href.removeprefix("file://")).read_text()
+        # The snake before it is one character and two units.
+        assert found.range.start == types.Position(7, 16)
+        units = MAIN.splitlines()[found.range.end.line].encode("utf-16-le")
+        anchor = units[2 * found.range.start.character : 2 * found.range.end.character].decode("utf-16-le")
+        assert anchor == 'multiprocessing.get_context("fork").Pool(1).map(work, [1, 2, 3])'
+        steps = {(one.location.uri, one.location.range.start.line, one.message) for one in found.related_information}
+        assert (editor.uri("library.py"), 4, "pool worker: torch.ones() needs CUDA here") in steps
+        assert any(uri == editor.uri("main.py") and line == 6 for uri, line, _ in steps)
+        editor.open("main.py")
+        assert "# cuda-in-forked-worker (CUD101)" in await editor.hover("main.py", 8)
+        assert "CUDA: untouched in this process" in await editor.hover("main.py", 7)
+        assert "the parent used CUDA before the fork" in await editor.hover("library.py", 5)
+        assert await editor.hover("library.py", 2) == ""
+        assert await editor.hints("main.py") == [(8, "fork; CUDA used before: line 7")]
+        # Unsaved, and in another file than the finding.
+        editor.edit("library.py", ON_CPU)
+        await editor.until(lambda: not editor.codes("main.py"))
+        editor.edit("library.py", "\n" + LIBRARY)
+        await editor.until(lambda: editor.codes("main.py"))
+        lines = [one.location.range.start.line for one in editor.diagnostics("main.py")[0].related_information]
+        assert 5 in lines
+        # Closed without saving: the disk counts again.
+        editor.edit("library.py", ON_CPU)
+        await editor.until(lambda: not editor.codes("main.py"))
+        editor.close("library.py")
+        await editor.until(lambda: editor.codes("main.py"))
+        (project / "library.py").write_text(ON_CPU)
+        editor.touched("library.py")
+        await editor.until(lambda: not editor.codes("main.py"))
+        assert editor.messages == []
+
+    edit_session(project, play)
+
+
+def test_repairs_are_offered_by_how_far_they_can_be_trusted(project: Path) -> None:
+    unsafe = MAIN.replace("torch.zeros(1", "if torch.cuda.is_available():\n        torch.zeros(1")
+
+    async def play(editor: Editor) -> None:
+        editor.open("main.py")
+        (found,) = await editor.with_repairs("main.py")
+        assert found.data["fix"]["applicability"] == "safe"
+        safe, silence = await editor.actions("main.py", ["quickfix"])
+        assert safe.is_preferred
+        repaired = applied(MAIN, safe.edit, editor.uri("main.py"))
+        assert 'get_context("spawn")' in repaired
+        ignored = applied(MAIN, silence.edit, editor.uri("main.py"))
+        assert ignored == MAIN.replace("[1, 2, 3]))", "[1, 2, 3]))  # noqa: CUD101")
+        (every,) = await editor.actions("main.py", ["source.fixAll"])
+        assert (every.kind, every.edit) == ("source.fixAll.cudalint", None)
+        every = await editor.client.code_action_resolve_async(every)
+        assert applied(MAIN, every.edit, editor.uri("main.py")) == repaired
+        await editor.clean("main.py", editor.edit("main.py", ignored))
+        # What was found of another text offers nothing.
+        assert await editor.actions("main.py") == []
+        editor.edit("main.py", unsafe)
+        await editor.with_repairs("main.py")
+        (maybe, _) = await editor.actions("main.py", ["quickfix"])
+        assert not maybe.is_preferred
+        assert "(not safe: " in maybe.title
+
+    edit_session(project, play)
+
+
+def test_folders_come_and_go_and_files_may_lie_in_none(project: Path, tmp_path: Path, forked: str) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / ".git").mkdir()
+    (other / "train.py").write_text(forked)
+    single = tmp_path / "single.py"
+    single.write_text(forked)
+
+    def folders(editor: Editor, added: list[Path], removed: list[Path]) -> None:
+        event = types.WorkspaceFoldersChangeEvent(
+            [types.WorkspaceFolder(one.as_uri(), one.name) for one in added],
+            [types.WorkspaceFolder(one.as_uri(), one.name) for one in removed],
+        )
+        editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+
+    async def play(editor: Editor) -> None:
+        await editor.until(lambda: editor.codes("main.py"))
+        assert not editor.codes("../other/train.py")
+        folders(editor, [other], [])
+        await editor.until(lambda: (other / "train.py").as_uri() in editor.shown)
+        folders(editor, [], [other])
+        await editor.until(lambda: not editor.shown[(other / "train.py").as_uri()].diagnostics)
+        editor.root = tmp_path
+        editor.open("single.py")
+        await editor.until(lambda: editor.codes("single.py"))
+        editor.close("single.py")
+        await editor.until(lambda: not editor.codes("single.py"))
+        # New, and not on the disk yet.
+        editor.open("new.py", forked)
+        await editor.until(lambda: editor.codes("new.py"))
+
+    edit_session(project, play)
+
+
+def test_cells_of_a_notebook_are_documents_of_their_own(project: Path) -> None:
+    cells = [
+        "import multiprocessing, torch\nfrom library import work",
+        "torch.cuda.init()",
+        "%time x = '\N{SNAKE}'\nprint(multiprocessing.get_context('fork').Pool(1).map(work, [1]))",
+    ]
+
+    async def play(editor: Editor) -> None:
+        (project / "main.py").write_text("import library\n")
+        (project / "a.ipynb").write_text(notebook(*cells))
+        editor.touched("a.ipynb")
+        (found,) = await editor.until(lambda: editor.diagnostics("a.ipynb"))
+        rows = (project / "a.ipynb").read_text().split("\n")
+        assert "Pool(1)" in rows[found.range.start.line]  # it is not open: the row of the file
+        first, second, third = names = editor.open_notebook("a.ipynb", cells)
+        (found,) = await editor.with_repairs(third)
+        await editor.until(lambda: not editor.diagnostics("a.ipynb"))
+        assert (found.range.start, found.range.end) == (types.Position(1, 6), types.Position(1, 64))
+        assert second in {one.location.uri for one in found.related_information}
+        repair, silence = await editor.actions(third, ["quickfix"])
+        assert "get_context('spawn')" in applied(cells[2], repair.edit, third)
+        assert applied(cells[2], silence.edit, third).endswith("[1]))  # noqa: CUD101")
+        (every,) = await editor.actions(third, ["source.fixAll"])
+        every = await editor.client.code_action_resolve_async(every)
+        assert applied(cells[2], every.edit, third) == applied(cells[2], repair.edit, third)
+        assert "# cuda-in-forked-worker" in await editor.hover(third, 2)
+        assert "initialised by torch" in await editor.hover(third, 1)
+        assert await editor.hints(third) == [(2, "fork; CUDA used before: cell 2:1")]
+        assert await editor.hints(second) == []
+        # In units: after the snake, which is two of them.
+        end = types.Position(0, len("%time x = '") + 3)
+        editor.edit_cell("a.ipynb", third, 2, types.Range(types.Position(0, 0), end), "import")
+        await editor.until(lambda: editor.codes(third) == ["CUD901"])
+        editor.edit_cell("a.ipynb", third, 3, types.Range(types.Position(0, 0), types.Position(0, 6)), "")
+        await editor.until(lambda: editor.codes(third) == ["CUD101"])
+        editor.remove_cell("a.ipynb", 1, second)
+        await editor.until(lambda: not editor.codes(third))
+        editor.close_notebook("a.ipynb", [first, third])
+        await editor.until(lambda: editor.codes("a.ipynb"))
+        assert not any(editor.codes(name) for name in names)
+
+    edit_session(project, play)
+
+
+SLOW = "import argparse, multiprocessing, torch\n\ndef work(n):\n    return torch.ones(n, device='cuda')\n\n" + "".join(
+    f"def f{i}(args):\n"
+    + "".join(f"    if args.a{j}:\n        torch.zeros({j}, device='cuda:{j}')\n" for j in range(40))
+    + (f"    f{i + 1}(args)\n    for x in args.xs:\n        f{i + 1}(x)\n" if i < 59 else "")
+    + "    multiprocessing.Pool(2).map(work, [1])\n"
+    for i in range(60)
+)
+
+
+def test_settings_and_texts_that_change_supersede_what_is_under_way(project: Path) -> None:
+    settings = project / "pyproject.toml"
+
+    async def play(editor: Editor) -> None:
+        await editor.until(lambda: editor.codes("main.py"))
+        await editor.until(lambda: editor.watched)
+        settings.write_text('[tool.cudalint]\nignore = ["CUD101"]\n')
+        editor.touched("pyproject.toml")
+        await editor.until(lambda: not editor.codes("main.py"))
+        settings.write_text("[tool.cudalint]\nignoer = []\n")
+        editor.touched("pyproject.toml")
+        await editor.until(lambda: editor.messages)
+        assert "unknown key 'ignoer'" in editor.messages[0]
+        settings.write_text("[tool.cudalint]\n")
+        editor.touched("pyproject.toml")
+        await editor.until(lambda: editor.codes("main.py"))
+        assert len(editor.messages) == 1
+        before = editor.progress.count("begin")
+        editor.open("main.py", SLOW + "\nf0(argparse.ArgumentParser().parse_args())\n")
+        await editor.until(lambda: editor.progress.count("begin") > before)
+        await editor.clean("main.py", editor.edit("main.py", "x = 1\n"))
+        assert (editor.uri("main.py"), 1) not in editor.history
+        await editor.until(lambda: editor.progress.count("end") == editor.progress.count("begin"))
+
+    edit_session(project, play)
+
+
+def test_what_is_not_python_is_shown_where_it_ends_and_nothing_of_the_folder_is_run(project: Path) -> None:
+    for name in ("json", "asyncio", "pickle", "pygls", "libcst", "signal"):
+        (project / f"{name}.py").write_text("open('ran', 'w')\n")
+
+    async def play(editor: Editor) -> None:
+        editor.open("library.py", "import torch\n\n\ndef work(n:\n    pass\n")
+        await editor.until(lambda: editor.codes("library.py"))
+        assert editor.codes("library.py") == ["CUD901"]
+        assert editor.diagnostics("library.py")[0].range.start.line == 3
+
+    edit_session(project, play)
+    assert not (project / "ran").exists()
+
+
+def test_an_analysis_that_dies_is_said_and_started_again() -> None:
+    dies = "import sys; sys.stdin.buffer.read(9); sys.exit(3)"
+
+    async def ask() -> None:
+        analyst = Analyst((sys.executable, "-c", dies))
+        for _ in range(2):
+            assert await analyst.ask(Look("/a.py", {})) == Refused("the analysis ended unexpectedly (exit code 3)")
+        await analyst.close()
+
+    asyncio.run(ask())
+
+
+def test_who_is_no_longer_waited_for_gives_no_answer_to_the_next_question() -> None:
+    # It answers the first job after a minute, and any other at once.
+    slow = (
+        "import sys, time; from cudalint.server.jobs import *; from cudalint.server.worker import _next\n"
+        "while (job := _next(sys.stdin.buffer)) is not None:\n"
+        "    time.sleep(60 if job.path == 'slow' else 0)\n"
+        "    sys.stdout.buffer.write(packed(Refused(job.path)))\n"
+        "    sys.stdout.buffer.flush()\n"
+    )
+
+    async def ask() -> None:
+        analyst = Analyst((sys.executable, "-c", slow))
+        first = asyncio.ensure_future(analyst.ask(Look("slow", {})))
+        await asyncio.sleep(0.1)
+        for _ in range(2):  # impatient editors cancel more than once
+            first.cancel()
+            await asyncio.sleep(0)
+        assert await analyst.ask(Look("next", {})) == Refused("next")
+        assert first.cancelled()
+        await analyst.close()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("encoding", "column"),
+    [
+        (types.PositionEncodingKind.Utf8, 7),
+        (types.PositionEncodingKind.Utf16, 4),
+        (types.PositionEncodingKind.Utf32, 3),
+    ],
+)
+def test_columns_are_counted_as_the_editor_does(encoding: types.PositionEncodingKind, column: int) -> None:
+    text = "x\r\n\N{SNAKE}\u00e9\fz"  # a form feed ends no row
+    places = Places(text, encoding)
+    place = places.position(Position(2, 4))
+    assert (place.line, place.character) == (1, column)
+    assert text[places.offset(place)] == "z"
+    assert places.offset(types.Position(9, 9)) == len(text)
+    edit = types.TextDocumentContentChangePartial(types.Range(types.Position(0, 1), place), "")
+    assert changed(text, [edit], encoding) == "xz"
+    assert changed(text, [types.TextDocumentContentChangeWholeDocument("y")], encoding) == "y"
+
+
+def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['pygls'] = None; from cudalint.__main__ import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "server"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "cudalint: error: the language server needs pygls: pip install 'cudalint[server]'\n"
