@@ -335,6 +335,4 @@ def _exit_code(report: Report, effective: Config, options: CheckOptions) -> Exit
 
 
 def _wants_colour(options: CheckOptions) -> bool:
-    if options.output_file is not None:
-        return False
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return options.output_file is None and streams.takes_colour()

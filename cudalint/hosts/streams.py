@@ -51,6 +51,11 @@ def read_input() -> bytes:
     return data
 
 
+def takes_colour() -> bool:
+    """Whether standard output is a terminal that is to show colours."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def let_go(stream: TextIO) -> None:
     """Keep the interpreter from flushing into nothing when it ends."""
     descriptor = os.open(os.devnull, os.O_WRONLY)

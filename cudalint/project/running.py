@@ -13,6 +13,7 @@ from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine, Setting
+from cudalint.machine.mapping import Mapper
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
@@ -22,6 +23,7 @@ from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.entries import conftests, is_test_module, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
+from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
@@ -71,7 +73,7 @@ class Runner:
 
     ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
     expressions whose values are. Of tests only ``chosen`` ones are run, where these are given. ``proves``: it is asked
-    what workers inherit. ``kept`` holds what entries gave in runs before.
+    what workers inherit. ``maps``: processes are noted. ``kept`` holds what entries gave in runs before.
     """
 
     files: FileProgram
@@ -83,6 +85,7 @@ class Runner:
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
     proves: bool = False
+    maps: bool = False
     kept: EntryResults | None = None
     # The modules whose launchers are looked at where no entry reaches them: of all, where it is None.
     about: frozenset[str] | None = None
@@ -132,6 +135,17 @@ class Runner:
 
     def _note(self, machine: Machine) -> None:
         self.entered.update((site.module, site.ordinal) for site in machine.record.entered)
+
+    def begins(self, ran: Ran) -> Begins:
+        """What begins the first process of an entry."""
+        options = ran.machine.options
+        if options.in_test:
+            return Begins.TEST
+        if options.assumed:
+            return Begins.CALLER
+        if ran.label != ran.owner:
+            return Begins.COMMAND
+        return Begins.PROGRAM if self.starts(ran.owner) else Begins.SERVER
 
     @property
     def callers(self) -> Callers:
@@ -259,7 +273,7 @@ class Runner:
         else:
             prepared = self._prepare(module, in_test)
             self.files.charge(prepared.asked)
-            if prepared.machine.record.outcomes and prepared.machine not in told:
+            if _has_news(prepared.machine) and prepared.machine not in told:
                 told.add(prepared.machine)
                 yield Ran(owner, entry.module, prepared.machine)
             state, machine.record.cut = prepared.state.clone(), prepared.machine.record.cut
@@ -338,8 +352,15 @@ class Runner:
             watched=self.watched,
             shaped=self.shaped,
         )
-        kind = Watcher if self.shaped else Prover if self.proves else Machine
-        return kind(Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options))
+        return self._kind(Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options))
+
+    @property
+    def _kind(self) -> type[Machine]:
+        if self.shaped:
+            return Watcher
+        if self.proves:
+            return Prover
+        return Mapper if self.maps else Machine
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []
@@ -380,6 +401,12 @@ class Runner:
         site = Site(module.name, function.ordinal)
         results = machine.call_value(target, [], dict(given), current, frame, site)
         return [s for s, _ in machine.drained(results, frame)]
+
+
+def _has_news(machine: Machine) -> bool:
+    """Whether an import shows something by itself: what goes wrong, or, for a map, that it starts processes."""
+    noted = machine.record.processes_noted
+    return bool(machine.record.outcomes) or (noted is not None and bool(noted.launches))
 
 
 def _top_of(name: str) -> Frame:
