@@ -94,6 +94,14 @@ def test_a_tree_for_the_terminal(run: Run, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, TOLD, "")
 
 
+def test_the_document_shows_what_is_printed(run: Run, tmp_path: Path) -> None:
+    root = FIXTURES.parent
+    (text, *_) = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (shown,) = re.findall(r"\$ cudalint map train.py\n(.*?)```", (root / "docs" / "map.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    assert run("map", "train.py").stdout == shown + "\n"
+
+
 def test_what_starts_nothing_says_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text("x = 1\n", encoding="utf-8")
     assert run("map", "plain.py").stdout == "No process is started here, and nothing uses CUDA.\n"
