@@ -97,7 +97,8 @@ def test_a_tree_for_the_terminal(run: Run, tmp_path: Path) -> None:
 def test_the_document_shows_what_is_printed(run: Run, tmp_path: Path) -> None:
     root = FIXTURES.parent
     (text, *_) = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    (shown,) = re.findall(r"\$ cudalint map train.py\n(.*?)```", (root / "docs" / "map.md").read_text("utf-8"), re.DOTALL)
+    page = (root / "docs" / "map.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"\$ cudalint map train.py\n(.*?)```", page, re.DOTALL)
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     assert run("map", "train.py").stdout == shown + "\n"
 

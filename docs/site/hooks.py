@@ -1,0 +1,160 @@
+"""Pages of the site that would rot as copies: they are made from the code, the fixtures and the files at the top."""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudalint import config, proof, rules
+from cudalint.report.maps.formats import MapFormat, render
+from cudalint.session import Session
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# Files at the top of the repository that are pages of the site.
+TOP = {"README.md": "index.md", "SECURITY.md": "security.md", "CHANGELOG.md": "changelog.md"}
+_LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<target>[^)\s]+)\)")
+_MAP = re.compile(r"^<!-- map: (?P<program>\S+) -->$", re.MULTILINE)
+_FILE = re.compile(r"^<!-- file: (?P<name>\S+) -->$", re.MULTILINE)
+_CODE_CELL = re.compile(r"^\| (CUD\d{3}) \|", re.MULTILINE)
+_PYTHON = re.compile(r"^## (Example|Use instead)\n```python\n(.*?)```\n", re.MULTILINE | re.DOTALL)
+
+
+# -- pages -----------------------------------------------------------------------------------------------------
+
+
+def pages() -> dict[str, str]:
+    """All pages that are made here, by their path in the site."""
+    made = {target: (ROOT / name).read_text(encoding="utf-8") for name, target in TOP.items()}
+    for code in rules.codes():
+        made[f"rules/{code}.md"] = rule_page(code)
+    return made
+
+
+def rule_page(code: str) -> str:
+    """The page of a rule: its docstring with drawn examples, a repair as it was made, and the evidence."""
+    text = _PYTHON.sub(_with_processes, f"{rules.page(code)}\n")
+    return "\n\n".join(filter(None, (text.rstrip(), _repair(code), proof.section(code)))) + "\n"
+
+
+def _with_processes(found: re.Match[str]) -> str:
+    """An example, and the processes that it starts."""
+    drawn = _tree_of(found[2])
+    return found[0] + (f'\n??? abstract "Its processes"\n{_indented(_fenced(drawn))}\n' if "─ " in drawn else "")
+
+
+def _tree_of(text: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "example.py"
+        path.write_text(text, encoding="utf-8")
+        return tree(path, folder)
+
+
+def tree(path: Path, directory: str) -> str:
+    """The processes of a program, as the terminal shows them."""
+    settings = config.load([str(path)], isolated=True)
+    return render(Session(settings).map([str(path)]), MapFormat.TEXT, directory)
+
+
+def _repair(code: str) -> str:
+    """What a repair makes of the first fixture of a rule that has one."""
+    for fixed in sorted((ROOT / "fixtures" / code).glob("*.fixed")):
+        broken = fixed.with_suffix(".py")
+        if not broken.is_file():
+            continue
+        rows = (path.read_text(encoding="utf-8").splitlines() for path in (broken, fixed))
+        changed = "\n".join(difflib.unified_diff(*rows, "before", "after", lineterm="", n=2))
+        if changed:
+            told = f"`{broken.relative_to(ROOT)}` was run on GPUs as it is, and as its repair leaves it."
+            return f"## A repair, as it was run\n\n{told}\n\n```diff\n{changed}\n```"
+    return ""
+
+
+def _fenced(text: str) -> str:
+    return f"```text\n{text.rstrip()}\n```"
+
+
+_LANGUAGES = {".yml": "yaml", ".py": "python", ".ini": "ini", "": "groovy"}
+
+
+def _quoted(path: Path) -> str:
+    """A file as a block of code."""
+    language = "docker" if path.name == "Containerfile" else _LANGUAGES[path.suffix]
+    return f"```{language}\n{path.read_text(encoding='utf-8').rstrip()}\n```"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {row}".rstrip() for row in text.split("\n")) + "\n"
+
+
+# -- changes of pages --------------------------------------------------------------------------------------------
+
+
+def adapted(text: str, path: str, known: frozenset[str]) -> str:
+    """A page as the site needs it: maps drawn, files quoted, rules linked, and no link to what is not on the site.
+
+    ``path`` is where it stands on the site, ``known`` holds all pages and pictures of the site.
+    """
+    text = _MAP.sub(lambda found: _fenced(tree(ROOT / found["program"], str(ROOT))), text)
+    text = _FILE.sub(lambda found: _quoted(ROOT / found["name"]), text)
+    if path == "rules.md":
+        text = _CODE_CELL.sub(r"| [\1](rules/\1.md) |", text)
+    return "".join(_outside_code(text, path, known))
+
+
+def _outside_code(text: str, path: str, known: frozenset[str]) -> Iterator[str]:
+    """The text with its links adapted, but not in blocks of code."""
+    in_code = False
+    for row in text.splitlines(keepends=True):
+        if row.lstrip().startswith("```"):
+            in_code = not in_code
+        yield row if in_code else _LINK.sub(lambda found: _linked(found, path, known), row)
+
+
+def _linked(found: re.Match[str], path: str, known: frozenset[str]) -> str:
+    target = found["target"]
+    if re.match(r"[a-z]+:|#", target):
+        return found[0]
+    name, _, anchor = target.partition("#")
+    home = "docs" if path not in TOP.values() else ""
+    in_repository = posixpath.normpath(posixpath.join(home, posixpath.dirname(path), name))
+    on_site = TOP.get(in_repository, in_repository.removeprefix("docs/"))
+    if on_site not in known:
+        return found["text"]
+    there = posixpath.relpath(on_site, posixpath.dirname(path) or ".")
+    return f"[{found['text']}]({there}{f'#{anchor}' if anchor else ''})"
+
+
+# -- what mkdocs calls -------------------------------------------------------------------------------------------
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The pages of rules go below their list."""
+    for place in config.nav or ():
+        if place.get("Rules") == "rules.md":
+            place["Rules"] = ["rules.md", *({code: f"rules/{code}.md"} for code in rules.codes())]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made here."""
+    from mkdocs.structure.files import File
+
+    for path, text in pages().items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Adapt each page."""
+    known = frozenset(file.src_uri for file in files if file.inclusion.is_included())
+    return adapted(markdown, page.file.src_uri, known)
