@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import posixpath
 import re
 import tempfile
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # Files at the top of the repository that are pages of the site.
 TOP = {"README.md": "index.md", "SECURITY.md": "security.md", "CHANGELOG.md": "changelog.md"}
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<target>[^)\s]+)\)")
-_MAP = re.compile(r"^<!-- map: (?P<program>\S+) -->$", re.MULTILINE)
+_MAP = re.compile(r"^<!-- map: (?P<program>\S+)(?: for Python (?P<versions>\S+))? -->$", re.MULTILINE)
 _FILE = re.compile(r"^<!-- file: (?P<name>\S+) -->$", re.MULTILINE)
 _CODE_CELL = re.compile(r"^\| (CUD\d{3}) \|", re.MULTILINE)
 _PYTHON = re.compile(r"^## (Example|Use instead)\n```python\n(.*?)```\n", re.MULTILINE | re.DOTALL)
@@ -37,7 +39,29 @@ def pages() -> dict[str, str]:
     made = {target: (ROOT / name).read_text(encoding="utf-8") for name, target in TOP.items()}
     for code in rules.codes():
         made[f"rules/{code}.md"] = rule_page(code)
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for found in _MAP.finditer(page.read_text(encoding="utf-8")):
+            made[_picture(found["program"])] = _drawn(found, MapFormat.HTML)
     return made
+
+
+def _picture(program: str) -> str:
+    """Where the drawn processes of a program stand on the site."""
+    return f"maps/{program.removeprefix('fixtures/').removesuffix('.py').replace('/', '-')}.html"
+
+
+def _drawn(found: re.Match[str], output_format: MapFormat) -> str:
+    return processes(ROOT / found["program"], str(ROOT), output_format, found["versions"])
+
+
+def _embedded(found: re.Match[str]) -> str:
+    """The drawn processes of a program in a frame, and below it the same as text."""
+    text = _drawn(found, MapFormat.TEXT).rstrip()
+    title = text.split("\n")[0]
+    height = 16 + 2 * text.count("\n")
+    frame = f'<iframe src="../{_picture(found["program"])}" title="{escape(title)}" loading="lazy"'
+    frame += f' style="width: 100%; height: {height}rem; border: 1px solid gray; border-radius: .3rem"></iframe>'
+    return f'{frame}\n\n??? abstract "The same as text"\n{_indented(_fenced(text))}'
 
 
 def rule_page(code: str) -> str:
@@ -49,20 +73,24 @@ def rule_page(code: str) -> str:
 def _with_processes(found: re.Match[str]) -> str:
     """An example, and the processes that it starts."""
     drawn = _tree_of(found[2])
-    return found[0] + (f'\n??? abstract "Its processes"\n{_indented(_fenced(drawn))}\n' if "─ " in drawn else "")
+    if "─ " not in drawn:
+        return found[0]
+    return f'{found[0]}\n??? abstract "Its processes"\n{_indented(_fenced(drawn))}\n'
 
 
 def _tree_of(text: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "example.py"
         path.write_text(text, encoding="utf-8")
-        return tree(path, folder)
+        return processes(path, folder, MapFormat.TEXT)
 
 
-def tree(path: Path, directory: str) -> str:
-    """The processes of a program, as the terminal shows them."""
+def processes(path: Path, directory: str, output_format: MapFormat, versions: str | None = None) -> str:
+    """The processes of a program."""
     settings = config.load([str(path)], isolated=True)
-    return render(Session(settings).map([str(path)]), MapFormat.TEXT, directory)
+    if versions is not None:
+        settings = dataclasses.replace(settings, target_versions=config.parse_versions(versions))
+    return render(Session(settings).map([str(path)]), output_format, directory)
 
 
 def _repair(code: str) -> str:
@@ -104,7 +132,7 @@ def adapted(text: str, path: str, known: frozenset[str]) -> str:
 
     ``path`` is where it stands on the site, ``known`` holds all pages and pictures of the site.
     """
-    text = _MAP.sub(lambda found: _fenced(tree(ROOT / found["program"], str(ROOT))), text)
+    text = _MAP.sub(_embedded, text)
     text = _FILE.sub(lambda found: _quoted(ROOT / found["name"]), text)
     if path == "rules.md":
         text = _CODE_CELL.sub(r"| [\1](rules/\1.md) |", text)
