@@ -27,7 +27,8 @@ TOP = {"README.md": "index.md", "SECURITY.md": "security.md", "CHANGELOG.md": "c
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<target>[^)\s]+)\)")
 _MAP = re.compile(r"^<!-- map: (?P<program>\S+)(?: for Python (?P<versions>\S+))? -->$", re.MULTILINE)
 _FILE = re.compile(r"^<!-- file: (?P<name>\S+) -->$", re.MULTILINE)
-_CODE_CELL = re.compile(r"^\| (CUD\d{3}) \|", re.MULTILINE)
+# A code in running text; what stands in code or in a link is left as it is.
+_RULE = re.compile(r"(?P<other>`[^`]*`|\[[^\]]*\]\([^)]*\))|\b(?P<code>CUD\d{3})\b")
 _PYTHON = re.compile(r"^## (Example|Use instead)\n```python\n(.*?)```\n", re.MULTILINE | re.DOTALL)
 
 
@@ -86,8 +87,8 @@ def _tree_of(text: str) -> str:
 
 
 def processes(path: Path, directory: str, output_format: MapFormat, versions: str | None = None) -> str:
-    """The processes of a program."""
-    settings = config.load([str(path)], isolated=True)
+    """The processes of a program, taken by itself: not as a part of this repository."""
+    settings = dataclasses.replace(config.load([str(path)], isolated=True), root=None)
     if versions is not None:
         settings = dataclasses.replace(settings, target_versions=config.parse_versions(versions))
     return render(Session(settings).map([str(path)]), output_format, directory)
@@ -134,8 +135,6 @@ def adapted(text: str, path: str, known: frozenset[str]) -> str:
     """
     text = _MAP.sub(_embedded, text)
     text = _FILE.sub(lambda found: _quoted(ROOT / found["name"]), text)
-    if path == "rules.md":
-        text = _CODE_CELL.sub(r"| [\1](rules/\1.md) |", text)
     return "".join(_outside_code(text, path, known))
 
 
@@ -145,7 +144,19 @@ def _outside_code(text: str, path: str, known: frozenset[str]) -> Iterator[str]:
     for row in text.splitlines(keepends=True):
         if row.lstrip().startswith("```"):
             in_code = not in_code
-        yield row if in_code else _LINK.sub(lambda found: _linked(found, path, known), row)
+        if in_code or row.startswith(("#", "<")):
+            yield row
+            continue
+        row = _LINK.sub(lambda found: _linked(found, path, known), row)
+        yield _RULE.sub(lambda found: _to_rule(found, path, known), row)
+
+
+def _to_rule(found: re.Match[str], path: str, known: frozenset[str]) -> str:
+    """A code as a link to its page, where that is another page of the site."""
+    target = f"rules/{found['code']}.md"
+    if found["other"] is not None or target not in known or target == path:
+        return found[0]
+    return f"[{found['code']}]({posixpath.relpath(target, posixpath.dirname(path) or '.')})"
 
 
 def _linked(found: re.Match[str], path: str, known: frozenset[str]) -> str:
