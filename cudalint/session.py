@@ -215,7 +215,7 @@ class Session:
         raw = (*raw, *_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
         kept = suppression.apply(made.analysis.findings, _comments_of(intake)).kept
         shown = frozenset(finding for finding in kept if self._shows(finding))
-        return ProcessMap(made.trees(shown), (*_unread(raw), *made.analysis.notes))
+        return ProcessMap(made.trees(shown), (*_unread(raw), *_cuts(made.analysis.notes)))
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
@@ -434,6 +434,18 @@ def _unread(findings: Iterable[Finding]) -> tuple[str, ...]:
     """The files that could not be read, one line each, and why."""
     broken = {finding for finding in findings if finding.code == SYNTAX_ERROR}
     return tuple(f"{f.span.filename}: {f.message}" for f in sorted(broken, key=lambda found: found.sort_key))
+
+
+def _cuts(notes: Iterable[str]) -> Iterator[str]:
+    """The notes of an analysis about entries that were not followed to their end, and how many others there are."""
+    others = 0
+    for note in notes:
+        if ": cut off: " in note:
+            yield note
+        else:
+            others += 1
+    if others:
+        yield f"{others} other bounds were met; cudalint check --verbose names them"
 
 
 def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:

@@ -137,6 +137,34 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_drawn(run: Run, 
     assert re.search(r"^note: .*bytes\.py: ", shown, re.MULTILINE)
 
 
+QUIET = "import torch\n\nif __name__ == '__main__':\n    torch.ones(1).cuda()\n"
+
+
+def test_processes_by_themselves_take_a_line_where_there_are_others(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "alone.py").write_text(QUIET, encoding="utf-8")
+    told = "cuda     .cuda() initialises CUDA  line 4"
+    assert f"python alone.py\n  {told}\n" in run("map", ".").stdout
+    (tmp_path / "train.py").write_text(FORKED, encoding="utf-8")
+    shown = run("map", ".").stdout
+    assert shown.startswith("python train.py\n│ cuda ")
+    assert "\n  python alone.py: .cuda() initialises CUDA  line 4\n" in shown
+    page = run("map", ".", "--output-format", "html").stdout
+    assert "<li>python alone.py: <small>.cuda() initialises CUDA  line 4</small></li>" in page
+    assert "alone" not in run("map", ".", "--output-format", "mermaid").stdout
+    assert len(json.loads(run("map", ".", "--output-format", "json").stdout)["trees"]) == 2
+
+
+def test_what_a_bound_cut_is_said_below(run: Run, tmp_path: Path) -> None:
+    many = "".join(f"    x{number} = {number}\n" for number in range(13_000))
+    (tmp_path / "train.py").write_text(FORKED + many.replace("    ", ""), encoding="utf-8")
+    assert re.search(r"^note: .*train\.py: cut off: more than 12000 steps$", run("map", ".").stdout, re.MULTILINE)
+
+
+def test_an_import_of_tests_has_a_name_that_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "test_gpu.py").write_text("import torch\n\ntorch.ones(1).cuda()\n\n\ndef test_a():\n    pass\n", "utf-8")
+    assert run("map", ".").stdout.splitlines()[0] == "pytest test_gpu.py: its import, test_a()"
+
+
 def test_the_map_goes_to_a_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(FORKED, encoding="utf-8")
     assert run("map", "train.py", "-o", "map.txt").stdout == ""
@@ -401,7 +429,7 @@ def test_labels_of_graphs_end_where_they_should(hostile: dict[MapFormat, str]) -
     box = r'    p\d+\["[\w .,:=+*/…()#;<>-]*"\]'
     edge = r'    p\d+ [=-]{2}>\|"[\w .,:=+*/…()#;<>-]*"\| p\d+'
     style = r"  classDef \w+ stroke:#\w+,stroke-width:3px|  class [\w,]+ \w+"
-    other = r'flowchart TD|  subgraph t\d+\["[\w .,:=+*/…()#;-]*"\]|  end'
+    other = r'%%\{init: .*\}%%|flowchart LR|  subgraph t\d+\["[\w .,:=+*/…()#;-]*"\]|  end'
     for line in hostile[MapFormat.MERMAID].splitlines():
         assert re.fullmatch(f"{box}|{edge}|{other}|{style}", line), line
         assert set(re.findall(r"<[^>]*>", line)) <= {"<br/>"}

@@ -28,7 +28,7 @@ from cudalint.project.changes import renumbered, touched
 from cudalint.project.entries import candidates
 from cudalint.project.entry_results import EntryResult, EntryResults, identity
 from cudalint.project.near import near
-from cudalint.project.process_map import Begins, Mapped, Tree, sites, trees
+from cudalint.project.process_map import Mapped, Tree, sites, trees
 from cudalint.project.program import FileProgram, program
 from cudalint.project.running import Entry, Ran, Runner
 from cudalint.project.summary import summaries
@@ -576,7 +576,7 @@ class Processes:
         basis = self.analysis.basis
         assert basis is not None
         findings = {finding: outcome for finding, outcome in basis.outcomes.items() if finding in shown}
-        spans = _spans(basis.files, sites(self.mapped))
+        spans = _spans(basis.files, sites(one.record for one in self.mapped))
         paths = {span.filename for span in spans.values()}
         texts = {s.path: split_rows(s.text) for s in basis.files.sources.values() if s.path in paths}
         return trees(self.mapped, findings, basis.entries, spans, texts)
@@ -599,7 +599,9 @@ def processes(
         for ran in runner.run(_candidates(files, about)):
             record = ran.machine.record.processes_noted
             if record is not None and (names is None or _concerns(ran, record, names)):
-                mapped.append(Mapped(ran.owner, ran.label, runner.begins(ran), _path(files, ran.machine.main), record))
+                main = ran.machine.main
+                path = files.sources[main].path
+                mapped.append(Mapped(ran.owner, ran.label, main, runner.begins(ran), path, record))
             yield ran.result()
 
     with _at_work():
@@ -611,12 +613,7 @@ def _concerns(ran: Ran, record: ProcessRecord, names: frozenset[str]) -> bool:
     """Whether an entry belongs to some modules, or one of its processes does something in them."""
     if ran.owner in names or ran.machine.main in names:
         return True
-    places = (site.module for site in sites((Mapped("", "", Begins.PROGRAM, "", record),)))
-    return not names.isdisjoint(places)
-
-
-def _path(files: FileProgram, name: str) -> str:
-    return files.sources[name].path
+    return not names.isdisjoint(site.module for site in sites((record,)))
 
 
 def _described(process: Process) -> Iterable[str]:

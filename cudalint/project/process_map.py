@@ -134,6 +134,11 @@ class ProcessNode:
     harmed: tuple[Finding, ...]
     children: tuple[ProcessNode, ...]
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it starts no other and nothing goes wrong in it."""
+        return not self.children and not self.harmed
+
     def all(self) -> Iterator[ProcessNode]:
         """The process and all that come from it, parents first."""
         yield self
@@ -143,7 +148,10 @@ class ProcessNode:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The processes that begin with one entry of the program; ``names`` are those of all entries that look the same."""
+    """The processes that begin with one entry of the program.
+
+    ``names`` are those of all entries that look the same; an empty one stands for the import of a module.
+    """
 
     begins: Begins
     names: tuple[str, ...]
@@ -161,21 +169,22 @@ class ProcessMap:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What the machine noted of one entry; ``owner`` and ``label`` name it as the analysis does."""
+    """What the machine noted of one entry; ``owner``, ``label`` and ``main`` name it as the analysis does."""
 
     owner: str
     label: str
+    main: str
     begins: Begins
     filename: str
     record: ProcessRecord
 
 
-def sites(mapped: Iterable[Mapped]) -> Iterator[Site]:
+def sites(records: Iterable[ProcessRecord]) -> Iterator[Site]:
     """The places that a map names."""
-    for one in mapped:
-        for started in one.record.launches.values():
+    for record in records:
+        for started in record.launches.values():
             yield from _sites_of(started)
-        for deeds in one.record.deeds.values():
+        for deeds in record.deeds.values():
             yield from (done.step.site for done in deeds)
 
 
@@ -201,8 +210,9 @@ def trees(
         process = _Builder(one.record, harms, _Places(spans, texts)).first()
         if process.children or process.events or process.harmed:
             names = found.setdefault((one.begins, one.filename, process), [])
-            if one.label not in names:
-                names.append(one.label)
+            name = "" if one.label in (one.owner, one.main) else one.label
+            if name not in names:
+                names.append(name)
     return tuple(Tree(begins, tuple(names), path, process) for (begins, path, process), names in found.items())
 
 

@@ -179,7 +179,7 @@ def _given(start: Start, state: State, fresh: bool) -> Iterator[Crossing]:
 def _arguments(task: Task, state: State, pickled: bool) -> Iterator[Crossing]:
     names = _parameters(task.function, state)
     bound = _receiver(task.function, state)
-    if bound is not None:
+    if isinstance(bound, Ref) and not isinstance(state.get(bound), Class):
         yield from _crossings("self", (bound,), state, pickled)
     for place, value in enumerate(task.args):
         yield from _crossings(names[place] if place < len(names) else "", value, state, pickled)

@@ -12,7 +12,9 @@ from cudalint.report.maps import words
 from cudalint.report.maps.words import Row, View
 
 # A row of a box; what is longer is cut.
-_WIDEST = 70
+_WIDEST = 100
+# Mermaid would wrap at half of that.
+_WIDE = '%%{init: {"flowchart": {"wrappingWidth": 480}}}%%'
 # What Mermaid may take for its own: all that is neither a letter nor one of these is written as a number.
 _HARMLESS = re.compile(r"[^\w .,:=+*/…()-]")
 
@@ -32,7 +34,7 @@ class _Box:
 
 def mermaid(found: ProcessMap, directory: str) -> str:
     """A flowchart, as Markdown renderers draw it."""
-    lines = ["flowchart TD"]
+    lines = [_WIDE, "flowchart LR"]
     styled: dict[Severity, list[str]] = {}
     for number, (title, boxes) in enumerate(_boxes(found, directory)):
         lines.append(f'  subgraph t{number}["{_entities(title)}"]')
@@ -63,7 +65,12 @@ def _mermaid_edge(box: _Box) -> Iterator[str]:
 
 def dot(found: ProcessMap, directory: str) -> str:
     """A directed graph; forks are drawn thick."""
-    lines = ["digraph processes {", '  node [shape=box, fontname="sans-serif"];', '  edge [fontname="sans-serif"];']
+    lines = [
+        "digraph processes {",
+        '  graph [fontname="sans-serif"];',
+        '  node [shape=box, fontname="sans-serif"];',
+        '  edge [fontname="sans-serif"];',
+    ]
     for number, (title, boxes) in enumerate(_boxes(found, directory)):
         lines.append(f"  subgraph cluster_{number} {{")
         lines.append(f'    label="{_quoted(title)}";')
@@ -83,9 +90,9 @@ def dot(found: ProcessMap, directory: str) -> str:
 
 
 def _boxes(found: ProcessMap, directory: str) -> Iterator[tuple[str, list[_Box]]]:
-    """The processes of each tree, numbered through."""
+    """The processes of each tree that is worth a drawing, numbered through."""
     number = 0
-    for tree in found.trees:
+    for tree in words.drawn(found)[0]:
         view = View(directory, tree.filename)
         boxes: list[_Box] = []
         stack: list[tuple[ProcessNode, int | None]] = [(tree.process, None)]

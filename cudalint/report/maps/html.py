@@ -68,6 +68,7 @@ dd small { color: var(--faint); font-family: ui-monospace, monospace; margin-lef
 .cuda { color: var(--cuda); } .crossing { color: var(--crossing); }
 dd.error, dt.error { color: var(--error); } dd.warning, dt.warning { color: var(--warning); }
 dd.note, dt.note { color: var(--note); }
+.quiet small { color: var(--cuda); font-size: .9rem; } .quiet li { overflow-wrap: anywhere; max-width: 80rem; }
 footer { margin-top: 2.5rem; }
 @media (max-width: 70rem) {
   main { width: auto; }
@@ -118,10 +119,17 @@ def _page(found: ProcessMap, directory: str) -> Iterator[str]:
         "<p>Each box is a process, or several that do the same. A solid edge is a fork, which copies its parent; a "
         "dashed one begins afresh. Point at an edge, or reach it by the Tab key, to see the lines behind it.</p>\n"
     )
-    for tree in found.trees:
+    trees, quiet = words.drawn(found)
+    for tree in trees:
         yield f"<section>\n<h2>{escape(words.title(tree, directory))}</h2>\n"
         yield from _node(tree.process, View(directory, tree.filename))
         yield "</section>\n"
+    if quiet:
+        yield f'<section>\n<h2>{words.ALONE}</h2>\n<ul class="quiet">\n'
+        for tree in quiet:
+            name, told = words.briefly(tree, directory)
+            yield f"<li>{escape(name)}: <small>{escape(told)}</small></li>\n"
+        yield "</ul>\n</section>\n"
     if not found.trees:
         yield f"<p>{escape(words.NOTHING.strip())}</p>\n"
     if found.notes:

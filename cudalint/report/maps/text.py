@@ -38,10 +38,18 @@ def render(found: ProcessMap, directory: str, *, colour: bool) -> str:
         emoji=False,
     )
     with console.capture() as capture:
-        for tree in found.trees:
+        trees, quiet = words.drawn(found)
+        for tree in trees:
             console.print(Text(words.title(tree, directory), style="bold"))
             for line in _below(tree.process, "", View(directory, tree.filename)):
                 console.print(line)
+            console.print()
+        if quiet:
+            console.print(Text(f"{words.ALONE}:", style="bold"))
+        for tree in quiet:
+            name, told = words.briefly(tree, directory)
+            console.print(Text.assemble(f"  {name}: ", (told, "green")))
+        if quiet and found.notes:
             console.print()
         if not found.trees:
             console.print(words.NOTHING, end="")

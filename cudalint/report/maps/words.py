@@ -8,7 +8,7 @@ from enum import Enum
 
 from cudalint.finding import Finding, Severity, StepKind
 from cudalint.machine.started import Deed
-from cudalint.project.process_map import Begins, Carried, Event, Launch, Place, ProcessNode, Tree
+from cudalint.project.process_map import Begins, Carried, Event, Launch, Place, ProcessMap, ProcessNode, Tree
 from cudalint.report import plain
 
 MOST_NAMES = 3
@@ -64,7 +64,7 @@ _DEEDS = {
 def title(tree: Tree, directory: str) -> str:
     """What begins the first process."""
     path = plain.place(tree.filename, directory)
-    names = ", ".join(plain.plain(f"{name}()") for name in tree.names[:MOST_NAMES])
+    names = ", ".join(plain.plain(f"{name}()") if name else "its import" for name in tree.names[:MOST_NAMES])
     if len(tree.names) > MOST_NAMES:
         names += f" and {len(tree.names) - MOST_NAMES} more"
     match tree.begins:
@@ -78,6 +78,26 @@ def title(tree: Tree, directory: str) -> str:
             return f"pytest {path}: {names}"
         case Begins.CALLER:
             return f"{names} of {path}, by a caller that is not in sight"
+
+
+def drawn(found: ProcessMap) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
+    """The trees to draw, and those of which a line is enough.
+
+    These are processes by themselves in which nothing goes wrong, where there are others.
+    """
+    quiet = tuple(tree for tree in found.trees if tree.process.is_quiet)
+    if len(quiet) == len(found.trees):
+        return quiet, ()
+    return tuple(tree for tree in found.trees if not tree.process.is_quiet), quiet
+
+
+ALONE = "Processes that start no other, and where each first uses CUDA"
+
+
+def briefly(tree: Tree, directory: str) -> tuple[str, str]:
+    """A process by itself: what begins it, and what it does first, with the place."""
+    row = next(rows(tree.process))
+    return title(tree, directory), f"{row.text}  {View(directory, tree.filename).where(row.place)}".rstrip()
 
 
 def how(launch: Launch) -> str:
@@ -120,8 +140,11 @@ def _of_launch(launch: Launch) -> Iterator[Row]:
     for carried in launch.carries:
         yield _of_value(carried)
     for variable in launch.environment:
-        value = "…" if variable.value is None else variable.value
-        yield Row("variable", plain.plain(f"{variable.name}={value}"), Tone.CROSSING)
+        if variable.value is not None:
+            yield Row("variable", plain.plain(f"{variable.name}={variable.value}"), Tone.CROSSING)
+    unknown = [variable.name for variable in launch.environment if variable.value is None]
+    if unknown:
+        yield Row("variable", plain.plain(", ".join(unknown)), Tone.CROSSING)
 
 
 def _of_value(carried: Carried) -> Row:
