@@ -105,7 +105,7 @@ def test_the_document_shows_what_is_printed(run: Run, tmp_path: Path) -> None:
 
 def test_what_starts_nothing_says_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text("x = 1\n", encoding="utf-8")
-    assert run("map", "plain.py").stdout == "No process is started here, and nothing uses CUDA.\n"
+    assert run("map", "plain.py").stdout == "No process is started here, so there is nothing to draw.\n"
 
 
 @pytest.mark.parametrize(
@@ -137,31 +137,33 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_drawn(run: Run, 
     assert re.search(r"^note: .*bytes\.py: ", shown, re.MULTILINE)
 
 
-QUIET = "import torch\n\nif __name__ == '__main__':\n    torch.ones(1).cuda()\n"
+QUIET = "import os\nimport torch\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\ntorch.ones(1).cuda()\n"
 
 
 def test_processes_by_themselves_take_a_line_where_there_are_others(run: Run, tmp_path: Path) -> None:
     (tmp_path / "alone.py").write_text(QUIET, encoding="utf-8")
-    told = "cuda     .cuda() initialises CUDA  line 4"
+    told = "cuda     .cuda() initialises CUDA  line 5"
     assert f"python alone.py\n  {told}\n" in run("map", ".").stdout
     (tmp_path / "train.py").write_text(FORKED, encoding="utf-8")
     shown = run("map", ".").stdout
     assert shown.startswith("python train.py\n│ cuda ")
-    assert "\n  python alone.py: .cuda() initialises CUDA  line 4\n" in shown
+    assert "\n  python alone.py: .cuda() initialises CUDA  line 5\n" in shown
     page = run("map", ".", "--output-format", "html").stdout
-    assert "<li>python alone.py: <small>.cuda() initialises CUDA  line 4</small></li>" in page
+    assert "<li>python alone.py: <small>.cuda() initialises CUDA  line 5</small></li>" in page
     assert "alone" not in run("map", ".", "--output-format", "mermaid").stdout
     assert len(json.loads(run("map", ".", "--output-format", "json").stdout)["trees"]) == 2
 
 
 def test_what_a_bound_cut_is_said_below(run: Run, tmp_path: Path) -> None:
-    many = "".join(f"    x{number} = {number}\n" for number in range(13_000))
-    (tmp_path / "train.py").write_text(FORKED + many.replace("    ", ""), encoding="utf-8")
+    body = "".join(f"    x = [x, {number}]\n" for number in range(100))
+    text = FORKED.replace("def work", f"def busy(x):\n{body}    return x\n\n\ndef work")
+    text = text.replace("    with", "    busy(1)\n" * 130 + "    with")
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
     assert re.search(r"^note: .*train\.py: cut off: more than 12000 steps$", run("map", ".").stdout, re.MULTILINE)
 
 
 def test_an_import_of_tests_has_a_name_that_says_so(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "test_gpu.py").write_text("import torch\n\ntorch.ones(1).cuda()\n\n\ndef test_a():\n    pass\n", "utf-8")
+    (tmp_path / "test_gpu.py").write_text(f"{QUIET}\n\ndef test_a():\n    pass\n", encoding="utf-8")
     assert run("map", ".").stdout.splitlines()[0] == "pytest test_gpu.py: its import, test_a()"
 
 

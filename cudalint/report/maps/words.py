@@ -188,4 +188,4 @@ def worst(node: ProcessNode) -> Severity | None:
     return max((finding.severity for finding in node.harmed), key=lambda severity: severity.rank, default=None)
 
 
-NOTHING = "No process is started here, and nothing uses CUDA.\n"
+NOTHING = "No process is started here, so there is nothing to draw.\n"
