@@ -270,6 +270,32 @@ if __name__ == "__main__":
     assert (loop.workers, single.workers) == ("a process each time", "a process")
 
 
+def test_what_threads_do_stands_with_their_process(tmp_path: Path) -> None:
+    text = """\
+import threading
+import torch
+
+
+def work():
+    torch.cuda.set_device(1)
+    torch.ones(1, device="cuda")
+
+
+torch.cuda.set_device(0)
+threading.Thread(target=work).start()
+torch.ones(1, device="cuda")
+"""
+    events = [(e.deed, e.detail, e.in_thread, e.place.row) for e in drawn(tmp_path, text).events if e.place]
+    assert events == [
+        (Deed.DRIVER, "", False, 10),
+        (Deed.DEVICE, "GPU 0", False, 10),
+        (Deed.THREAD, "", False, 11),
+        (Deed.DEVICE, "GPU 1", True, 6),
+        (Deed.CONTEXT, "GPU 1", True, 7),
+        (Deed.CONTEXT, "GPU 0", False, 12),
+    ]
+
+
 def test_other_programs_and_forks_are_shown(tmp_path: Path) -> None:
     text = """\
 import os

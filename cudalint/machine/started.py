@@ -24,15 +24,20 @@ class Deed(Enum):
     DEVICE = "device"
     GROUP = "group"
     METHOD = "method"
+    THREAD = "thread"
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A deed of a process, by the step that did it. ``detail`` names what a step leaves open: a device, a backend."""
+    """A deed of a process, by the step that did it.
+
+    ``detail`` names what a step leaves open: a device, a backend. ``in_thread``: another thread than the first did it.
+    """
 
     deed: Deed
     step: TraceStep
     detail: str = ""
+    in_thread: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import reduce
 from cudalint.finding import Finding, Span
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.started import Crossing, Deed, Done, ProcessKey, ProcessRecord, Started
-from cudalint.machine.trace import Site, TraceStep
+from cudalint.machine.trace import Site
 
 # Of a call that stands in many rows, a reader needs no more.
 MOST_ROWS = 6
@@ -44,6 +44,7 @@ class Event:
     message: str
     detail: str
     place: Place | None
+    in_thread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +289,7 @@ class _Builder:
             runs=tuple(Function(w.name, w.prepares, self.places.definition(w.site)) for w in one.runs),
             carries=tuple(self._carried(one.crossings)),
             environment=tuple(Variable(name, value) for name, value in one.environment),
-            before=None if one.before is None else self._event(Deed.DRIVER, one.before, ""),
+            before=None if one.before is None else self._event(Done(Deed.DRIVER, one.before)),
         )
 
     def _carried(self, crossings: Iterable[Crossing]) -> Iterator[Carried]:
@@ -302,10 +303,10 @@ class _Builder:
 
     def _events(self, keys: Iterable[ProcessKey]) -> tuple[Event, ...]:
         deeds = [done for key in keys for done in self.record.deeds.get(key, {})]
-        return tuple(dict.fromkeys(self._event(d.deed, d.step, d.detail) for d in _first_of_each(deeds)))
+        return tuple(dict.fromkeys(self._event(done) for done in _first_of_each(deeds)))
 
-    def _event(self, deed: Deed, step: TraceStep, detail: str) -> Event:
-        return Event(deed, step.message, detail, self.places.at(step.site))
+    def _event(self, done: Done) -> Event:
+        return Event(done.deed, done.step.message, done.detail, self.places.at(done.step.site), done.in_thread)
 
     def _harms(self, group: list[Started]) -> tuple[Finding, ...]:
         """The findings about these launches; where one holds under a condition, only of those that share it."""

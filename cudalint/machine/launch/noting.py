@@ -33,7 +33,9 @@ from cudalint.machine.values import (
 )
 
 MOST_CROSSINGS = 12
+_FIRST_THREAD = Process().thread
 _LONGEST_TEXT = 40
+_GPUS = {"global": "the GPU of its rank", "local": "the GPU of its local rank", "each": "another GPU each time"}
 _NUMBERS = {"global": "its rank", "local": "its local rank", "each": "another one for each task"}
 
 
@@ -327,12 +329,14 @@ def _deeds(process: Process) -> Iterator[Done]:
     for library, method in process.methods:
         if method.where is not None:
             yield Done(Deed.METHOD, method.where.step, f"{' or '.join(method.names or ())} for {library}")
+    if process.thread_start is not None:
+        yield Done(Deed.THREAD, process.thread_start[1].step)
     if process.driver is not None:
-        yield Done(Deed.DRIVER, process.driver.step)
-    for _, selected in process.selected:
-        yield Done(Deed.DEVICE, selected.where.step, _gpu(selected.index))
+        yield Done(Deed.DRIVER, process.driver.step, in_thread=process.in_thread)
+    for thread, selected in process.selected:
+        yield Done(Deed.DEVICE, selected.where.step, _gpu(selected.index), in_thread=thread != _FIRST_THREAD)
     for context in sorted(process.contexts, key=_site_of):
-        yield Done(Deed.CONTEXT, context.where.step, _gpu(context.index))
+        yield Done(Deed.CONTEXT, context.where.step, _gpu(context.index), in_thread=process.in_thread)
     if process.group is not None:
         yield Done(Deed.GROUP, process.group.made.step, process.group.backend)
 
@@ -346,6 +350,6 @@ def _gpu(index: Index) -> str:
         case int():
             return f"GPU {index}"
         case Rank(kind=kind):
-            return "the GPU of " + _NUMBERS.get(kind, "a number")
+            return _GPUS.get(kind, "a GPU by number")
         case None:
             return "the current GPU"

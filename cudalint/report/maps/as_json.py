@@ -80,6 +80,7 @@ def _event(event: Event) -> dict[str, object]:
         "kind": event.deed.value,
         "message": event.message,
         "detail": event.detail,
+        "in_thread": event.in_thread,
         "place": _place(event.place),
     }
 

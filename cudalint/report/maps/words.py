@@ -58,6 +58,7 @@ _DEEDS = {
     Deed.DEVICE: "device",
     Deed.GROUP: "group",
     Deed.METHOD: "method",
+    Deed.THREAD: "thread",
 }
 
 
@@ -157,8 +158,9 @@ def _of_value(carried: Carried) -> Row:
 
 def _of_event(event: Event) -> Row:
     detail = f" ({event.detail})" if event.detail and event.detail not in event.message else ""
-    tone = Tone.PLAIN if event.deed in (Deed.METHOD, Deed.GROUP) else Tone.CUDA
-    return Row(_DEEDS[event.deed], plain.plain(f"{event.message}{detail}"), tone, event.place)
+    there = ", in a thread" if event.in_thread else ""
+    tone = Tone.PLAIN if event.deed in (Deed.METHOD, Deed.GROUP, Deed.THREAD) else Tone.CUDA
+    return Row(_DEEDS[event.deed], plain.plain(f"{event.message}{detail}{there}"), tone, event.place)
 
 
 def _of_finding(finding: Finding) -> Iterator[Row]:
