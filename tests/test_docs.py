@@ -126,9 +126,11 @@ def test_a_drawn_program_is_a_frame_and_text() -> None:
 def test_codes_lead_to_the_pages_of_rules() -> None:
     adapt = load("hooks").adapted
     known = known_pages()
-    assert adapt("CUD101 and `CUD102`, [CUD103](x.md)\n", "faq.md", known) == (
-        "[CUD101](rules/CUD101.md) and `CUD102`, CUD103\n".replace("CUD103", "[CUD103](rules/CUD103.md)")
+    linked = "[CUD101](rules/CUD101.md)"
+    assert adapt("CUD101 and `CUD102\nCUD103`, [CUD101](x.md)\n", "faq.md", known) == (
+        f"{linked} and `CUD102\nCUD103`, {linked}\n"
     )
+    assert adapt("CUD101/broken_x, fixtures/CUD101\n", "faq.md", known) == "CUD101/broken_x, fixtures/CUD101\n"
     assert adapt("CUD101, CUD102\n", "rules/CUD101.md", known) == "CUD101, [CUD102](CUD102.md)\n"
     assert adapt("# CUD101\n```\nCUD101\n```\n", "faq.md", known) == "# CUD101\n```\nCUD101\n```\n"
     assert adapt("[a](../tests/conftest.py) [b](../README.md#use)\n", "map.md", known) == "a [b](index.md#use)\n"

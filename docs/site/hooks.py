@@ -27,8 +27,11 @@ TOP = {"README.md": "index.md", "SECURITY.md": "security.md", "CHANGELOG.md": "c
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]*)\]\((?P<target>[^)\s]+)\)")
 _MAP = re.compile(r"^<!-- map: (?P<program>\S+)(?: for Python (?P<versions>\S+))? -->$", re.MULTILINE)
 _FILE = re.compile(r"^<!-- file: (?P<name>\S+) -->$", re.MULTILINE)
-# A code in running text; what stands in code or in a link is left as it is.
-_RULE = re.compile(r"(?P<other>`[^`]*`|\[[^\]]*\]\([^)]*\))|\b(?P<code>CUD\d{3})\b")
+# A code in running text; what stands in code, in a link, in a heading, in HTML or in a path is left as it is.
+_RULE = re.compile(
+    r"(?P<other>`[^`]*`|\[[^\]]*\]\([^)]*\)|^[#<].*$)|(?<![\w/])(?P<code>CUD\d{3})(?![\w/])", re.MULTILINE
+)
+_BLOCK = re.compile(r"^[ ]*```.*?^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^## (Example|Use instead)\n```python\n(.*?)```\n", re.MULTILINE | re.DOTALL)
 
 
@@ -139,16 +142,18 @@ def adapted(text: str, path: str, known: frozenset[str]) -> str:
 
 
 def _outside_code(text: str, path: str, known: frozenset[str]) -> Iterator[str]:
-    """The text with its links adapted, but not in blocks of code."""
-    in_code = False
-    for row in text.splitlines(keepends=True):
-        if row.lstrip().startswith("```"):
-            in_code = not in_code
-        if in_code or row.startswith(("#", "<")):
-            yield row
-            continue
-        row = _LINK.sub(lambda found: _linked(found, path, known), row)
-        yield _RULE.sub(lambda found: _to_rule(found, path, known), row)
+    """The text with its links adapted and its codes linked, but not in blocks of code."""
+    end = 0
+    for block in _BLOCK.finditer(text):
+        yield _prose(text[end : block.start()], path, known)
+        yield block[0]
+        end = block.end()
+    yield _prose(text[end:], path, known)
+
+
+def _prose(text: str, path: str, known: frozenset[str]) -> str:
+    text = _LINK.sub(lambda found: _linked(found, path, known), text)
+    return _RULE.sub(lambda found: _to_rule(found, path, known), text)
 
 
 def _to_rule(found: re.Match[str], path: str, known: frozenset[str]) -> str:
