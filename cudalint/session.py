@@ -39,7 +39,7 @@ from cudalint.text.source import SourceFile
 
 if TYPE_CHECKING:
     from cudalint.project.analysis import Analysis, Options
-    from cudalint.project.process_map import ProcessMap
+    from cudalint.project.process_map import Lack, ProcessMap
 
 # Parsing costs ten times as much as all else that is done to a file which does not matter. A tree of up to this
 # many bytes is read in full all the same, so that a broken file in it is never passed over.
@@ -202,12 +202,13 @@ class Session:
         """The processes of the program behind some files; raises ``NotFound`` for a missing file."""
         paths = tuple(paths)
         intake = self._with_context(paths)
-        from cudalint.project.process_map import ProcessMap
+        from cudalint.project.process_map import Lack, ProcessMap
 
+        warned = tuple(Lack(None, warning) for warning in intake.warnings)
         selected = self.selected(paths)
         if not intake.mattering:
             broken = _syntax_errors(_worth_reading(intake.sources, selected, paths), intake.findings)
-            return ProcessMap((), _unread((*intake.findings, *broken)))
+            return ProcessMap((), (*warned, *_unread((*intake.findings, *broken))))
         from cudalint.project.analysis import processes
 
         made = processes(intake.sources, self._options(), self._config.root, self._store, frozenset(selected))
@@ -215,7 +216,7 @@ class Session:
         raw = (*raw, *_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
         kept = suppression.apply(made.analysis.findings, _comments_of(intake)).kept
         shown = frozenset(finding for finding in kept if self._shows(finding))
-        return ProcessMap(made.trees(shown), (*_unread(raw), *_cuts(made.analysis.notes)))
+        return ProcessMap(made.trees(shown), (*warned, *_unread(raw), *_cuts(made.analysis.notes)))
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
@@ -430,22 +431,27 @@ def _syntax_errors(sources: Iterable[SourceFile], known: Iterable[Finding]) -> I
             yield about_file(SYNTAX_ERROR, source.path, message, found.row, found.column)
 
 
-def _unread(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """The files that could not be read, one line each, and why."""
+def _unread(findings: Iterable[Finding]) -> Iterator[Lack]:
+    """The files that could not be read, and why."""
+    from cudalint.project.process_map import Lack
+
     broken = {finding for finding in findings if finding.code == SYNTAX_ERROR}
-    return tuple(f"{f.span.filename}: {f.message}" for f in sorted(broken, key=lambda found: found.sort_key))
+    yield from (Lack(f.span.filename, f.message) for f in sorted(broken, key=lambda found: found.sort_key))
 
 
-def _cuts(notes: Iterable[str]) -> Iterator[str]:
+def _cuts(notes: Iterable[str]) -> Iterator[Lack]:
     """The notes of an analysis about entries that were not followed to their end, and how many others there are."""
+    from cudalint.project.process_map import Lack
+
     others = 0
     for note in notes:
-        if ": cut off: " in note:
-            yield note
+        filename, cut, bound = note.partition(": cut off: ")
+        if cut:
+            yield Lack(filename, f"cut off: {bound}")
         else:
             others += 1
     if others:
-        yield f"{others} other bounds were met; cudalint check --verbose names them"
+        yield Lack(None, f"bounds met elsewhere, which cudalint check --verbose names: {others}")
 
 
 def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:

@@ -224,7 +224,7 @@ def checked(runner: Path, project: Path, **inputs: str) -> dict[str, str]:
         "ARGUMENTS": "",
         "SINCE": "",
         "BASE": "",
-        "CUDALINT_NO_CACHE": "1",
+        "CUDALINT_CACHE_DIR": str(runner / "temp" / ".cudalint_cache"),
         **inputs,
     }
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]

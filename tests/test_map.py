@@ -133,8 +133,8 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_drawn(run: Run, 
     (tmp_path / "bytes.py").write_bytes(b"import torch\nx = '\xff'\n")
     shown = run("map", ".").stdout
     assert "Pool.starmap" in shown
-    assert re.search(r"^note: .*broken\.py: cannot parse this file", shown, re.MULTILINE)
-    assert re.search(r"^note: .*bytes\.py: ", shown, re.MULTILINE)
+    assert re.search(r"^note: broken\.py: cannot parse this file", shown, re.MULTILINE)
+    assert re.search(r"^note: bytes\.py: ", shown, re.MULTILINE)
 
 
 QUIET = "import os\nimport torch\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\ntorch.ones(1).cuda()\n"
@@ -159,7 +159,7 @@ def test_what_a_bound_cut_is_said_below(run: Run, tmp_path: Path) -> None:
     text = FORKED.replace("def work", f"def busy(x):\n{body}    return x\n\n\ndef work")
     text = text.replace("    with", "    busy(1)\n" * 130 + "    with")
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
-    assert re.search(r"^note: .*train\.py: cut off: more than 12000 steps$", run("map", ".").stdout, re.MULTILINE)
+    assert re.search(r"^note: train\.py: cut off: more than 12000 steps$", run("map", ".").stdout, re.MULTILINE)
 
 
 def test_an_import_of_tests_has_a_name_that_says_so(run: Run, tmp_path: Path) -> None:

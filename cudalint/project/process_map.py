@@ -161,11 +161,19 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that the map may lack: because of a file that could not be read, or a bound that cut an entry in it."""
+
+    filename: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessMap:
-    """All trees, and what the map may lack: files that could not be read, entries that a bound cut."""
+    """All trees, and what they may lack."""
 
     trees: tuple[Tree, ...]
-    notes: tuple[str, ...] = ()
+    lacks: tuple[Lack, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ VERSION = 1
 
 def render(found: ProcessMap) -> str:
     """The trees as indented JSON."""
-    return as_text({"version": VERSION, "trees": [_tree(tree) for tree in found.trees], "notes": list(found.notes)})
+    lacks = [{"filename": lack.filename, "message": lack.message} for lack in found.lacks]
+    return as_text({"version": VERSION, "trees": [_tree(tree) for tree in found.trees], "lacks": lacks})
 
 
 def _tree(tree: Tree) -> dict[str, object]:

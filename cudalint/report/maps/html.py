@@ -132,8 +132,8 @@ def _page(found: ProcessMap, directory: str) -> Iterator[str]:
         yield "</ul>\n</section>\n"
     if not found.trees:
         yield f"<p>{escape(words.NOTHING.strip())}</p>\n"
-    if found.notes:
-        notes = "".join(f"<p>{escape(plain(note))}</p>\n" for note in found.notes)
+    if found.lacks:
+        notes = "".join(f"<p>{escape(words.lack(lack, directory))}</p>\n" for lack in found.lacks)
         yield f"<footer>\n<h2>What the map may lack</h2>\n{notes}</footer>\n"
     yield "</main>\n</body>\n</html>\n"
 

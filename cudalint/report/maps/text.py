@@ -11,7 +11,6 @@ from rich.text import Text
 from cudalint.project.process_map import ProcessMap, ProcessNode
 from cudalint.report.maps import words
 from cudalint.report.maps.words import Row, Tone, View
-from cudalint.report.plain import plain
 
 _COLOURS = {
     Tone.PLAIN: "",
@@ -49,12 +48,12 @@ def render(found: ProcessMap, directory: str, *, colour: bool) -> str:
         for tree in quiet:
             name, told = words.briefly(tree, directory)
             console.print(Text.assemble(f"  {name}: ", (told, "green")))
-        if quiet and found.notes:
+        if quiet and found.lacks:
             console.print()
         if not found.trees:
             console.print(words.NOTHING, end="")
-        for note in found.notes:
-            console.print(Text(f"note: {plain(note)}", style="dim"))
+        for lack in found.lacks:
+            console.print(Text(f"note: {words.lack(lack, directory)}", style="dim"))
     return capture.get()
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 
 from cudalint.finding import Finding, Severity, StepKind
 from cudalint.machine.started import Deed
-from cudalint.project.process_map import Begins, Carried, Event, Launch, Place, ProcessMap, ProcessNode, Tree
+from cudalint.project.process_map import Begins, Carried, Event, Lack, Launch, Place, ProcessMap, ProcessNode, Tree
 from cudalint.report import plain
 
 MOST_NAMES = 3
@@ -99,6 +99,13 @@ def briefly(tree: Tree, directory: str) -> tuple[str, str]:
     """A process by itself: what begins it, and what it does first, with the place."""
     row = next(rows(tree.process))
     return title(tree, directory), f"{row.text}  {View(directory, tree.filename).where(row.place)}".rstrip()
+
+
+def lack(one: Lack, directory: str) -> str:
+    """What the map may lack, on one line."""
+    if one.filename is None:
+        return plain.plain(one.message)
+    return f"{plain.place(one.filename, directory)}: {plain.plain(one.message)}"
 
 
 def how(launch: Launch) -> str:
