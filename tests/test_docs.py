@@ -150,7 +150,8 @@ def test_every_error_message_of_the_questions_names_a_rule_or_says_why_not() -> 
     assert len(sections) > 25
     without = [section.splitlines()[0] for section in sections if not re.search(r"\bCUD\d{3}\b", section)]
     assert without == [
-        "DeprecationWarning: This process is multi-threaded, use of fork() may lead to deadlocks in the child"
+        "DeprecationWarning: This process is multi-threaded, use of fork() may lead to deadlocks in the child",
+        "RuntimeError: No CUDA GPUs are available",
     ]
 
 
