@@ -119,8 +119,8 @@ def test_a_drawn_program_is_a_frame_and_text() -> None:
     adapted = hooks.adapted("<!-- map: fixtures/CUD301/broken_executor_submit.py -->\n", "thinking.md", known_pages())
     assert adapted.startswith('<iframe src="../maps/CUD301-broken_executor_submit.html" title="python fixtures/CUD301/')
     assert "    └─ ProcessPoolExecutor.submit: 1 process by fork" in adapted
-    (page,) = (text for path, text in hooks.pages().items() if path == "maps/CUD301-broken_executor_submit.html")
-    assert page.startswith("<!DOCTYPE html>")
+    program = ROOT / "fixtures" / "CUD301" / "broken_executor_submit.py"
+    assert hooks.processes(program, str(ROOT), hooks.MapFormat.HTML).startswith("<!DOCTYPE html>")
 
 
 def test_codes_lead_to_the_pages_of_rules() -> None:

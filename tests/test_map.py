@@ -503,7 +503,7 @@ def test_the_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     (tmp_path / "forked.py").write_text(FORKED.replace('.get_context("fork")', ""), encoding="utf-8")
     given = [str(shutil.copytree(FIXTURES / "CUD203", tmp_path / "more").parent)]
     outputs = set()
-    for seed in ("1", "2", "3"):
+    for seed in ("1", "2"):
         command = [sys.executable, "-c", _ALL_FORMATS, *given]
         surroundings = {**os.environ, "PYTHONHASHSEED": seed}
         outputs.add(subprocess.run(command, env=surroundings, capture_output=True, check=True).stdout)
