@@ -29,10 +29,12 @@ LAYERS = (
     "machine.launch",  # knows no library's effect
     "machine.effects",
     "machine.shapes",
+    "machine.mapping",
     "machine.inheritance",
     "project.entry_results",
     "project.fixtures",  # runs what pytest puts around a test
     "project.prepared",  # runs imports aside, for all entries
+    "project.process_map",
     "project.running",  # runs entries on the machine
     "project.summary",
     "rules",

@@ -13,6 +13,7 @@ from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine, Setting
+from cudalint.machine.mapping import Mapper
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
@@ -23,6 +24,7 @@ from cudalint.project.entries import conftests, is_test_module, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.prepared import PreparedImports
+from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
@@ -63,7 +65,7 @@ class Runner:
 
     ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
     expressions whose values are. Of tests only ``chosen`` ones are run, where these are given. ``proves``: it is asked
-    what workers inherit. ``kept`` holds what entries gave in runs before.
+    what workers inherit. ``maps``: processes are noted. ``kept`` holds what entries gave in runs before.
     """
 
     files: FileProgram
@@ -75,6 +77,7 @@ class Runner:
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
     proves: bool = False
+    maps: bool = False
     kept: EntryResults | None = None
     # The modules whose launchers are looked at where no entry reaches them: of all, where it is None.
     about: frozenset[str] | None = None
@@ -124,6 +127,17 @@ class Runner:
 
     def _note(self, machine: Machine) -> None:
         self.entered.update((site.module, site.ordinal) for site in machine.record.entered)
+
+    def begins(self, ran: Ran) -> Begins:
+        """What begins the first process of an entry."""
+        options = ran.machine.options
+        if options.in_test:
+            return Begins.TEST
+        if options.assumed:
+            return Begins.CALLER
+        if ran.label != ran.owner:
+            return Begins.COMMAND
+        return Begins.PROGRAM if self.starts(ran.owner) else Begins.SERVER
 
     @property
     def callers(self) -> Callers:
@@ -272,9 +286,17 @@ class Runner:
             watched=self.watched,
             shaped=self.shaped,
         )
-        kind = Watcher if self.shaped else Prover if self.proves else Machine
-        importer = None if prepares or self.listens or self.proves else self._prepared_imports()
-        return kind(Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer))
+        importer = None if prepares or self.listens or self.proves or self.maps else self._prepared_imports()
+        setting = Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer)
+        return self._kind(setting)
+
+    @property
+    def _kind(self) -> type[Machine]:
+        if self.shaped:
+            return Watcher
+        if self.proves:
+            return Prover
+        return Mapper if self.maps else Machine
 
     def _prepared_imports(self) -> PreparedImports:
         if self._importer is None:
