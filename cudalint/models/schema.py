@@ -36,6 +36,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "initargs": str,
     "workers": str,
     "function": str,
+    "runs": str,
     "iterable": str,
     "iterables": str,
     "args": str,

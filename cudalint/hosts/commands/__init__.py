@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "clean": ("clean", "clean"),
         "config": ("settings", "show_config"),
         "explain": ("explain", "explain"),
+        "model": ("model", "model"),
         "rule": ("rule", "rule"),
     }
 )
