@@ -79,7 +79,7 @@ DOES = frozenset(
     {
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "builtins.contains", "cache", "call",
-        "cast", "celery.app", "celery.settings", "celery.signal", "celery.task", "celery.task.bound",
+        "cast", "celery.app", "celery.discover", "celery.settings", "celery.signal", "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
         "command.with-option", "compiled", "compose", "compose.call", "consume", "container", "copy", "copy.deep",
@@ -99,7 +99,8 @@ DOES = frozenset(
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
         "parallel.imported", "partial", "pid", "pipe", "placed", "pool", "pool.apply", "pool.map", "pool.once",
         "pool.subclass", "process", "process.current", "process.join", "process.parent", "process.start", "put",
-        "range", "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline",
+        "queue.enqueue", "queue.work",
+        "queue.worker", "range", "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline",
         "search.pipeline.fit", "search.validate", "server.application", "server.event", "server.import",
         "server.register", "server.request", "set-device", "setattr", "show", "spawn", "stack.enter", "stack.leave",
         "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "text-pipe", "text-pipe.add",

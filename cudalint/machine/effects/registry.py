@@ -31,7 +31,7 @@ from cudalint.machine.effects.frameworks import (
 )
 from cudalint.machine.effects.gpu import arrays, devices, queries
 from cudalint.machine.effects.receivers import library_self
-from cudalint.machine.effects.servers import celery, gunicorn, handlers, outside, web
+from cudalint.machine.effects.servers import celery, gunicorn, handlers, outside, queues, web
 from cudalint.machine.effects.stdlib import (
     attributes,
     builtins,
@@ -136,6 +136,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "dispatch.registered": callables.registered,
     "fresh-process": processes.fresh_process,
     "celery.app": celery.celery_app,
+    "celery.discover": celery.celery_discover,
     "celery.task": celery.celery_task,
     "celery.worker": celery.celery_worker,
     "celery.task.bound": celery.celery_bound_task,
@@ -148,6 +149,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "server.import": gunicorn.import_application,
     "server.application": web.web_application,
     "server.event": web.on_event,
+    "queue.worker": queues.queue_worker,
+    "queue.enqueue": queues.enqueue,
+    "queue.work": queues.work,
     "module.call": modules.module_call,
     "load": checkpoints.load,
     "save": checkpoints.save,

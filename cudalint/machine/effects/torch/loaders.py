@@ -405,7 +405,7 @@ def wrapped_dataset(machine: Machine, call: Call) -> Results:
 def transform_dataset(machine: Machine, call: Call) -> Results:
     """A library dataset that runs ``transform`` on each item."""
     state = call.state
-    transform = call.kwargs.get("transform", NONE)
+    transform = call.get("transform") or NONE
     fields: dict[str, Value] = {} if transform == NONE else {"<transform>": transform}
     return [(state, (state.new(("dataset", call.site), LibraryObject(call.path, fields, call.site)),))]
 
