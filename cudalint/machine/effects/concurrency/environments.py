@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import context_of, library_of
+from cudalint.machine.effects.servers import web
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -86,6 +87,8 @@ def starts_workers(machine: Machine, call: Call) -> Results:
     state = call.state
     several = count_of(call.get(call.text("workers")), default_many=False)
     named = call.text("kind") != "named" or any(strings(call.get(name) or ()) for name in call.params[:1])
+    if not named:
+        web.serve(machine, call, call.get(call.params[0]) or ())
     if not named or not (several or (choices.depends(call) and choices.chosen(call) is not None)):
         return [(state, unknown("served", call.site))]
     if _is_refused(machine, call):
