@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import plain
-from cudalint.machine.effects.command_line import commands, options
+from cudalint.machine.effects.command_line import commands, configs, options
 from cudalint.machine.effects.concurrency import (
     channels,
     environments,
@@ -102,6 +102,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "argparse.command": options.command,
     "argparse.defaults": options.set_defaults,
     "argparse.parse": options.parse_args,
+    "config.create": configs.create,
+    "config.structured": configs.structured,
+    "config.item": configs.item,
     "builtins.contains": builtins.builtin_name,
     "environ.get": environment.environ_get,
     "environ.set": environment.environ_set,
