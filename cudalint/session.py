@@ -219,7 +219,7 @@ class Session:
         if root is None:
             return beside(files, lambda path: read((path,), instead)[0])
         known = frozenset(file.path for file in files)
-        others = discover((root,), self._config.exclusion, root)
+        others = dict.fromkeys(discover((root, *self._config.extra_paths), self._config.exclusion, root))
         return read((path for path in others if path not in known), instead)
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
@@ -244,6 +244,7 @@ class Session:
             config.platform,
             config.extend_safe_fixes,
             config.extend_unsafe_fixes,
+            config.extra_paths,
         )
         metadata = () if root is None else (os.path.join(root, name) for name in METADATA)
         return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))

@@ -26,6 +26,7 @@ def lines(found: Config) -> Iterable[str]:
     yield f"platform = {_toml(found.platform)}"
     yield f"fail-on = {_toml(found.fail_on.value)}"
     yield f"models = {_toml_list(found.models)}"
+    yield f"extra-paths = {_toml_list(found.extra_paths)}"
     yield f"extend-safe-fixes = {_toml_list(found.extend_safe_fixes)}"
     yield f"extend-unsafe-fixes = {_toml_list(found.extend_unsafe_fixes)}"
     yield f"cache-dir = {_toml(caching.folder(found))}"
