@@ -108,12 +108,19 @@ class _Deriver:
                 self.unknown.append(f"{names[0]}: not looked at, as {MOST_TRIALS:,} calls were tried before")
                 continue
             before = len(self.entries) + len(self.types)
-            if isinstance(definition.node, ir.ClassDef):
-                self._class(definition, definition.node, names[0])
-            else:
-                self._function(self._subject(definition, definition.node), names[0])
+            try:
+                self._definition(definition, names[0])
+            except Exception as error:
+                # One function must not cost all others their entries.
+                self.unknown.append(f"{names[0]}: cudalint failed on it: {type(error).__name__}")
             if len(self.entries) + len(self.types) > before:
                 self.aliases.update({name: names[0] for name in (*names[1:], place) if name != names[0]})
+
+    def _definition(self, definition: Definition, name: str) -> None:
+        if isinstance(definition.node, ir.ClassDef):
+            self._class(definition, definition.node, name)
+        else:
+            self._function(self._subject(definition, definition.node), name)
 
     def _matters(self, module: str) -> bool:
         if self.files.reaches_gpu(module):

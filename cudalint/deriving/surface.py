@@ -109,7 +109,9 @@ class Surface:
     def _through_stars(self, module: str, name: str, hops: int) -> Definition | Unclear:
         if self.files.child(module, name) is not None or "__getattr__" in self._bindings(module):
             return Unclear.OPAQUE
-        if self.files.module(module) is None:
+        lowered = self.files.module(module)
+        # What calls globals() may bind any name.
+        if lowered is None or "globals" in lowered.words:
             return Unclear.OPAQUE
         missing: Definition | Unclear = Unclear.MISSING
         for statement in self._star_imports(module):
