@@ -281,6 +281,7 @@ class Runner:
         if not self.files.facts(module.name).may_route:
             return module
         importers = sorted(self.files.importers.get(module.name, ()))
+        importers = [name for name in importers if not is_test_module(self.files.sources[name].path)]
         above = [name for name in importers if self.files.facts(name).may_answer]
         found = self.files.module(above[0]) if len(above) == 1 else None
         return module if found is None else found

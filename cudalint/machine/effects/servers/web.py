@@ -17,6 +17,8 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Const, Lib, Ref, Value, only, strings, unknown
 
 APPLICATION = "cudalint.web.Application"
+# Those that answer requests, here or in processes of their own; what only gathers routes is none.
+_APPLICATIONS = frozenset({APPLICATION, "cudalint.web.Sanic"})
 _DEPENDENCY = "cudalint.web.Dependency"
 _REQUESTS = frozenset({"request", "req", "websocket"})
 # Where applications keep what their handlers share: FastAPI, Starlette and Litestar; Sanic.
@@ -120,7 +122,7 @@ def _application(state: State) -> Value:
 
 def _only_application(state: State) -> Ref | None:
     heap = {**state.frozen, **state.heap}
-    found = [a for a, o in heap.items() if isinstance(o, LibraryObject) and o.type == APPLICATION]
+    found = [a for a, o in heap.items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
     return Ref(found[0]) if len(found) == 1 else None
 
 
