@@ -37,7 +37,7 @@ _LAUNCHERS = (
     b"uwsgidecorators", b"SubprocVecEnv", b"AsyncVectorEnv", b"SubprocVectorEnv", b"ShmemVectorEnv",
     b"dask.distributed", b"LocalCluster", b"loky", b"uvicorn", b"process_index",
     b"rq", b"huey", b"supersuit", b"sglang", b"ThreadDataLoader", b"DenseDataLoader", b"DataListLoader",
-    b"GraphDataLoader", b"from_engine_args",
+    b"GraphDataLoader", b"from_engine_args", b"make_vec",
 )  # fmt: skip
 _CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")

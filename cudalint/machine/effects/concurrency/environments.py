@@ -82,14 +82,17 @@ def environment(machine: Machine, call: Call) -> Results:
 def starts_workers(machine: Machine, call: Call) -> Results:
     """``uvicorn.run("main:app", workers=4)``: so many workers, which run what is not seen here.
 
-    What its model says of other arguments by ``when`` starts one; ``kind = "named"``: they only run what has a name.
+    What its model says of other arguments by ``when`` starts one, or with ``kind = "only-when"`` has to hold;
+    ``kind = "named"``: they only run what has a name.
     """
     state = call.state
     several = count_of(call.get(call.text("workers")), default_many=False)
     named = call.text("kind") != "named" or any(strings(call.get(name) or ()) for name in call.params[:1])
     if not named:
         web.serve(machine, call, call.get(call.params[0]) or ())
-    if not named or not (several or (choices.depends(call) and choices.chosen(call) is not None)):
+    chosen = choices.depends(call) and choices.chosen(call) is not None
+    starts = several and chosen if call.text("kind") == "only-when" else several or chosen
+    if not named or not starts:
         return [(state, unknown("served", call.site))]
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
