@@ -278,7 +278,7 @@ class Session:
         if root is None:
             return beside(files, lambda path: read((path,), instead)[0])
         known = frozenset(file.path for file in files)
-        others = discover((root,), self._config.exclusion, root)
+        others = dict.fromkeys(discover((root, *self._config.extra_paths), self._config.exclusion, root))
         return read((path for path in others if path not in known), instead)
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
@@ -304,6 +304,7 @@ class Session:
             config.extend_safe_fixes,
             config.extend_unsafe_fixes,
             config.severity,
+            config.extra_paths,
         )
         metadata = () if root is None else (os.path.join(root, name) for name in METADATA)
         return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))

@@ -39,6 +39,7 @@ LAYERS = (
     "project.summary",
     "rules",
     "project.analysis",  # drives the machine and asks the rules: the door to all above
+    "deriving",
     "fixes",
     "policy",
     "discovery",

@@ -259,15 +259,29 @@ class Runner:
             return
         in_test = is_test_module(self.files.sources[entry.module].path)
         machine = self._machine(entry.module, in_test, assumed=True)
-        state = self._imported(machine, module, assumed=True)
+        # Where an application takes the handlers of another file, importing it comes first.
+        first = self._application_over(module)
+        state = self._imported(machine, first, assumed=True)
         frame = _top_of(module.name)
-        for ready in machine.effects.before_answer(machine, state, frame, entry.function):
-            self._call(machine, module, entry.function, ready)
+        for loaded, _ in machine.load(module.name, state, frame, Site(module.name, 0)) if first is not module else ():
+            state = loaded
+        for ready, given in machine.effects.before_answer(machine, state, frame, entry.function):
+            self._call(machine, module, entry.function, ready, given)
         self.entered.add(entry.place)
         ran = Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
         self._note(machine)
         machine.record.outcomes = [_as_seen(o) for o in machine.record.outcomes]
         yield ran
+
+    def _application_over(self, module: ir.Module) -> ir.Module:
+        """The one module that imports a file of handlers and makes an application of them; else the file itself."""
+        if not self.files.facts(module.name).may_route:
+            return module
+        importers = sorted(self.files.importers.get(module.name, ()))
+        importers = [name for name in importers if not is_test_module(self.files.sources[name].path)]
+        above = [name for name in importers if self.files.facts(name).may_answer]
+        found = self.files.module(above[0]) if len(above) == 1 else None
+        return module if found is None else found
 
     # -- the machine -----------------------------------------------------------------------------
 
@@ -333,10 +347,12 @@ class Runner:
         states = machine.run_module(module, module.name, state)
         return states[0] if states else state
 
-    def _call(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
-        """Call a function with unknown arguments."""
+    def _call(
+        self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given | None = None
+    ) -> None:
+        """Call a function with unknown arguments, but for those that are ``given``."""
         frame = _top_of(module.name)
-        _end(machine, frame, self._called(machine, module, function, state, {}, frame))
+        _end(machine, frame, self._called(machine, module, function, state, given or {}, frame))
 
     def _called(
         self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given, frame: Frame
@@ -383,8 +399,19 @@ def _find(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
         return None, state
     if parts[1] == "__init__":
         return cls, state
-    for made, instance in machine.call_value(cls, [], {}, state, frame, site):
-        after = set_up(machine, instance, made, frame, site) if machine.options.in_test else made
-        for last, method in machine.attribute(instance, parts[1], after, frame, site):
+    for made, instance in machine.call_value(cls, [], {}, state, frame, _making(module, parts[0], site)):
+        if machine.options.in_test:
+            ready = [set_up(machine, instance, made, frame, site)]
+        else:
+            ready = machine.effects.before_method(machine, instance, parts[1], made, frame)
+        for last, method in machine.attribute(instance, parts[1], ready[0], frame, site) if ready else ():
             return method, last
     return None, state
+
+
+def _making(module: ir.Module, cls: str, site: Site) -> Site:
+    """Where an instance is made: apart from its method where that takes no argument, and so happens in any case."""
+    for function in functions(module.body):
+        if function.qualname == f"{cls}.__init__" and len(function.params) == 1:
+            return Site(module.name, function.ordinal)
+    return site

@@ -22,12 +22,12 @@ PAGE = Path(__file__).resolve().parent.parent / "launchers.md"
 MARK = "<!-- What follows is written by docs/site/launchers.py. -->\n"
 # What models say of functions that start something, or hand work to what was started.
 _THREADS = frozenset({"thread", "thread.call", "thread.trials"})
-_HANDS = frozenset({"executor.loop", "pool.apply", "pool.map"})
+_HANDS = frozenset({"executor.loop", "pool.apply", "pool.map", "queue.enqueue"})
 _PROCESSES = frozenset(
     {
         "cluster", "celery.app", "celery.worker", "engine", "environments", "executor", "fork", "fork-launcher",
-        "gunicorn.run", "keras.fit", "loader", "manager", "parallel", "pool", "pool.once", "process", "search",
-        "search.validate", "spawn", "text-pipe", "trainer.fit", "transformers.train", "workers",
+        "gunicorn.run", "keras.fit", "loader", "manager", "parallel", "pool", "pool.once", "process", "queue.work",
+        "search", "search.validate", "spawn", "text-pipe", "trainer.fit", "transformers.train", "workers",
     }
 )  # fmt: skip
 _SELECTS = frozenset({"group.select", "set-device", "visible"})

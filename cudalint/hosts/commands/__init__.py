@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "config": ("settings", "show_config"),
         "explain": ("explain", "explain"),
         "map": ("map", "draw"),
+        "model": ("model", "model"),
         "rule": ("rule", "rule"),
     }
 )
