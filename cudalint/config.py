@@ -99,6 +99,8 @@ class Config:
     platform: Platform = "linux"
     fail_on: Severity = Severity.WARNING
     models: tuple[str, ...] = ()
+    # Folders outside of the project whose modules its programs import, as PYTHONPATH would name them.
+    extra_paths: tuple[str, ...] = ()
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     cache_dir: str | None = None
@@ -253,6 +255,7 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         platform=_choice(table, "platform", parse_platform, "linux"),
         fail_on=_choice(table, "fail-on", parse_severity, Severity.WARNING),
         models=_check_models(tuple(os.path.join(root, model) for model in _strings(table, "models"))),
+        extra_paths=_folders(root, _strings(table, "extra-paths")),
         extend_safe_fixes=_selectors(table, "extend-safe-fixes"),
         extend_unsafe_fixes=_selectors(table, "extend-unsafe-fixes"),
         cache_dir=_choice(table, "cache-dir", lambda given: os.path.join(root, given) if given else None, None),
@@ -273,6 +276,7 @@ KEYS = (
     "platform",
     "fail-on",
     "models",
+    "extra-paths",
     "extend-safe-fixes",
     "extend-unsafe-fixes",
     "cache-dir",
@@ -286,6 +290,15 @@ def _strings(table: Mapping[str, object], key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f"{key} must be a list of strings")
     return tuple(value)
+
+
+def _folders(root: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Folders as they are named from the project's; each has to be there."""
+    found = tuple(os.path.normpath(os.path.join(root, name)) for name in names)
+    for name, path in zip(names, found, strict=True):
+        if not os.path.isdir(path):
+            raise ConfigError(f"extra-paths: no such directory: {name}")
+    return found
 
 
 def _flag(table: Mapping[str, object], key: str) -> bool:

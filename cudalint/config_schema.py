@@ -1,8 +1,8 @@
 """The JSON schema of ``[tool.cudalint]``, for editors and for SchemaStore.
 
 ``cudalint.schema.json`` beside this module is what ``schema`` gives; a test compares them, and both with what the
-configuration takes. A range of versions in the wrong order, and a pattern or model file that cannot be used, only
-cudalint itself refuses.
+configuration takes. A range of versions in the wrong order, and a pattern, model file or folder that cannot be used,
+only cudalint itself refuses.
 """
 
 from __future__ import annotations
@@ -95,6 +95,11 @@ _PROPERTIES: dict[str, _Part] = {
     },
     "models": {
         "description": "Files with models of your own libraries, relative to this file.",
+        "type": "array",
+        "items": {"type": "string"},
+    },
+    "extra-paths": {
+        "description": "Folders outside of the project whose modules its programs import, relative to this file.",
         "type": "array",
         "items": {"type": "string"},
     },

@@ -41,6 +41,7 @@ from cudalint.text.source import Cells, SourceFile
 
 if TYPE_CHECKING:
     from cudalint.project.analysis import Analysis, Options, Seen
+    from cudalint.project.process_map import Lack, ProcessMap
 
 # Parsing costs ten times as much as all else that is done to a file which does not matter. A tree of up to this
 # many bytes is read in full all the same, so that a broken file in it is never passed over.
@@ -266,6 +267,26 @@ class Session:
         about = frozenset(self.selected(paths))
         return functions(intake.sources, self._options(), self._config.root, self._store, about)
 
+    def map(self, paths: Iterable[str]) -> ProcessMap:
+        """The processes of the program behind some files; raises ``NotFound`` for a missing file."""
+        paths = tuple(paths)
+        intake = self._with_context(paths)
+        from cudalint.project.process_map import Lack, ProcessMap
+
+        warned = tuple(Lack(None, warning) for warning in intake.warnings)
+        selected = self.selected(paths)
+        if not intake.mattering:
+            broken = _syntax_errors(_worth_reading(intake.sources, selected, paths), intake.findings)
+            return ProcessMap((), (*warned, *_unread((*intake.findings, *broken))))
+        from cudalint.project.analysis import processes
+
+        made = processes(intake.sources, self._options(), self._config.root, self._store, frozenset(selected))
+        raw = (*intake.findings, *made.analysis.findings)
+        raw = (*raw, *_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
+        kept = suppression.apply(made.analysis.findings, _comments_of(intake)).kept
+        shown = {finding: self._rated(finding) for finding in kept if self._shows(finding)}
+        return ProcessMap(made.trees(shown), (*warned, *_unread(raw), *_cuts(made.analysis.notes)))
+
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
         files = read(self.selected(paths), self._unsaved)
@@ -288,7 +309,7 @@ class Session:
         if root is None:
             return beside(files, lambda path: read((path,), instead)[0])
         known = frozenset(file.path for file in files)
-        others = self.selected((root,))
+        others = dict.fromkeys(self.selected((root, *self._config.extra_paths)))
         return read((path for path in others if path not in known), instead)
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
@@ -314,6 +335,7 @@ class Session:
             config.extend_safe_fixes,
             config.extend_unsafe_fixes,
             config.severity,
+            config.extra_paths,
         )
         metadata = () if root is None else (os.path.join(root, name) for name in METADATA)
         return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))
@@ -514,6 +536,29 @@ def _syntax_errors(sources: Iterable[SourceFile], known: Iterable[Finding]) -> I
         elif found is not None:
             message = f"cannot parse this file: {found.reason}"
             yield about_file(SYNTAX_ERROR, source.path, message, found.row, found.column)
+
+
+def _unread(findings: Iterable[Finding]) -> Iterator[Lack]:
+    """The files that could not be read, and why."""
+    from cudalint.project.process_map import Lack
+
+    broken = {finding for finding in findings if finding.code == SYNTAX_ERROR}
+    yield from (Lack(f.span.filename, f.message) for f in sorted(broken, key=lambda found: found.sort_key))
+
+
+def _cuts(notes: Iterable[str]) -> Iterator[Lack]:
+    """The notes of an analysis about entries that were not followed to their end, and how many others there are."""
+    from cudalint.project.process_map import Lack
+
+    others = 0
+    for note in notes:
+        filename, cut, bound = note.partition(": cut off: ")
+        if cut:
+            yield Lack(filename, f"cut off: {bound}")
+        else:
+            others += 1
+    if others:
+        yield Lack(None, f"bounds met elsewhere, which cudalint check --verbose names: {others}")
 
 
 def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:

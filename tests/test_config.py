@@ -13,6 +13,7 @@ from cudalint.discovery import Exclusion, NotFound, discover
 from cudalint.finding import Severity
 from cudalint.policy.globs import Globs
 from cudalint.policy.selection import Layer, Selection
+from cudalint.session import Session
 
 EVERYTHING = """
 [project]
@@ -28,6 +29,7 @@ target-version = "3.12-3.14"
 platform = "darwin"
 fail-on = "error"
 models = ["models/own.toml"]
+extra-paths = ["./models/"]
 
 [tool.cudalint.per-file-ignores]
 "tests/*" = ["CUD1"]
@@ -63,6 +65,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert found.platform == "darwin"
     assert found.fail_on is Severity.ERROR
     assert found.models == (str(tmp_path / "models/own.toml"),)
+    assert found.extra_paths == (str(tmp_path / "models"),)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +74,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ('selct = ["CUD1"]', "unknown key 'selct' in [tool.cudalint] (did you mean 'select'?)"),
         ('select = ["CUD110"]', "unknown rule 'CUD110' in select (did you mean 'CUD108'?)"),
         ('ignore = "CUD101"', "ignore must be a list of strings"),
+        ('extra-paths = ["no_such"]', "extra-paths: no such directory: no_such"),
+        ('extra-paths = "lib"', "extra-paths must be a list of strings"),
         ('platform = "linus"', "unknown platform 'linus'"),
         ('fail-on = "warnings"', "did you mean 'warning'?"),
         ('target-version = "py27"', "unknown target-version 'py27'"),
@@ -155,6 +160,27 @@ def test_requires_python_is_the_default_target(tmp_path: Path, requires: str, ve
 )
 def test_requires_python_that_admits_nothing_is_no_default(tmp_path: Path, requires: str, words: str) -> None:
     assert words in failure(tmp_path, f"[project]\nrequires-python = {requires}\n")
+
+
+def test_a_program_imports_from_folders_outside_of_its_project(tmp_path: Path) -> None:
+    program = (
+        "from multiprocessing import Pool\nimport devices\n\n\ndef work(n):\n    return devices.put(n)\n\n\n"
+        'if __name__ == "__main__":\n    devices.put(0)\n    with Pool(2) as pool:\n        pool.map(work, [1])\n'
+    )
+    project, library = tmp_path / "project", tmp_path / "lib"
+    write(project / "main.py", program)
+    # A finding in the library itself is not the project's.
+    write(library / "devices.py", "import torch\n\n\ndef put(n):\n    return torch.ones(n).cuda()\n")
+    write(library / "tool.py", program)
+
+    def codes() -> list[tuple[str, str]]:
+        report = Session(config.load([str(project)])).check([str(project)], repair=False)
+        return [(Path(f.span.filename).name, f.code) for f in report.findings]
+
+    write(project / "pyproject.toml", "[tool.cudalint]\n")
+    assert codes() == []
+    write(project / "pyproject.toml", '[tool.cudalint]\nextra-paths = ["../lib"]\n')
+    assert codes() == [("main.py", "CUD101")]
 
 
 def test_what_lies_above_the_nearest_table_is_not_read(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ VALID = (
     *(f'platform = "{one}"' for one in ("linux", "darwin", "win32")),
     *(f'fail-on = "{one}"' for one in ("note", "warning", "error")),
     'severity = {CUD501 = "note", ALL = "error", CUD = "warning"}',
-    "models = []\nextend-safe-fixes = []",
+    "models = []\nextra-paths = []\nextend-safe-fixes = []",
     'extend-unsafe-fixes = ["CUD4"]\ncache-dir = "x"\nbaseline = "known.json"',
 )
 INVALID = (
@@ -61,6 +61,7 @@ INVALID = (
     "severity = {CUD101 = 1}",
     'severity = "note"',
     'models = "a.toml"',
+    'extra-paths = "lib"',
     "extend-safe-fixes = [true]",
     "cache-dir = 1",
     "baseline = []",

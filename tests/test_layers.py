@@ -29,14 +29,17 @@ LAYERS = (
     "machine.launch",  # knows no library's effect
     "machine.effects",
     "machine.shapes",
+    "machine.mapping",
     "machine.inheritance",
     "project.entry_results",
     "project.fixtures",  # runs what pytest puts around a test
     "project.prepared",  # runs imports aside, for all entries
+    "project.process_map",
     "project.running",  # runs entries on the machine
     "project.summary",
     "rules",
     "project.analysis",  # drives the machine and asks the rules: the door to all above
+    "deriving",
     "fixes",
     "policy",
     "discovery",

@@ -213,3 +213,23 @@ def test_a_baseline_and_a_revision_together(run: Run, project: Path, forked: str
     assert found(run, project, "--since", "HEAD", "--baseline", "known.json") == ["newer.py"]
     assert run("check", "--since", "HEAD", "--write-baseline", "x.json", cwd=project).returncode == 2
     assert run("check", "--since", "HEAD", "-", cwd=project, stdin="").returncode == 2
+
+
+def test_folders_beside_the_project_are_those_of_the_revision(run: Run, project: Path, tmp_path: Path) -> None:
+    library = tmp_path / "lib" / "devices.py"
+    program = (
+        "from multiprocessing import Pool\nimport devices\n\n\ndef work(n):\n    return devices.put(n)\n\n\n"
+        'if __name__ == "__main__":\n    devices.put(0)\n    with Pool(2) as pool:\n        pool.map(work, [1])\n'
+    )
+    (project / "beside.py").write_text(program, encoding="utf-8")
+    commit(tmp_path)
+    library.parent.mkdir()
+    (project / "pyproject.toml").write_text('[tool.cudalint]\nextra-paths = ["../lib"]\n', encoding="utf-8")
+    # The folder is not there at all at the revision, and then as it was.
+    library.write_text("def put(n):\n    return n\n", encoding="utf-8")
+    assert found(run, project, "--since", "HEAD", "beside.py") == []
+    commit(tmp_path)
+    library.write_text("import torch\n\n\ndef put(n):\n    return torch.ones(n).cuda()\n", encoding="utf-8")
+    assert found(run, project, "--since", "HEAD", "beside.py") == ["beside.py"]
+    commit(tmp_path)
+    assert found(run, project, "--since", "HEAD", "beside.py") == []

@@ -72,6 +72,7 @@ def _found(config: Config, store: Store | None, revision: str, move: _Move, path
         exclude=tuple(map(move.path, config.exclude)),
         lenient=tuple(map(move.path, config.lenient)),
         per_file_ignores=tuple((move.path(pattern), codes) for pattern, codes in config.per_file_ignores),
+        extra_paths=tuple(path for path in map(move.path, config.extra_paths) if os.path.isdir(path)),
         baseline=None,
     )
     report = Session(moved, store).check((root, *named), repair=False)

@@ -441,13 +441,11 @@ def _exit_code(report: Report, effective: Config, options: CheckOptions) -> Exit
 
 
 def _wants_colour(options: CheckOptions) -> bool:
-    """Whether to write in colour: as the option says, then the environment, then by where the output goes."""
-    if options.color is not Color.AUTO:
-        return options.color is Color.ALWAYS
-    if options.output_file is not None:
-        return False
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
-        return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return wants_colour(options.color, options.output_file)
+
+
+def wants_colour(color: Color, output_file: str | None) -> bool:
+    """Whether to write in colour: as the option says, then by where the output goes and the environment."""
+    if color is not Color.AUTO:
+        return color is Color.ALWAYS
+    return output_file is None and streams.takes_colour()

@@ -28,6 +28,7 @@ def lines(found: Config) -> Iterable[str]:
     severities = ", ".join(f"{_toml(name)} = {_toml(value.value)}" for name, value in found.severity)
     yield f"severity = {{{severities}}}"
     yield f"models = {_toml_list(found.models)}"
+    yield f"extra-paths = {_toml_list(found.extra_paths)}"
     yield f"extend-safe-fixes = {_toml_list(found.extend_safe_fixes)}"
     yield f"extend-unsafe-fixes = {_toml_list(found.extend_unsafe_fixes)}"
     yield f"baseline = {_toml(found.baseline or '')}"

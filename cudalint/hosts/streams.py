@@ -51,6 +51,15 @@ def read_input() -> bytes:
     return data
 
 
+def takes_colour() -> bool:
+    """Whether standard output is to show colours: as the environment says, or because it is a terminal that can."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def let_go(stream: TextIO) -> None:
     """Keep the interpreter from flushing into nothing when it ends."""
     descriptor = os.open(os.devnull, os.O_WRONLY)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
-from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain
 from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value, unknown
 
+# Batches are nested two or three deep.
+_DEEPEST = 4
 # How many GPUs there are: the same number wherever it is asked for.
 DEVICES = unknown("devices")
 
@@ -82,11 +84,20 @@ def gpu_atoms(value: Value, state: State) -> list[Atom]:
     return result
 
 
-def tensors_in(machine: Machine, values: list[Value], state: State) -> list[Atom]:
-    """GPU values among arguments, one level of containers deep."""
+def tensors_in(values: Iterable[Value], state: State, depth: int = 0) -> list[Atom]:
+    """GPU values among some, and in the lists, tuples and dicts that these are."""
     result: list[Atom] = []
     for value in values:
         result.extend(gpu_atoms(value, state))
-        for inner in machine.elements(value, state):
-            result.extend(gpu_atoms(inner, state))
+        if depth < _DEEPEST:
+            result.extend(tensors_in(_inside(value, state), state, depth + 1))
     return result
+
+
+def _inside(value: Value, state: State) -> Iterator[Value]:
+    for atom in value:
+        match state.get(atom) if isinstance(atom, Ref) else None:
+            case Sequence(items=items, element=element):
+                yield from (element,) if items is None else items
+            case Dict(items=entries, element=element):
+                yield from (*entries.values(), element)

@@ -21,20 +21,23 @@ from cudalint.machine.interpreter import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Shape, Watcher, noted
+from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.models.library import load
 from cudalint.project.callers import Place
 from cudalint.project.changes import renumbered, touched
 from cudalint.project.entries import candidates
-from cudalint.project.entry_results import EntryResults, identity
+from cudalint.project.entry_results import EntryResult, EntryResults, identity
 from cudalint.project.near import near
+from cudalint.project.process_map import Mapped, Tree, sites, trees
 from cudalint.project.program import FileProgram, program
 from cudalint.project.running import Entry, Ran, Runner
 from cudalint.project.summary import summaries
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.store import Store
+from cudalint.text.lines import split_rows
 from cudalint.text.source import Cells, SourceFile
 
 
@@ -284,6 +287,12 @@ def _run(
     kept: EntryResults | None = None,
     about: frozenset[str] | None = None,
 ) -> Analysis:
+    runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept, about=about)
+    return _gathered(files, options, alone, runner.results(names))
+
+
+def _gathered(files: FileProgram, options: Options, alone: bool, results: Iterable[EntryResult]) -> Analysis:
+    """What entries show together."""
     found: list[Outcome] = []
     notes: set[str] = set()
     shown_by: dict[tuple[Kind, Site], set[Entry]] = {}
@@ -291,8 +300,7 @@ def _run(
     launches: dict[tuple[Site, str], Launched] = {}
     cut: set[Entry] = set()
     entries = steps = functions = 0
-    runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept, about=about)
-    for result in runner.results(names):
+    for result in results:
         entry = (result.owner, result.label)
         entries += 1
         steps += result.steps
@@ -429,11 +437,20 @@ _AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVIC
 
 
 def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]:
+    return _spans(files, (site for outcome in outcomes for site in _sites(outcome)))
+
+
+def _sites(outcome: Outcome) -> Iterator[Site]:
+    yield outcome.anchor
+    for segment in (outcome.cause, outcome.launch, outcome.effect):
+        yield from (step.site for step in _shown(segment))
+
+
+def _spans(files: FileProgram, sites: Iterable[Site]) -> dict[Site, Span]:
+    """Where nodes stand; of those in no file, or with no place of their own, nothing."""
     wanted: dict[str, set[int]] = {}
-    for outcome in outcomes:
-        segments = (outcome.cause, outcome.launch, outcome.effect)
-        for site in (outcome.anchor, *(step.site for segment in segments for step in _shown(segment))):
-            wanted.setdefault(site.module, set()).add(site.ordinal)
+    for site in sites:
+        wanted.setdefault(site.module, set()).add(site.ordinal)
     result: dict[Site, Span] = {}
     for name, ordinals in wanted.items():
         source = files.sources.get(name)
@@ -629,6 +646,62 @@ def functions(
     with _at_work():
         ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
         return summaries(files, [step for one in ran for step in one.machine.record.trace_steps])
+
+
+# -- maps ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """What a run for a map gave: what goes wrong, as in any run, and what the machine noted of each entry."""
+
+    analysis: Analysis
+    mapped: tuple[Mapped, ...]
+
+    def trees(self, shown: Mapping[Finding, Finding]) -> tuple[Tree, ...]:
+        """The trees of processes, with these findings, each as it is to be shown."""
+        basis = self.analysis.basis
+        assert basis is not None
+        findings = {shown[finding]: outcome for finding, outcome in basis.outcomes.items() if finding in shown}
+        entries = {shown[finding]: by for finding, by in basis.entries.items() if finding in shown}
+        spans = _spans(basis.files, sites(one.record for one in self.mapped))
+        paths = {span.filename for span in spans.values()}
+        texts = {s.path: split_rows(s.text) for s in basis.files.sources.values() if s.path in paths}
+        return trees(self.mapped, findings, entries, spans, texts)
+
+
+def processes(
+    sources: Sequence[SourceFile],
+    options: Options,
+    root: str | None = None,
+    store: Store | None = None,
+    about: frozenset[str] | None = None,
+) -> Processes:
+    """Run the entries that have to do with some files, and note what their processes do."""
+    files = program(sources, load(options.models), root, store)
+    names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
+    runner = Runner(files, _host(options), maps=True, about=names)
+    mapped: list[Mapped] = []
+
+    def results() -> Iterator[EntryResult]:
+        for ran in runner.run(_candidates(files, about)):
+            record = ran.machine.record.processes_noted
+            if record is not None and (names is None or _concerns(ran, record, names)):
+                main = ran.machine.main
+                path = files.sources[main].path
+                mapped.append(Mapped(ran.owner, ran.label, main, runner.begins(ran), path, record))
+            yield ran.result()
+
+    with _at_work():
+        analysis = _gathered(files, options, alone=False, results=results())
+    return Processes(analysis, tuple(mapped))
+
+
+def _concerns(ran: Ran, record: ProcessRecord, names: frozenset[str]) -> bool:
+    """Whether an entry belongs to some modules, or one of its processes does something in them."""
+    if ran.owner in names or ran.machine.main in names:
+        return True
+    return not names.isdisjoint(site.module for site in sites((record,)))
 
 
 def _described(process: Process) -> Iterable[str]:

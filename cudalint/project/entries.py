@@ -22,8 +22,7 @@ _LAUNCHERS = frozenset(
         "get_reusable_executor",
     }
 )  # fmt: skip
-# Where a module has a web application, its handlers hand work to pools that others may hold.
-_WEB = frozenset({"FastAPI", "APIRouter", "Flask", "Blueprint", "Starlette", "Quart", "Sanic", "aiohttp"})
+# What hands work to a pool that another module may hold, where functions answer requests.
 _HAND_OVER = frozenset({"submit", "run_in_executor", "apply_async"})
 _DEVICES = frozenset({"device", "Device"})
 
@@ -60,7 +59,7 @@ def _may_start(program: FileProgram, name: str) -> bool:
     if program.guards_main(name) or program.scripts(name) or program.lies_outside_packages(name):
         return True
     facts = program.facts(name)
-    return facts.may_register or facts.may_serve or is_test_module(program.sources[name].path)
+    return facts.may_register or facts.may_serve or facts.may_answer or is_test_module(program.sources[name].path)
 
 
 def tests(module: ir.Module) -> Iterable[ir.Function]:
@@ -75,7 +74,8 @@ def unreached(module: ir.Module, facts: FileFacts, own: frozenset[str] = frozens
     statement = facts.states_a_device
     launchers = _LAUNCHERS | _aliases(module, _LAUNCHERS)
     launchers |= _process_classes(module, launchers) | _held(module, launchers)
-    if not module.words.isdisjoint(_WEB):
+    launchers |= _held_by_instances(module, launchers)
+    if facts.may_answer:
         launchers |= _HAND_OVER
     devices = _DEVICES | _aliases(module, _DEVICES)
     for function in functions(module.body):
@@ -126,6 +126,25 @@ def _held(module: ir.Module, launchers: frozenset[str]) -> frozenset[str]:
         for target in statement.targets
         if isinstance(target, ir.Name)
     )
+
+
+def _held_by_instances(module: ir.Module, launchers: frozenset[str]) -> frozenset[str]:
+    """The attributes in which methods keep a pool or an executor for other methods."""
+    found: set[str] = set()
+    for statement in module.body:
+        if isinstance(statement, ir.ClassDef):
+            makers = (f for f in functions(statement.body) if f.mentions(launchers))
+            found.update(name for maker in makers for name in _attributes(maker.body, launchers))
+    return frozenset(found)
+
+
+def _attributes(body: Iterable[ir.Stmt], launchers: frozenset[str]) -> Iterable[str]:
+    for statement in body:
+        match statement:
+            case ir.Assign(targets=targets, value=ir.Call(func=callee)) if last_name(callee) in launchers:
+                yield from (target.attr for target in targets if isinstance(target, ir.Attr))
+            case _:
+                yield from _attributes(inner_statements(statement), launchers)
 
 
 def _aliases(module: ir.Module, names: frozenset[str]) -> frozenset[str]:

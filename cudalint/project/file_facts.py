@@ -33,6 +33,14 @@ _KIND = "facts"
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
+_ANSWERS = Words(
+    (
+        b"FastAPI", b"APIRouter", b"Flask", b"Blueprint", b"Starlette", b"Quart", b"Sanic", b"aiohttp", b"django",
+        b"Litestar", b"litestar", b"grpc", b"gradio", b"dash", b"nicegui", b"streamlit", b"bentoml", b"MethodView",
+        b"kserve", b"litserve", b"triton_python_backend_utils", b"torch_handler",
+    )
+)  # fmt: skip
+_ROUTES = Words((b"APIRouter", b"Blueprint", b"RouteTableDef", b"Router"))
 _SERVES = Words((b"celery", b"wsgi_app", b"uwsgidecorators"))
 
 
@@ -73,6 +81,16 @@ class FileFacts:
     def may_serve(self) -> bool:
         """Whether a server that is started from outside may import the file before it forks."""
         return bool(self._asked("serves", _SERVES.stand_in))
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether functions of the file may answer requests of a server."""
+        return bool(self._asked("answers", _ANSWERS.stand_in))
+
+    @property
+    def may_route(self) -> bool:
+        """Whether the file may gather handlers for an application that another file makes."""
+        return bool(self._asked("routes", _ROUTES.stand_in))
 
     @property
     def states_a_device(self) -> bool:

@@ -13,7 +13,7 @@ _GPU = Words(
     (
         b"torch", b"cuda", b"gpu", b"GPU", b"cupy", b"numba", b"jax", b"tensorflow", b"keras", b"pycuda",
         b"accelerate", b"transformers", b"lightning", b"pytorch_lightning", b"sentence_transformers", b"diffusers",
-        b"timm", b"spacy", b"vllm", b"skorch", b"deepspeed",
+        b"timm", b"spacy", b"vllm", b"sglang", b"skorch", b"deepspeed", b"torchcodec", b"PyNvVideoCodec", b"trl",
     )
 )  # fmt: skip
 # Packages that count only where they are imported: their names are words that prose and code use as well.
@@ -36,6 +36,8 @@ _LAUNCHERS = (
     b"n_process", b"use_multiprocessing", b"dataloader_num_workers", b"preload_app", b"wsgi_app", b"celery",
     b"uwsgidecorators", b"SubprocVecEnv", b"AsyncVectorEnv", b"SubprocVectorEnv", b"ShmemVectorEnv",
     b"dask.distributed", b"LocalCluster", b"loky", b"uvicorn", b"process_index",
+    b"rq", b"huey", b"supersuit", b"sglang", b"ThreadDataLoader", b"DenseDataLoader", b"DataListLoader",
+    b"GraphDataLoader", b"from_engine_args", b"make_vec",
 )  # fmt: skip
 _CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")

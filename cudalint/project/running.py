@@ -13,6 +13,7 @@ from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine, Setting
+from cudalint.machine.mapping import Mapper
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
@@ -23,6 +24,7 @@ from cudalint.project.entries import conftests, is_test_module, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.prepared import PreparedImports
+from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
@@ -63,7 +65,7 @@ class Runner:
 
     ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
     expressions whose values are. Of tests only ``chosen`` ones are run, where these are given. ``proves``: it is asked
-    what workers inherit. ``kept`` holds what entries gave in runs before.
+    what workers inherit. ``maps``: processes are noted. ``kept`` holds what entries gave in runs before.
     """
 
     files: FileProgram
@@ -75,6 +77,7 @@ class Runner:
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
     proves: bool = False
+    maps: bool = False
     kept: EntryResults | None = None
     # The modules whose launchers are looked at where no entry reaches them: of all, where it is None.
     about: frozenset[str] | None = None
@@ -124,6 +127,17 @@ class Runner:
 
     def _note(self, machine: Machine) -> None:
         self.entered.update((site.module, site.ordinal) for site in machine.record.entered)
+
+    def begins(self, ran: Ran) -> Begins:
+        """What begins the first process of an entry."""
+        options = ran.machine.options
+        if options.in_test:
+            return Begins.TEST
+        if options.assumed:
+            return Begins.CALLER
+        if ran.label != ran.owner:
+            return Begins.COMMAND
+        return Begins.PROGRAM if self.starts(ran.owner) else Begins.SERVER
 
     @property
     def callers(self) -> Callers:
@@ -245,15 +259,29 @@ class Runner:
             return
         in_test = is_test_module(self.files.sources[entry.module].path)
         machine = self._machine(entry.module, in_test, assumed=True)
-        state = self._imported(machine, module, assumed=True)
+        # Where an application takes the handlers of another file, importing it comes first.
+        first = self._application_over(module)
+        state = self._imported(machine, first, assumed=True)
         frame = _top_of(module.name)
-        for ready in machine.effects.before_answer(machine, state, frame, entry.function):
-            self._call(machine, module, entry.function, ready)
+        for loaded, _ in machine.load(module.name, state, frame, Site(module.name, 0)) if first is not module else ():
+            state = loaded
+        for ready, given in machine.effects.before_answer(machine, state, frame, entry.function):
+            self._call(machine, module, entry.function, ready, given)
         self.entered.add(entry.place)
         ran = Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
         self._note(machine)
         machine.record.outcomes = [_as_seen(o) for o in machine.record.outcomes]
         yield ran
+
+    def _application_over(self, module: ir.Module) -> ir.Module:
+        """The one module that imports a file of handlers and makes an application of them; else the file itself."""
+        if not self.files.facts(module.name).may_route:
+            return module
+        importers = sorted(self.files.importers.get(module.name, ()))
+        importers = [name for name in importers if not is_test_module(self.files.sources[name].path)]
+        above = [name for name in importers if self.files.facts(name).may_answer]
+        found = self.files.module(above[0]) if len(above) == 1 else None
+        return module if found is None else found
 
     # -- the machine -----------------------------------------------------------------------------
 
@@ -272,9 +300,17 @@ class Runner:
             watched=self.watched,
             shaped=self.shaped,
         )
-        kind = Watcher if self.shaped else Prover if self.proves else Machine
-        importer = None if prepares or self.listens or self.proves else self._prepared_imports()
-        return kind(Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer))
+        importer = None if prepares or self.listens or self.proves or self.maps else self._prepared_imports()
+        setting = Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer)
+        return self._kind(setting)
+
+    @property
+    def _kind(self) -> type[Machine]:
+        if self.shaped:
+            return Watcher
+        if self.proves:
+            return Prover
+        return Mapper if self.maps else Machine
 
     def _prepared_imports(self) -> PreparedImports:
         if self._importer is None:
@@ -311,10 +347,12 @@ class Runner:
         states = machine.run_module(module, module.name, state)
         return states[0] if states else state
 
-    def _call(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
-        """Call a function with unknown arguments."""
+    def _call(
+        self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given | None = None
+    ) -> None:
+        """Call a function with unknown arguments, but for those that are ``given``."""
         frame = _top_of(module.name)
-        _end(machine, frame, self._called(machine, module, function, state, {}, frame))
+        _end(machine, frame, self._called(machine, module, function, state, given or {}, frame))
 
     def _called(
         self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given, frame: Frame
@@ -361,8 +399,19 @@ def _find(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
         return None, state
     if parts[1] == "__init__":
         return cls, state
-    for made, instance in machine.call_value(cls, [], {}, state, frame, site):
-        after = set_up(machine, instance, made, frame, site) if machine.options.in_test else made
-        for last, method in machine.attribute(instance, parts[1], after, frame, site):
+    for made, instance in machine.call_value(cls, [], {}, state, frame, _making(module, parts[0], site)):
+        if machine.options.in_test:
+            ready = [set_up(machine, instance, made, frame, site)]
+        else:
+            ready = machine.effects.before_method(machine, instance, parts[1], made, frame)
+        for last, method in machine.attribute(instance, parts[1], ready[0], frame, site) if ready else ():
             return method, last
     return None, state
+
+
+def _making(module: ir.Module, cls: str, site: Site) -> Site:
+    """Where an instance is made: apart from its method where that takes no argument, and so happens in any case."""
+    for function in functions(module.body):
+        if function.qualname == f"{cls}.__init__" and len(function.params) == 1:
+            return Site(module.name, function.ordinal)
+    return site

@@ -37,13 +37,21 @@ class Analyst:
                 await asyncio.wait({answer}, timeout=PATIENCE_SECONDS)
                 raise
             except (OSError, asyncio.IncompleteReadError):
-                self._kill(process)
-                return Refused(f"the analysis ended unexpectedly (exit code {await process.wait()})")
+                return Refused(f"the analysis ended unexpectedly (exit code {await self._ended(process)})")
             finally:
                 if not answer.done():
                     # Else the next one would be given its answer.
                     self._kill(process)
                     answer.cancel()
+
+    async def _ended(self, process: Process) -> int:
+        """The exit code of a process that closed its pipes: its own, if it is about to end."""
+        self._process = None
+        try:
+            return await asyncio.wait_for(process.wait(), PATIENCE_SECONDS)
+        except asyncio.TimeoutError:
+            self._kill(process)
+            return await process.wait()
 
     async def close(self) -> None:
         """End the process."""

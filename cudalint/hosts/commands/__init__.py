@@ -15,6 +15,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "clean": ("clean", "clean"),
         "config": ("settings", "show_config"),
         "explain": ("explain", "explain"),
+        "map": ("map", "draw"),
+        "model": ("model", "model"),
         "rule": ("rule", "rule"),
         "server": ("server", "server"),
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
-from cudalint.machine.effects.command_line import commands, options
+from cudalint.machine.effects.command_line import commands, configs, options
 from cudalint.machine.effects.concurrency import (
     channels,
     environments,
@@ -31,7 +31,7 @@ from cudalint.machine.effects.frameworks import (
 )
 from cudalint.machine.effects.gpu import arrays, devices, queries
 from cudalint.machine.effects.receivers import library_self
-from cudalint.machine.effects.servers import celery, gunicorn, handlers, outside, web
+from cudalint.machine.effects.servers import celery, components, gunicorn, handlers, outside, queues, web
 from cudalint.machine.effects.stdlib import (
     attributes,
     builtins,
@@ -51,7 +51,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import missing_globals
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Tensor, unknown
+from cudalint.machine.values import Tensor, Value, unknown
 
 LibraryEffect = Callable[[Machine, Call], Results]
 
@@ -102,6 +102,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "argparse.command": options.command,
     "argparse.defaults": options.set_defaults,
     "argparse.parse": options.parse_args,
+    "config.create": configs.create,
+    "config.structured": configs.structured,
+    "config.item": configs.item,
     "builtins.contains": builtins.builtin_name,
     "environ.get": environment.environ_get,
     "environ.set": environment.environ_set,
@@ -136,6 +139,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "dispatch.registered": callables.registered,
     "fresh-process": processes.fresh_process,
     "celery.app": celery.celery_app,
+    "celery.discover": celery.celery_discover,
     "celery.task": celery.celery_task,
     "celery.worker": celery.celery_worker,
     "celery.task.bound": celery.celery_bound_task,
@@ -148,6 +152,14 @@ EFFECTS: dict[str, LibraryEffect] = {
     "server.import": gunicorn.import_application,
     "server.application": web.web_application,
     "server.event": web.on_event,
+    "server.run": web.run,
+    "server.depends": web.depends,
+    "server.item": web.item,
+    "server.set-item": web.set_item,
+    "server.component": plain.nothing,
+    "queue.worker": queues.queue_worker,
+    "queue.enqueue": queues.enqueue,
+    "queue.work": queues.work,
     "module.call": modules.module_call,
     "load": checkpoints.load,
     "save": checkpoints.save,
@@ -309,9 +321,15 @@ class LibraryEffects:
         """A server that is started from outside has imported a module."""
         outside.served(machine, state, module)
 
-    def before_answer(self, machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[State]:
-        """What a web application runs before its first request."""
+    def before_answer(
+        self, machine: Machine, state: State, frame: Frame, function: ir.Function
+    ) -> list[tuple[State, dict[str, Value]]]:
+        """What a web application runs before its first request, and what that request gives a function."""
         return web.before_answer(machine, state, frame, function)
+
+    def before_method(self, machine: Machine, instance: Value, method: str, state: State, frame: Frame) -> list[State]:
+        """What a server calls of an instance that it made before it calls this method."""
+        return components.before_method(machine, instance, method, state, frame)
 
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""

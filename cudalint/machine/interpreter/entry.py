@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process
 from cudalint.machine.trace import Site, TraceStep
 
@@ -74,6 +75,8 @@ class EntryRecord:
     serves: bool = False
     processes: dict[Site, list[Process]] = field(default_factory=dict)
     trace_steps: list[TraceStep] = field(default_factory=list)
+    # For a map of the processes; None where no map is wanted.
+    processes_noted: ProcessRecord | None = None
     # The launches that do no harm, with the assumptions of the paths on which they do none.
     protected: list[tuple[Site, tuple[tuple[Hashable, bool], ...]]] = field(default_factory=list)
     # The launches whose workers fail and whose parent goes on, because it catches that.

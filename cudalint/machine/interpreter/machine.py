@@ -24,7 +24,7 @@ from cudalint.machine.interpreter.statements import Statements
 from cudalint.machine.interpreter.unwinding import Unwinding
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Tensor
+from cudalint.machine.values import Tensor, Value
 from cudalint.models.library import Library
 
 
@@ -197,8 +197,13 @@ class Effects(Protocol):
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""
 
-    def before_answer(self, machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[State]:
-        """What a web application runs before its first request."""
+    def before_answer(
+        self, machine: Machine, state: State, frame: Frame, function: ir.Function
+    ) -> list[tuple[State, dict[str, Value]]]:
+        """What a web application runs before its first request, and what that request gives a function."""
+
+    def before_method(self, machine: Machine, instance: Value, method: str, state: State, frame: Frame) -> list[State]:
+        """What a server calls of an instance that it made before it calls this method."""
 
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""

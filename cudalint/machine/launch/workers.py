@@ -12,6 +12,7 @@ from cudalint.machine.joining import merge
 from cudalint.machine.launch.children import boot, child_identity, fork
 from cudalint.machine.launch.crossing import Pickler, Transfer, carried
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
+from cudalint.machine.launch.noting import note_launch, note_process
 from cudalint.machine.launch.pickling import function_sites, refused, unproven
 from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, nameless_error
 from cudalint.machine.launch.sharing import check_gpu_sharing
@@ -48,7 +49,11 @@ def _lends(ended: Ended) -> bool:
 
 def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None) -> Ended:
     known = machine.record.launches.get((start.anchor, way.method))
-    machine.record.launches[start.anchor, way.method] = _launched(machine, state, start, way).with_doubts_of(known)
+    launched = _launched(machine, state, start, way)
+    machine.record.launches[start.anchor, way.method] = launched.with_doubts_of(known)
+    noted = machine.record.processes_noted
+    if noted is not None:
+        note_launch(machine, state, start, way, parent, launched.settled)
     launch = launch_of(start, way, "unpickle", start.anchor)
     fresh = way.method in FRESH
     if fresh:
@@ -82,6 +87,9 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
             if lost is not None:
                 return Ended(lost, [])
         done.extend(_run(machine, child, inner, start, way, first, tasks))
+    if noted is not None:
+        for child, _ in done:
+            note_process(noted, child.process)
     made = machine.record.outcomes[before:]
     failed = next((o for o in made if o.how in _ENDS and not o.caught and o.within in _anchors(start)), None)
     if failed is not None and not fresh:

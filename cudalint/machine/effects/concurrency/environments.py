@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import context_of, library_of
+from cudalint.machine.effects.servers import web
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -14,7 +16,22 @@ from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start
 from cudalint.machine.state import State
-from cudalint.machine.values import FALSE, NONE, TRUE, Bound, Const, Lib, Ref, Task, Value, const, only, union, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Const,
+    Lib,
+    Ref,
+    Task,
+    Value,
+    const,
+    only,
+    strings,
+    union,
+    unknown,
+)
 
 # What a worker does with the environment that it made, over and over.
 _STEPS = (("reset", 0), ("step", 1))
@@ -63,13 +80,23 @@ def environment(machine: Machine, call: Call) -> Results:
 
 
 def starts_workers(machine: Machine, call: Call) -> Results:
-    """``uvicorn.run("main:app", workers=4)``: so many workers, which run what is not seen here."""
+    """``uvicorn.run("main:app", workers=4)``: so many workers, which run what is not seen here.
+
+    What its model says of other arguments by ``when`` starts one, or with ``kind = "only-when"`` has to hold;
+    ``kind = "named"``: they only run what has a name.
+    """
     state = call.state
-    if not count_of(call.get(call.text("workers")), default_many=False):
+    several = count_of(call.get(call.text("workers")), default_many=False)
+    named = call.text("kind") != "named" or any(strings(call.get(name) or ()) for name in call.params[:1])
+    if not named:
+        web.serve(machine, call, call.get(call.params[0]) or ())
+    chosen = choices.depends(call) and choices.chosen(call) is not None
+    starts = several and chosen if call.text("kind") == "only-when" else several or chosen
+    if not named or not starts:
         return [(state, unknown("served", call.site))]
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
-    if not _starts(machine, call, (), (), number_of(call.get(call.text("workers")))):
+    if not _starts(machine, call, (), (), number_of(call.get(call.text("workers"))) if several else 1):
         return []
     return [(state, unknown("served", call.site))]
 

@@ -95,7 +95,7 @@ def pool_once(machine: Machine, call: Call) -> Results:
 
 def pool_map(machine: Machine, call: Call) -> Results:
     """``pool.map(f, xs)`` and its like: each item is one task."""
-    function = call.get("func") or call.get("fn") or ()
+    function = call.get(call.text("function", "func")) or call.get("fn") or ()
     state = call.state
     name = call.path.rpartition(".")[2]
     if call.flag("star"):
@@ -112,9 +112,9 @@ def pool_apply(machine: Machine, call: Call) -> Results:
     """``pool.apply(f, args, kwds)`` and ``executor.submit(f, *args)``."""
     name = call.path.rpartition(".")[2]
     if call.text("args"):
-        function = call.get("func") or ()
-        args = arguments(machine, call.state, call.get("args"))
-        kwargs = named_arguments(call.state, call.get("kwds"))
+        function = call.get(call.text("function", "func")) or ()
+        args = arguments(machine, call.state, call.get(call.text("args")))
+        kwargs = named_arguments(call.state, call.get(call.text("kwargs", "kwds")))
     else:
         function = call.args[0] if call.args else call.kwargs.get("fn", ())
         args = list(call.args[1:])

@@ -18,7 +18,7 @@ from cudalint.machine.effects.receivers import (
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import children, launching, workers
+from cudalint.machine.launch import children, launching, noting, workers
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
@@ -149,7 +149,9 @@ def fork(machine: Machine, call: Call) -> Results:
         failures={"body": "child-death"},
         label="forked child",
     )
-    launch = launching.launch_of(start, Way("fork", True, explicit=True), "body", call.site)
+    way = Way("fork", True, explicit=True)
+    noting.note_launch(machine, state, start, way, None, None)
+    launch = launching.launch_of(start, way, "body", call.site)
     child = children.fork(machine, state, start, launch)
     if call.path == "pty.fork":
         pairs = []
@@ -173,4 +175,5 @@ def manager(machine: Machine, call: Call) -> Results:
 def fresh_process(machine: Machine, call: Call) -> Results:
     """``subprocess.run`` and its like: a fresh program, which reads the environment as it is now."""
     workers.visible_for_children(machine, call.state)
+    noting.note_program(machine, call.state, call.path, call.site)
     return [(call.state, unknown("subprocess", call.site))]

@@ -22,7 +22,8 @@ def set_start_method(machine: Machine, call: Call) -> Results:
     """``set_start_method(method, force=False)``: once, and before anything used the default."""
     state = call.state
     library = library_of(call)
-    value = call.get("method") or unknown("method", call.site)
+    fixed = call.text("method")
+    value = const(fixed) if fixed else call.get("method") or unknown("method", call.site)
     forced = call.get("force")
     force = constant_bool(forced, False)
     method = state.process.method(library)

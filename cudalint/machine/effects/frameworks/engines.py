@@ -8,18 +8,25 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.launch.forbidden import bootstrapping
 from cudalint.machine.launch.launching import Start, Way
-from cudalint.machine.state import Process
+from cudalint.machine.state import Method, Process
 from cudalint.machine.values import strings
 
 
 def engine(machine: Machine, call: Call) -> Results:
-    """``vllm.LLM(...)``: a process of its own, spawned where CUDA is initialised here or the environment says so."""
+    """``vllm.LLM(...)``: a process of its own, spawned where CUDA is initialised here or the environment says so.
+
+    With a ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so.
+    """
     state = call.state
     what = f"{call.label}"
     if bootstrapping(machine, call, what):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     made = LibraryObject(call.text("type") or call.path, {}, call.site)
-    if _spawns(state.process):
+    if call.text("method"):
+        names = (call.text("method"),)
+        where = machine.chain(state, call.site, f"{what} sets the start method")
+        state.process = state.process.with_method("multiprocessing", Method(names, where, where))
+    if call.text("method") == "spawn" or _spawns(state.process):
         start = Start(
             launcher=what,
             family="process",

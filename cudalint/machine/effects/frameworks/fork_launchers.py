@@ -10,16 +10,16 @@ from cudalint.machine.joining import merge
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import arguments, count_of, failures, task
 from cudalint.machine.launch.crossing import Pickler
-from cudalint.machine.launch.launching import Start, Way
+from cudalint.machine.launch.launching import Start
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Const, Value, const, only, unknown
+from cudalint.machine.values import NONE, Const, Lib, Value, const, only, unknown
 
 
 def fork_launcher(machine: Machine, call: Call) -> Results:
     """A library function that forks: accelerate.notebook_launcher, datasets.map(num_proc=)."""
     state = call.state
     workers_ = call.get(call.text("workers")) if call.text("workers") else None
-    function = call.get(call.text("function", "function")) or ()
+    function = call.get(call.text("function", "function")) or _own(call)
     element = unknown("example", call.site)
     library = call.text("library", "multiprocessing")
     if call.text("workers") and (workers_ is None or workers_ in (NONE, const(0)) or not function):
@@ -35,11 +35,8 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
         args = arguments(machine, state, call.get("args"))
         return machine.call_value(function, args, {}, state, call.frame, call.site)
     args = [element] if call.text("kind") == "map" else arguments(machine, state, call.get("args"))
-    ways = (
-        [Way("fork", True, explicit=True)]
-        if call.text("method") == "fork"
-        else launching.ways(machine, state, library, None)
-    )
+    method = call.text("method")
+    ways = launching.ways(machine, state, library, const(method) if method else None)
     certain_count = workers_ is None or isinstance(only(workers_), Const)
     start = Start(
         launcher=call.label,
@@ -63,6 +60,11 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     return [(state, _mapped(call, state))]
+
+
+def _own(call: Call) -> Value:
+    """The function of the library itself that workers run, where the model names one."""
+    return (Lib(call.text("runs")),) if call.text("runs") else ()
 
 
 def _mapped(call: Call, state: State) -> Value:

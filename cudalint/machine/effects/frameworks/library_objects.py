@@ -115,7 +115,7 @@ def _library_object(value: Value | None, state: State) -> LibraryObject | None:
 def estimator(machine: Machine, call: Call) -> Results:
     """``NeuralNetClassifier(module, device=)``: its module is made, on that device, when it is fitted."""
     device: Value = call.kwargs.get("device", NONE)
-    if depends(call):
+    if depends(call) or call.text("device"):
         found = chosen(call)
         device = NONE if found is None else (found,)
     fields: dict[str, Value] = {"<device>": device}

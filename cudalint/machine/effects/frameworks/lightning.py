@@ -60,7 +60,13 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
 
 
 _ON_GPU = frozenset({"auto", "gpu", "cuda"})
-_LOADERS = ("train_dataloader", "val_dataloader", "test_dataloader", "predict_dataloader")
+# The loaders that each way of running a trainer asks its data for.
+_LOADERS = {
+    "fit": ("train_dataloader", "val_dataloader"),
+    "validate": ("val_dataloader",),
+    "test": ("test_dataloader",),
+    "predict": ("predict_dataloader",),
+}
 
 
 def _trains(machine: Machine, call: Call, trainer: LibraryObject | None) -> list[State]:
@@ -70,10 +76,13 @@ def _trains(machine: Machine, call: Call, trainer: LibraryObject | None) -> list
     if accelerators and accelerators <= _ON_GPU:
         state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", "Trainer.fit", context=True)
     states = [] if state is None else [state]
-    for given in (call.get("train_dataloaders"), call.get("val_dataloaders")):
-        states = [s for c in states for s in _iterated(machine, call, given, c)]
-    for holder in (call.get("datamodule"), call.get("model"), call.get("train_dataloaders")):
-        for method, args in (("prepare_data", []), ("setup", [const("fit")]), *((name, []) for name in _LOADERS)):
+    stage = call.path.rpartition(".")[2]
+    given = [call.get(name) for name in ("train_dataloaders", "val_dataloaders", "dataloaders")]
+    for loader in given:
+        states = [s for c in states for s in _iterated(machine, call, loader, c)]
+    hooks = (("prepare_data", []), ("setup", [const(stage)]), *((name, []) for name in _LOADERS.get(stage, ())))
+    for holder in (call.get("datamodule"), call.get("model"), given[0] or given[2]):
+        for method, args in hooks:
             states = merge([s for c in states for s in _hook(machine, call, holder, method, args, c)])
     return states
 

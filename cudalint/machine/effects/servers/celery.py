@@ -12,7 +12,20 @@ from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Bound, Lib, Partial, Ref, Value, const, constant, only, strings, unknown
+from cudalint.machine.values import (
+    NONE,
+    Bound,
+    Const,
+    Lib,
+    Partial,
+    Ref,
+    Value,
+    const,
+    constant,
+    only,
+    strings,
+    unknown,
+)
 
 _IN_MASTER = frozenset({"worker_init", "celeryd_init", "celeryd_after_setup", "worker_before_create_process"})
 
@@ -21,8 +34,38 @@ def celery_app(machine: Machine, call: Call) -> Results:
     """``Celery(...)``: gathers its tasks and its settings."""
     state = call.state
     settings = state.new(("settings", call.site), LibraryObject("celery.Settings", {}, call.site))
-    made = LibraryObject("celery.Celery", {"conf": (settings,)}, call.site)
+    included = call.kwargs.get("include", NONE)
+    made = LibraryObject(
+        "celery.Celery", {"conf": (settings,), "<modules>": _listed(machine, state, included)}, call.site
+    )
     return [(state, (state.new(("celery", call.site), made),))]
+
+
+def _listed(machine: Machine, state: State, names: Value, within: str = "") -> Value:
+    """The modules of some packages, or those that are listed, as constants."""
+    given = [name for value in machine.elements(names, state) for name in strings(value)]
+    return tuple(Const(f"{name}.{within}" if within else name) for name in given)
+
+
+def celery_discover(machine: Machine, call: Call) -> Results:
+    """``app.autodiscover_tasks(["scoring"])``: the worker imports ``scoring.tasks``."""
+    obj, state = library_object(call), call.state
+    if obj is not None and isinstance(call.receiver, Ref):
+        within = next(iter(strings(call.get("related_name") or const("tasks"))), "tasks")
+        found = (*obj.fields.get("<modules>", ()), *_listed(machine, state, call.get("packages") or NONE, within))
+        state.store(call.receiver, replace(obj, fields={**obj.fields, "<modules>": found}))
+    return [(state, NONE)]
+
+
+def _imported(machine: Machine, state: State, frame: Frame, app: LibraryObject) -> tuple[list[State], set[str]]:
+    """The states after a worker imported the modules that an application names, and these."""
+    states, names = [state], set[str]()
+    for name in strings(app.fields.get("<modules>", ())):
+        home = machine.program.resolve(frame.module, name, 0)
+        if home is not None:
+            names.add(home)
+            states = [s for c in states for s, _ in machine.load(home, c, frame, app.site)]
+    return states, names
 
 
 def celery_settings(machine: Machine, call: Call) -> Results:
@@ -83,10 +126,10 @@ def celery_worker(machine: Machine, call: Call) -> Results:
     obj = library_object(call)
     if obj is None or (pool or _pool_setting(obj, state)) != "prefork":
         return [(state, NONE)]
-    tasks = [function for _, function in registered(state, "task")]
-    for after in in_master(machine, state, call.frame, call.site, "master"):
+    imported, _ = _imported(machine, state, call.frame, obj)
+    for after in [s for c in imported for s in in_master(machine, c, call.frame, call.site, "master")]:
         serving = Serving("Celery.worker_main", call.site, call.frame, True)
-        for function in tasks:
+        for function in [function for _, function in registered(after, "task")]:
             fork_workers(machine, after, serving, (task(function, [unknown("argument", call.site)]),))
     return [(state, NONE)]
 
@@ -102,15 +145,19 @@ def _pool_setting(app: LibraryObject, state: State) -> str:
 
 def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     """A module that celery's worker imports."""
-    pools = [_pool_setting(obj, state) for obj in _library_objects(state, "celery.Celery")]
-    if any(pool != "prefork" for pool in pools):
+    apps = _library_objects(state, "celery.Celery")
+    if any(_pool_setting(app, state) != "prefork" for app in apps):
         return
     # A module that merely calls tasks of another is no module that celery imports.
-    tasks = [(site, function) for site, function in registered(state, "task") if site.module == frame.module]
-    for site, function in tasks:
-        for after in in_master(machine, state.clone(), frame, site, "master"):
-            serving = Serving("celery", site, frame, False)
-            fork_workers(machine, after, serving, (task(function, [unknown("argument", site)]),))
+    homes, states = {frame.module}, [state]
+    for app in apps if len(apps) == 1 and apps[0].site.module == frame.module else ():
+        states, named = _imported(machine, state, frame, app)
+        homes |= named
+    for current in states:
+        for site, function in [found for found in registered(current, "task") if found[0].module in homes]:
+            for after in in_master(machine, current.clone(), frame, site, "master"):
+                serving = Serving("celery", site, frame, False)
+                fork_workers(machine, after, serving, (task(function, [unknown("argument", site)]),))
 
 
 def _library_objects(state: State, kind: str) -> list[LibraryObject]:

@@ -64,7 +64,7 @@ def gunicorn_run(machine: Machine, call: Call) -> Results:
 def _configured(machine: Machine, call: Call, ref: Ref, found: Instance) -> Iterator[tuple[State, dict[str, Value]]]:
     """The settings that ``load_config`` makes."""
     state = call.state
-    config = state.new(("gunicorn", call.site), LibraryObject("gunicorn.Config", {}, call.site))
+    config = state.new(("gunicorn", call.site), LibraryObject("cudalint.gunicorn.Config", {}, call.site))
     state.store(ref, replace(found, attributes={**found.attributes, "cfg": (config,)}))
     method = machine.user_method(found, "load_config", state)
     results: Results = [(state, NONE)]

@@ -33,7 +33,8 @@ def registered(state: State, kind: str) -> Iterator[tuple[Site, Value]]:
 
 def register(machine: Machine, call: Call) -> Results:
     """A decorator, with or without arguments, whose function a server calls later: a task, a hook, a handler."""
-    function = call.args[0] if call.args else ()
+    given = call.get(call.text("function")) if call.text("function") else None
+    function = given or (call.args[0] if call.args else ())
     if not is_function(function, call.state):
         return [(call.state, (Bound(Lib(call.path), call.receiver or Lib("cudalint.identity")),))]
     keep_handler(call.state, call.text("kind"), call.site, function)

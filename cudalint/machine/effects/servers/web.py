@@ -1,27 +1,51 @@
-"""Web applications: what they run before their first request."""
+"""Web applications: what they run before their first request, and what they answer it with."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from cudalint.ir import nodes as ir
+from cudalint.machine.effects.command_line.options import NAMESPACE
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Closure, Generator, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Lib, Ref, Value, only, strings, unknown
+from cudalint.machine.values import NONE, Const, Lib, Ref, Value, only, strings, unknown
+
+APPLICATION = "cudalint.web.Application"
+# Those that answer requests, here or in processes of their own; what only gathers routes is none.
+_APPLICATIONS = frozenset({APPLICATION, "cudalint.web.Sanic"})
+_DEPENDENCY = "cudalint.web.Dependency"
+_REQUESTS = frozenset({"request", "req", "websocket"})
+# Where applications keep what their handlers share: FastAPI, Starlette and Litestar; Sanic.
+_SHARED = ("state", "ctx")
+
+Arguments = dict[str, Value]
 
 
 def web_application(machine: Machine, call: Call) -> Results:
     """``FastAPI(lifespan=)``, ``Starlette(on_startup=[...])``: an application, and what it runs when it starts."""
     state = call.state
-    lifespan = call.kwargs.get("lifespan", NONE)
-    if is_function(lifespan, state):
+    for lifespan in _several(machine, call.kwargs.get("lifespan", NONE), state):
         keep_handler(state, "lifespan", call.site, lifespan)
-    for function in machine.elements(call.kwargs.get("on_startup", NONE), state):
-        if is_function(function, state):
+    for name in ("on_startup", "before_startup"):
+        for function in _several(machine, call.kwargs.get(name, NONE), state):
             keep_handler(state, "startup", call.site, function)
-    return [(state, (state.new(("application", call.site), LibraryObject("cudalint.web.Application", {}, call.site)),))]
+    fields: dict[str, Value] = {}
+    for name in _SHARED:
+        fields[name] = (state.new((name, call.site), LibraryObject(NAMESPACE, {}, call.site)),)
+    made = LibraryObject(call.text("type") or APPLICATION, fields, call.site)
+    return [(state, (state.new(("application", call.site), made),))]
+
+
+def _several(machine: Machine, value: Value, state: State) -> list[Value]:
+    """The functions of a list, or the one that is given."""
+    given = [value] if is_function(value, state) else machine.elements(value, state)
+    return [function for function in given if is_function(function, state)]
 
 
 def on_event(machine: Machine, call: Call) -> Results:
@@ -32,22 +56,89 @@ def on_event(machine: Machine, call: Call) -> Results:
     return [(call.state, (Lib("cudalint.server.startup" if starts else "cudalint.identity"),))]
 
 
-def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[State]:
-    """The states in which a function answers its first request; as it is, if it answers none."""
-    if not any(_stands_for(value, frame.module, function, state) for _, value in registered(state, "handler")):
-        return [state]
+def set_item(machine: Machine, call: Call) -> Results:
+    """``app["model"] = value``, as aiohttp has it."""
+    app, key = library_object(call), only(call.args[0]) if call.args else None
+    if app is not None and isinstance(call.receiver, Ref) and isinstance(key, Const | Ref) and len(call.args) > 1:
+        call.state.store(call.receiver, replace(app, fields={**app.fields, _item(key): call.args[1]}))
+    return [(call.state, NONE)]
+
+
+def item(machine: Machine, call: Call) -> Results:
+    """``app["model"]``."""
+    app, key = library_object(call), only(call.args[0]) if call.args else None
+    found = None if app is None or not isinstance(key, Const | Ref) else app.fields.get(_item(key))
+    return [(call.state, unknown("item", call.site) if found is None else found)]
+
+
+def _item(key: Const | Ref) -> str:
+    return f"<item {key.value if isinstance(key, Const) else key.address!r}>"
+
+
+def depends(machine: Machine, call: Call) -> Results:
+    """``Depends(f)`` as a default: each request calls ``f`` for this parameter."""
+    function = call.get("dependency") or NONE
+    made = LibraryObject(_DEPENDENCY, {"<function>": function}, call.site)
+    return [(call.state, (call.state.new(("dependency", call.site), made),))]
+
+
+def run(machine: Machine, call: Call) -> Results:
+    """``app.run()``, ``web.run_app(app)``: it starts, and each handler answers a request."""
+    app = (call.receiver,) if call.receiver is not None else call.get("app") or ()
+    serve(machine, call, app)
+    return [(call.state, NONE)]
+
+
+def serve(machine: Machine, call: Call, app: Value) -> None:
+    """An application answers requests in this process, if it is one."""
+    state = call.state
+    atom = only(app)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, LibraryObject) or found.type != APPLICATION:
+        return
+    for started in _started(machine, state.clone(), call.frame, app):
+        for _, handler in list(registered(started, "handler")):
+            closure = started.get(atom) if isinstance(atom := only(handler), Ref) else None
+            for ready, given in _given(machine, started.clone(), call.frame, closure, app):
+                machine.call_value(handler, [], given, ready, call.frame, call.site)
+
+
+def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[tuple[State, Arguments]]:
+    """The states in which a function answers its first request, and with what; as it is, if it answers none."""
+    place = (frame.module, function)
+    handlers = [h for _, v in registered(state, "handler") if (h := _closure_of(v, *place, state)) is not None]
+    if not handlers:
+        return [(state, {})]
+    app = _application(state)
+    started = _started(machine, state, frame, app)
+    return [ready for after in started for ready in _given(machine, after, frame, handlers[0], app)]
+
+
+def _application(state: State) -> Value:
+    """The one application that there is."""
+    found = _only_application(state)
+    return unknown("application") if found is None else (found,)
+
+
+def _only_application(state: State) -> Ref | None:
+    heap = {**state.frozen, **state.heap}
+    found = [a for a, o in heap.items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
+    return Ref(found[0]) if len(found) == 1 else None
+
+
+def _started(machine: Machine, state: State, frame: Frame, app: Value) -> list[State]:
+    """The states after an application ran what it runs when it starts."""
     states = [state]
     for kind in ("startup", "lifespan"):
         for site, hook in list(registered(state, kind)):
-            states = [s for c in states for s in _begun(machine, c, frame, site, hook, kind)]
+            states = [s for c in states for s in _begun(machine, c, frame, site, hook, kind, app)]
     return states
 
 
-def _begun(machine: Machine, state: State, frame: Frame, site: Site, hook: Value, kind: str) -> list[State]:
+def _begun(machine: Machine, state: State, frame: Frame, site: Site, hook: Value, kind: str, app: Value) -> list[State]:
     closure = state.get(atom) if isinstance(atom := only(hook), Ref) else None
     takes = kind == "lifespan" or (isinstance(closure, Closure) and bool(closure.function.params))
-    args: list[Value] = [unknown("application", site)] if takes else []
-    begun = machine.call_value(hook, args, {}, state, frame, site)
+    begun = machine.call_value(hook, [app] if takes else [], {}, state, frame, site)
     if kind == "startup":
         return [after for after, _ in begun]
     return [ready for after, manager in begun for ready in _alive(machine, after, frame, site, manager)]
@@ -55,21 +146,62 @@ def _begun(machine: Machine, state: State, frame: Frame, site: Site, hook: Value
 
 def _alive(machine: Machine, state: State, frame: Frame, site: Site, manager: Value) -> list[State]:
     """The states in which a lifespan waits for the end: at its ``yield``, or after it was entered."""
+    return [ready for ready, _ in _entered(machine, state, frame, site, manager)]
+
+
+def _entered(machine: Machine, state: State, frame: Frame, site: Site, manager: Value) -> Results:
+    """A generator at its ``yield``, with what it yields; any other manager after it was entered."""
     atom = only(manager)
     found = state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(atom, Ref) or not isinstance(found, Generator):
-        return [after for after, _ in machine.enter(manager, state, frame, site)]
-    waiting: list[State] = []
+        return list(machine.enter(manager, state, frame, site))
+    waiting: Results = []
 
-    def wait(inside: State, _: Value) -> list[State]:
-        waiting.append(inside.clone())
+    def wait(inside: State, value: Value) -> list[State]:
+        waiting.append((inside.clone(), value))
         return [inside]
 
     machine.consume(atom, found, state, frame, wait)
     return waiting
 
 
-def _stands_for(value: Value, module: str, function: ir.Function, state: State) -> bool:
-    found = (state.get(atom) for atom in value if isinstance(atom, Ref))
-    place = (module, function.ordinal)
-    return any(isinstance(one, Closure) and (one.module, one.function.ordinal) == place for one in found)
+def _given(machine: Machine, state: State, frame: Frame, closure: object, app: Value) -> list[tuple[State, Arguments]]:
+    """What a handler is given with a request: the request, and what its dependencies give."""
+    if not isinstance(closure, Closure):
+        return [(state, {})]
+    site = Site(closure.module, closure.function.ordinal)
+    named = {param.name for param in closure.function.params} & _REQUESTS
+    request = LibraryObject("cudalint.web.Request", {"app": app}, site)
+    first: Arguments = {name: (state.new(("request", site, name), request),) for name in sorted(named)}
+    ready = [(state, first)]
+    for name, function in list(_dependencies(closure, state)):
+        following: list[tuple[State, Arguments]] = []
+        for current, given in ready:
+            for after, value in machine.call_value(function, [], {}, current, frame, site):
+                following.extend((s, {**given, name: v}) for s, v in _provided(machine, after, frame, site, value))
+        ready = following
+    return ready
+
+
+def _dependencies(closure: Closure, state: State) -> Iterator[tuple[str, Value]]:
+    for name, default in closure.defaults:
+        found = state.get(atom) if isinstance(atom := only(default), Ref) else None
+        if isinstance(found, LibraryObject) and found.type == _DEPENDENCY:
+            yield name, found.fields["<function>"]
+
+
+def _provided(machine: Machine, state: State, frame: Frame, site: Site, value: Value) -> Results:
+    """What a dependency gives: what it yields, where it does."""
+    atom = only(value)
+    if isinstance(atom, Ref) and isinstance(state.get(atom), Generator):
+        return _entered(machine, state, frame, site, value)
+    return [(state, value)]
+
+
+def _closure_of(value: Value, module: str, function: ir.Function, state: State) -> Closure | None:
+    """The closure that a handler is, if it is this function."""
+    for atom in value:
+        one = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(one, Closure) and (one.module, one.function.ordinal) == (module, function.ordinal):
+            return one
+    return None

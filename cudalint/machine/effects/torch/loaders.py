@@ -161,7 +161,7 @@ def _batches(state: State, site: Site, batch: Value) -> Value:
 
 def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: Site) -> bool:
     """Pinning a batch that is on the GPU raises."""
-    found = gpu_memory.tensors_in(machine, [batch], state)
+    found = gpu_memory.tensors_in([batch], state)
     tensors = [a for a in found if isinstance(a, Tensor)]
     if not tensors:
         return False
@@ -221,7 +221,7 @@ def _with_workers(
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     batch = _arrived(machine, call, state, ended)
-    on_gpu = pin is True and bool(gpu_memory.tensors_in(machine, [batch], state))
+    on_gpu = pin is True and bool(gpu_memory.tensors_in([batch], state))
     if on_gpu and _pins_gpu(machine, call, state, batch, anchor):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     if persistent is True:
@@ -234,7 +234,7 @@ def _arrived(machine: Machine, call: Call, state: State, ended: list[Ended]) -> 
     atoms: list[Value] = []
     for end in ended:
         for child, value in end.children:
-            tensors = [a for a in gpu_memory.tensors_in(machine, [value], child) if isinstance(a, Tensor)]
+            tensors = [a for a in gpu_memory.tensors_in([value], child) if isinstance(a, Tensor)]
             for tensor in tensors:
                 cuda.touch(
                     machine,
@@ -284,7 +284,7 @@ def batches(machine: Machine, state: State, frame: Frame, site: Site, fields: di
 
 def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, sample: Value) -> Results:
     after: State | None = state
-    for atom in gpu_memory.tensors_in(machine, [sample], state):
+    for atom in gpu_memory.tensors_in([sample], state):
         if after is not None:
             after = cuda.read(machine, atom, after, frame, site, "default_collate")
     if after is None:
@@ -405,7 +405,7 @@ def wrapped_dataset(machine: Machine, call: Call) -> Results:
 def transform_dataset(machine: Machine, call: Call) -> Results:
     """A library dataset that runs ``transform`` on each item."""
     state = call.state
-    transform = call.kwargs.get("transform", NONE)
+    transform = call.get("transform") or NONE
     fields: dict[str, Value] = {} if transform == NONE else {"<transform>": transform}
     return [(state, (state.new(("dataset", call.site), LibraryObject(call.path, fields, call.site)),))]
 

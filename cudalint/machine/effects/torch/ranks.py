@@ -143,7 +143,7 @@ def collective(machine: Machine, call: Call) -> Results:
     """``all_reduce(tensor)`` and its like: NCCL takes the device of the tensor."""
     state = call.state
     group = state.process.group
-    tensors = gpu_memory.tensors_in(machine, [*call.args, *call.kwargs.values()], state)
+    tensors = gpu_memory.tensors_in([*call.args, *call.kwargs.values()], state)
     indices = {a.device.index for a in tensors if isinstance(a, Tensor)}
     if group is None or not _uses_nccl(group):
         return [(state, unknown("collective", call.site))]

@@ -1,0 +1,85 @@
+"""Which arguments choose the GPU, found by trying them out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cudalint.deriving.effects import Level, Shown, shown
+from cudalint.deriving.entry import Setting
+from cudalint.deriving.subject import Subject
+from cudalint.deriving.trials import Trial
+from cudalint.ir import nodes as ir
+from cudalint.machine.values import FALSE, TRUE, Value, const
+
+_MOST_PARAMETERS = 12
+_SOUNDS = re.compile(r"device|cuda|gpu", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What decides whether a call uses the GPU, and a trial in which it does.
+
+    ``settings`` are what a model says of it; none where each call does. ``beside`` is what it does in any case.
+    """
+
+    settings: tuple[tuple[str, Setting], ...]
+    trial: Trial
+    shown: Shown
+    beside: Level = Level.NONE
+
+    @property
+    def conditional(self) -> bool:
+        """Whether values of arguments decide, which only some effects understand."""
+        return any(key == "when" for key, _ in self.settings)
+
+
+def choice(subject: Subject, plain: Trial) -> Choice | None:
+    """What decides whether a function uses the GPU; None where its arguments do not show it."""
+    always = shown(plain)
+    names = subject.names[:_MOST_PARAMETERS]
+    if always.most is Level.NONE:
+        # With its defaults it stays off the GPU: only what sounds as if it could change that is tried.
+        names = suggestive(subject)
+    for name in names:
+        for off, on, settings in (
+            (const("cpu"), const("cuda"), (("device", name),)),
+            (FALSE, TRUE, (("when", {name: [True]}),)),
+        ):
+            found = _decided(subject, plain, always, name, off, on, settings)
+            if found is not None:
+                return found
+    return Choice((), plain, always) if always.least > Level.NONE else None
+
+
+def suggestive(subject: Subject) -> list[str]:
+    """The parameters that may choose a device, by how they are called or by their default."""
+    return [param.name for param in subject.params if _could_choose(param)]
+
+
+def _could_choose(param: ir.Param) -> bool:
+    """Whether a parameter, by its name or its default, may choose a device."""
+    is_cpu = isinstance(param.default, ir.Const) and param.default.value == "cpu"
+    return is_cpu or _SOUNDS.search(param.name) is not None
+
+
+def _decided(
+    subject: Subject,
+    plain: Trial,
+    always: Shown,
+    name: str,
+    off: Value,
+    on: Value,
+    settings: tuple[tuple[str, Setting], ...],
+) -> Choice | None:
+    """The choice, if this parameter makes it: with one value the GPU is used on every way, with the other on none."""
+    without = shown(subject.run({name: off}))
+    if without.most > Level.QUERY:
+        return None
+    trial = subject.run({name: on})
+    used = shown(trial)
+    if trial is None or used.least <= without.most:
+        return None
+    if name not in subject.defaults or always.least < used.least:
+        return Choice(settings, trial, used, without.least)
+    return Choice((*settings, ("default-gpu", True)), plain, always, without.least)

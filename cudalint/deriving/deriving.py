@@ -1,0 +1,368 @@
+"""A model of a package, from running its public functions one by one on the machine."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from cudalint.deriving.choosing import Choice, choice, suggestive
+from cudalint.deriving.effects import (
+    NEEDS_CUDA,
+    READS,
+    Level,
+    fails_in_fork,
+    joins_group,
+    made,
+    selects_rank,
+    shown,
+    simple,
+    start_methods,
+    tensors,
+)
+from cudalint.deriving.entry import Derived, ModelEntry, Setting, TypeEntry
+from cudalint.deriving.launchers import launcher, launches
+from cudalint.deriving.package import PackageSource
+from cudalint.deriving.subject import Subject
+from cudalint.deriving.surface import Definition, Surface
+from cudalint.deriving.trials import Trial, Trials, Where, probing
+from cudalint.ir import nodes as ir
+from cudalint.ir.depth import MACHINE, room
+from cudalint.machine.heap import Class
+from cudalint.machine.interpreter import Host
+from cudalint.machine.state import Process
+from cudalint.machine.values import Ref, only, unknown
+from cudalint.models.library import Library
+from cudalint.project.program import FileProgram, program
+
+_OLDER, _NEWER = Host((3, 10), (3, 10)), Host((3, 14), (3, 14))
+_LEVELS = {Level.QUERY: "query", Level.INIT: "init"}
+_STARTING = frozenset({"pool", "executor", "process", "loader", "cluster", "environments"})
+_MODULE = "torch.nn.Module"
+# What happens to CUDA and processes when an instance is used by way of these.
+_SPECIAL = frozenset({"__call__", "__getitem__", "__iter__", "__enter__", "__exit__", "__len__"})
+# A call takes some hundredths of a second.
+MOST_TRIALS = 10_000
+# What a call leaves behind in its process was not looked at, so that nothing may rest on its leaving nothing.
+_LEAVES = ("state", "process")
+_COUNTS = re.compile(r"job|worker|proc|parallel|cpu|core|device|cuda|gpu", re.IGNORECASE)
+# The keys that say by which arguments the GPU is chosen.
+_CHOOSING = frozenset({"device", "when", "default-gpu", "params"})
+
+
+def derive(source: PackageSource, library: Library) -> Derived:
+    """What the public functions of a package do, as a model; ``library`` is what is known of others."""
+    models = probing(library, source.package.name)
+    files = program(source.sources, models, source.package.root)
+    with room(MACHINE):
+        deriver = _Deriver(files, models, Surface(files, source.package.name))
+        deriver.run()
+    gc.collect()
+    package = source.package
+    root = package.root
+    unknown_parts = [f"{path}: compiled" for path in source.compiled]
+    unknown_parts += source.passed_over
+    unknown_parts += sorted(f"{os.path.relpath(b.source.path, root)}: {b.reason}" for b in files.broken)
+    return Derived(
+        package.title,
+        package.name,
+        package.version,
+        deriver.aliases,
+        tuple(deriver.types),
+        tuple(_together(deriver.entries)),
+        (*unknown_parts, *deriver.unknown),
+    )
+
+
+@dataclass(slots=True)
+class _Deriver:
+    files: FileProgram
+    library: Library
+    surface: Surface
+    entries: list[ModelEntry] = field(default_factory=list)
+    types: list[TypeEntry] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    _called: dict[str, str] = field(default_factory=dict)
+    _older: Trials = field(init=False)
+    _newer: Trials = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._older = Trials(self.files, self.library, _OLDER)
+        self._newer = Trials(self.files, self.library, _NEWER)
+
+    def run(self) -> None:
+        """Look at all public names."""
+        public = self.surface.public()
+        self._called = {place: names[0] for place, names in public.items()}
+        for module in self.surface.modules():
+            if self._matters(module):
+                self._import(module)
+        for place, names in public.items():
+            definition = self.surface.definition(place)
+            if definition is None or not self._matters(definition.module):
+                continue
+            if self._older.made + self._newer.made > MOST_TRIALS:
+                self.unknown.append(f"{names[0]}: not looked at, as {MOST_TRIALS:,} calls were tried before")
+                continue
+            before = len(self.entries) + len(self.types)
+            try:
+                self._definition(definition, names[0])
+            except Exception as error:
+                # One function must not cost all others their entries.
+                self.unknown.append(f"{names[0]}: cudalint failed on it: {type(error).__name__}")
+            if len(self.entries) + len(self.types) > before:
+                self.aliases.update({name: names[0] for name in (*names[1:], place) if name != names[0]})
+
+    def _definition(self, definition: Definition, name: str) -> None:
+        if isinstance(definition.node, ir.ClassDef):
+            self._class(definition, definition.node, name)
+        else:
+            self._function(self._subject(definition, definition.node), name)
+
+    def _matters(self, module: str) -> bool:
+        if self.files.reaches_gpu(module):
+            return True
+        return any(self.files.facts(n).may_launch for n in (module, *self.files.reach(module)))
+
+    def _subject(self, definition: Definition, function: ir.Function | None, method: str = "") -> Subject:
+        return Subject(self._older, self._newer, definition.module, definition.name, function, method)
+
+    # -- imports ---------------------------------------------------------------------------------
+
+    def _import(self, module: str) -> None:
+        """What importing a module does, beyond what importing its package does."""
+        parents = self.files.parents(module)
+        before = self._imported(parents[-1]) if parents else Process()
+        after = self._imported(module)
+        named = f"import {module}"
+        for library, method in after.methods:
+            if method.names is not None and before.method(library).names != method.names and len(method.names) == 1:
+                self._add((named,), (("does", "method.set"), ("library", library), ("method", method.names[0])))
+        level = Level.INIT if after.initialised else Level.QUERY if after.driver is not None else Level.NONE
+        known = Level.INIT if before.initialised else Level.QUERY if before.driver is not None else Level.NONE
+        if level > known:
+            framework = next(iter(sorted(after.asked_by)), "torch")
+            self._add((named,), (("does", "gpu"), ("gpu", _LEVELS[level]), ("framework", framework)))
+
+    def _imported(self, module: str) -> Process:
+        """The process after an import; where that may go several ways, the one in which least happened."""
+        states = self._older.imported(module)
+        least = (s.process for s in states)
+        return min(least, key=lambda p: (bool(p.initialised), p.driver is not None), default=Process())
+
+    # -- functions -------------------------------------------------------------------------------
+
+    def _function(self, subject: Subject, name: str) -> bool:
+        """Say what a function does; whether there was something to say."""
+        plain = subject.run({})
+        if plain is None:
+            return False
+        loose = self._loosely(subject, plain)
+        if plain.cut or (loose is not None and loose.cut):
+            self.unknown.append(f"{name}: more than is followed")
+            return False
+        if launches(plain) or launches(loose):
+            return self._launcher(subject, name, plain)
+        settings = self._of_process(plain) or self._of_gpu(subject, name, plain, loose)
+        if settings is None:
+            return False
+        self._add((name,), settings)
+        return True
+
+    def _loosely(self, subject: Subject, plain: Trial) -> Trial | None:
+        """The call with nothing left to defaults, where these could be what keeps it from workers or from the GPU."""
+        if shown(plain).most is Level.NONE and not launches(plain) and not any(map(_COUNTS.search, subject.defaults)):
+            return None
+        return subject.run({p: unknown("derived", p) for p in subject.defaults})
+
+    def _launcher(self, subject: Subject, name: str, plain: Trial) -> bool:
+        found = launcher(subject)
+        if found is None:
+            started = launches(plain) or launches(self._loosely(subject, plain))
+            ways = sorted({f"{launched.library} by {launched.method}" for launched in started})
+            self.unknown.append(f"{name}: starts processes ({', '.join(ways)}); nothing in them was seen to use CUDA")
+            return False
+        settings = found.settings
+        if found.runs:
+            self._add((found.runs,), (("does", "gpu"), ("gpu", "init"), _LEAVES))
+        if shown(plain).most > Level.NONE:
+            self.unknown.append(f"{name}: may use CUDA beside its workers")
+        self._add((name,), (*settings, _LEAVES))
+        return True
+
+    def _of_process(self, plain: Trial) -> tuple[tuple[str, Setting], ...] | None:
+        """What a function sets for the whole process."""
+        methods = start_methods(plain, Process())
+        if len(methods) == 1:
+            library, method = next(iter(methods.items()))
+            return ("does", "method.set"), ("library", library), ("method", method), _LEAVES
+        if selects_rank(plain):
+            group: tuple[tuple[str, Setting], ...] = (("kind", "group"),) if joins_group(plain) else ()
+            return ("does", "group.select"), *group, ("gpu", _LEVELS.get(shown(plain).least, "none")), _LEAVES
+        return None
+
+    def _of_gpu(
+        self, subject: Subject, name: str, plain: Trial, loose: Trial | None
+    ) -> tuple[tuple[str, Setting], ...] | None:
+        """What a function does to the GPU."""
+        chosen = choice(subject, plain)
+        if chosen is None and max(shown(plain).most, shown(loose).most) is Level.NONE:
+            given = simple(plain)
+            is_device = given == "device" or given.startswith("str:cuda")
+            return (("does", "nothing"), ("returns", given), _LEAVES) if is_device else None
+        if chosen is None:
+            self.unknown.append(f"{name}: may use CUDA; its arguments do not show when")
+            return None
+        if chosen.beside > Level.NONE:
+            self.unknown.append(f"{name}: asks the driver on the CPU too")
+        return (*self._given(subject, chosen), _LEAVES)
+
+    def _given(self, subject: Subject, chosen: Choice) -> tuple[tuple[str, Setting], ...]:
+        """What a function gives that uses the GPU, and when it does."""
+        params: tuple[tuple[str, Setting], ...] = (("params", subject.positions),) if subject.positions else ()
+        when = (*chosen.settings, *(params if chosen.settings else ()))
+        framework: tuple[tuple[str, Setting], ...] = (("framework", chosen.shown.framework),)
+        initialises = chosen.shown.least is Level.INIT
+        arrays = tensors(chosen.trial)
+        if arrays and initialises and not chosen.conditional:
+            default: tuple[tuple[str, Setting], ...] = () if when else (("default-gpu", True),)
+            return ("does", "tensor"), ("framework", arrays[0].framework), *when, *default
+        kind = made(chosen.trial)
+        typed = self._type_name(None if kind is None else kind[0])
+        if kind is not None and kind[1] and typed and initialises:
+            default = () if when else (("default-gpu", True),)
+            return ("does", "placed"), ("type", typed), *framework, *when, *default
+        level: tuple[tuple[str, Setting], ...] = (("gpu", _LEVELS[chosen.shown.least]),)
+        context: tuple[tuple[str, Setting], ...] = (("context", True),) if chosen.shown.opens_context else ()
+        returns = f"thing:{typed}" if typed else simple(chosen.trial)
+        gives: tuple[tuple[str, Setting], ...] = (("returns", returns),) if returns else ()
+        return ("does", "gpu"), *level, *framework, *context, *when, *gives
+
+    def _type_name(self, kind: Class | str | None) -> str:
+        """What a class of the package is called in the model; a library's type as it is."""
+        if not isinstance(kind, Class):
+            return kind or ""
+        place = f"{kind.module}.{kind.qualname}"
+        return self._called.get(place, place)
+
+    # -- classes ---------------------------------------------------------------------------------
+
+    def _class(self, definition: Definition, node: ir.ClassDef, name: str) -> None:
+        """Say what making an instance does, and what its methods do."""
+        methods = self._methods(definition)
+        if methods is None:
+            return
+        base, found = methods
+        subject = self._subject(definition, found.get("__init__"))
+        is_module = base is not None and self.library.is_a(base, _MODULE)
+        plain = subject.run({})
+        if base is not None and not is_module and self._is_launcher(base):
+            self._derived_launcher(name, base, node)
+            return
+        said = self._function(subject, name)
+        holds = plain is not None and (kind := made(plain)) is not None and kind[1]
+        tried = {m: self._method(definition, m, f, subject, holds) for m, f in found.items() if _is_offered(m)}
+        if is_module and base is not None:
+            self.types.append(TypeEntry(name, (base,)))
+            if not said:
+                self._add((name,), (("does", "module"), ("type", name), _LEAVES))
+            return
+        spoken = {m: settings for m, settings in tried.items() if settings is not None}
+        remembered = [settings for settings in spoken.values() if settings[0] == ("does", "estimator.fit")]
+        if remembered and not said:
+            kept = tuple(s for s in remembered[0] if s[0] in _CHOOSING)
+            self._add((name,), (("does", "estimator"), ("type", name), *kept, _LEAVES))
+            spoken = {m: tuple(s for s in settings if s[0] not in _CHOOSING) for m, settings in spoken.items()}
+        elif spoken and not said:
+            self._add((name,), (("does", "nothing"), ("returns", f"thing:{name}"), _LEAVES))
+        for method, settings in spoken.items():
+            self._add((f"{name}.{method}",), settings)
+        silent = [f"{name}.{m}" for m in tried if m not in spoken]
+        if holds and silent:
+            # What no model names of an object on the GPU is taken to read it.
+            self._add(tuple(silent), (("does", "nothing"), _LEAVES))
+
+    def _methods(self, definition: Definition) -> tuple[str | None, dict[str, ir.Function]] | None:
+        """The library's class that a class derives from, and its methods, those of its bases in the package too."""
+        begun = self._older.imported(definition.module)
+        if not begun:
+            return None
+        machine, state, cls = self._older.look(definition.module, definition.name)
+        ref = only(cls)
+        if not isinstance(ref, Ref) or not isinstance(state.get(ref), Class):
+            return None
+        found: dict[str, ir.Function] = {}
+        for closure_name, function in self._older.methods(machine, state, ref):
+            found.setdefault(closure_name, function)
+        return machine.library_base(ref, state), found
+
+    def _is_launcher(self, base: str) -> bool:
+        spec = self.library.function(base)
+        return spec is not None and spec["does"] in _STARTING
+
+    def _derived_launcher(self, name: str, base: str, node: ir.ClassDef) -> None:
+        """A class that derives from a pool, a process, a loader: the same under another name, if it adds nothing."""
+        if any(isinstance(statement, ir.FunctionDef) for statement in node.body):
+            self.unknown.append(f"{name}: derives from {base} and changes it")
+        else:
+            self.aliases[name] = base
+
+    def _method(
+        self, definition: Definition, name: str, function: ir.Function, making: Subject, holds: bool
+    ) -> tuple[tuple[str, Setting], ...] | None:
+        """What a method does, by itself or to what its instance holds."""
+        subject = self._subject(definition, function, name)
+        chosen = self._chosen_when_made(subject, making)
+        if chosen is not None and holds:
+            return ("does", "like"), ("returns", "unknown"), _LEAVES
+        if chosen is not None:
+            params: tuple[tuple[str, Setting], ...] = (("params", making.positions),)
+            return ("does", "estimator.fit"), *chosen.settings, *params, _LEAVES
+        kept, self.entries = self.entries, []
+        said = self._function(subject, f"{definition.dotted}.{name}")
+        spoken, self.entries = self.entries, kept
+        uses = holds or shown(subject.run({})).most > Level.NONE
+        fails = fails_in_fork(subject.run({}, Where.FORKED) if uses else None)
+        if fails and fails <= READS:
+            return ("does", "like"), ("returns", "unknown"), _LEAVES
+        if said:
+            self.entries.extend(spoken[:-1])
+            return spoken[-1].settings
+        if fails and fails <= NEEDS_CUDA:
+            return ("does", "gpu"), ("gpu", "touch"), _LEAVES
+        return None
+
+    def _chosen_when_made(self, subject: Subject, making: Subject) -> Choice | None:
+        """What decides whether a method uses the GPU, if that is an argument with which the instance is made."""
+        plain = subject.run({})
+        if making.function is None or plain is None:
+            return None
+        if shown(plain).most is Level.NONE and not suggestive(making):
+            return None
+        found = choice(replace(subject, makes=making.function), plain)
+        return found if found is not None and found.settings else None
+
+    def _add(self, names: tuple[str, ...], settings: tuple[tuple[str, Setting], ...]) -> None:
+        self.entries.append(ModelEntry(names, settings))
+
+
+def _is_offered(method: str) -> bool:
+    return method in _SPECIAL or not method.startswith("_")
+
+
+def _together(entries: Iterable[ModelEntry]) -> Iterator[ModelEntry]:
+    """The entries with those in one that say the same; each name once."""
+    by_settings: dict[str, ModelEntry] = {}
+    seen: set[str] = set()
+    for entry in entries:
+        names = tuple(name for name in entry.names if name not in seen)
+        seen.update(names)
+        key = repr(entry.settings)
+        if names and key in by_settings:
+            by_settings[key] = replace(by_settings[key], names=(*by_settings[key].names, *names))
+        elif names:
+            by_settings[key] = replace(entry, names=names)
+    yield from by_settings.values()

@@ -1,0 +1,72 @@
+"""A function or method of a package that is tried out, whichever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cudalint.deriving.trials import Trial, Trials, Where, parameters, positions
+from cudalint.ir import nodes as ir
+from cudalint.machine.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is called: a function or class at the top of a module, or a method of a class there.
+
+    ``older`` and ``newer`` run it under Python before and after 3.14, whose default start methods differ. ``function``
+    is where its parameters stand; None for a class without an ``__init__`` of its own. ``makes``: what is given goes to
+    that function, which makes the instance whose method is called.
+    """
+
+    older: Trials
+    newer: Trials
+    module: str
+    name: str
+    function: ir.Function | None
+    method: str = ""
+    makes: ir.Function | None = None
+    _known: dict[object, Trial | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def params(self) -> list[ir.Param]:
+        """What a caller may give."""
+        function = self.makes or self.function
+        bound = bool(self.method) or (function is not None and "." in function.qualname)
+        return [] if function is None else parameters(function, bound=bound)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of what a caller may give."""
+        return [param.name for param in self.params]
+
+    @property
+    def positions(self) -> list[str]:
+        """Those that may be given by position."""
+        return positions(self.params)
+
+    @property
+    def defaults(self) -> frozenset[str]:
+        """Those that may be left out."""
+        return frozenset(param.name for param in self.params if param.default is not None)
+
+    def run(self, given: Mapping[str, Value], where: Where = Where.FRESH) -> Trial | None:
+        """Call it; what is not given is its default, else unknown."""
+        return self._on(self.older, given, where)
+
+    def run_later(self, given: Mapping[str, Value], where: Where = Where.FRESH) -> Trial | None:
+        """The same under the newer Python."""
+        return self._on(self.newer, given, where)
+
+    def _on(self, trials: Trials, given: Mapping[str, Value], where: Where) -> Trial | None:
+        key = (trials.host, tuple(sorted(given.items())), where, self.makes is not None and bool(given))
+        if key not in self._known:
+            self._known[key] = self._called(trials, given, where)
+        return self._known[key]
+
+    def _called(self, trials: Trials, given: Mapping[str, Value], where: Where) -> Trial | None:
+        if self.makes is not None:
+            return trials.method(self.module, self.name, self.method, {}, where, given)
+        if self.method:
+            return trials.method(self.module, self.name, self.method, given, where)
+        return trials.call(self.module, self.name, given, where)

@@ -1,0 +1,226 @@
+"""Calls of a package's functions on the machine, one at a time, in a process made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.effects.registry import LibraryEffects
+from cudalint.machine.frame import Frame, Results
+from cudalint.machine.heap import Class, Closure, Scope
+from cudalint.machine.interpreter import EntryOptions, EntryRecord, Host, Machine, Setting
+from cudalint.machine.state import Launch, Process, State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Lib, Ref, Value, only
+from cudalint.models.library import Library
+from cudalint.project.program import MOST_BYTES, FileProgram
+
+# What stands for an argument that the function may call: a function that uses CUDA, so that it is seen where.
+PROBE = "cudalint.probe"
+_PROBE = {"does": "gpu", "gpu": "use", "framework": "torch", "returns": "none"}
+
+
+class Where(Enum):
+    """The process that a call is made in: nothing happened to CUDA; it was used; a child forked after that."""
+
+    FRESH = "fresh"
+    USED = "used"
+    FORKED = "forked"
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One way in which a call comes back: the state then, and what it gave."""
+
+    state: State
+    value: Value
+
+    @property
+    def process(self) -> Process:
+        """The process then."""
+        return self.state.process
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a call did: the ways in which it came back, what the machine noted, and what a bound cut off."""
+
+    ends: tuple[End, ...]
+    record: EntryRecord
+    machine: Machine
+
+    @property
+    def cut(self) -> bool:
+        """Whether a bound of the analysis ended it."""
+        return self.record.cut is not None
+
+
+@dataclass(slots=True)
+class Trials:
+    """Runs functions of a package under one Python; each module is imported once. ``made`` counts the calls."""
+
+    files: FileProgram
+    library: Library
+    host: Host
+    made: int = 0
+    _imported: dict[str, tuple[State, ...]] = field(default_factory=dict)
+    _made: dict[Hashable, Results] = field(default_factory=dict)
+
+    def imported(self, module: str) -> tuple[State, ...]:
+        """The states after importing a module, in a process in which nothing happened before."""
+        if module not in self._imported:
+            self.files.begin(MOST_BYTES)
+            machine = self._machine(module)
+            frame = _top(module)
+            states = [State(Process(), {})]
+            for name in (*self.files.parents(module), module):
+                states = [s for c in states for s in machine.act(name, c, frame, 0)]
+            loaded = [s for c in states for s, _ in machine.load(module, c, frame, Site(module, 0))]
+            self._imported[module] = tuple(loaded)
+        return self._imported[module]
+
+    def call(self, module: str, name: str, given: Mapping[str, Value], where: Where = Where.FRESH) -> Trial | None:
+        """Call a function or class at the top of a module; None where it is not there after the import."""
+        begun = self._begin(module, name, where)
+        if begun is None:
+            return None
+        machine, state, function, frame = begun
+        results = machine.call_value(function, [], dict(given), state, frame, Site(module, 0))
+        ends = tuple(End(s, v) for s, v in machine.drained(results, frame))
+        return Trial(ends, machine.record, machine)
+
+    def method(
+        self,
+        module: str,
+        cls: str,
+        name: str,
+        given: Mapping[str, Value],
+        where: Where = Where.FRESH,
+        made_with: Mapping[str, Value] | None = None,
+    ) -> Trial | None:
+        """Make an instance of a class, by default with unknown arguments, and call a method of it."""
+        made = self._instances(module, cls, made_with or {})
+        if made is None:
+            return None
+        machine, frame, site = self._machine(module), _top(module), Site(module, 0)
+        self.files.begin(MOST_BYTES)
+        ends: list[End] = []
+        for before, instance in made:
+            current = before.clone()
+            current.process = placed_in(machine, current, _unused(current.process), where, site)
+            for after, method in machine.attribute(instance, name, current, frame, site):
+                results = machine.call_value(method, [], dict(given), after, frame, site)
+                ends.extend(End(s, v) for s, v in machine.drained(results, frame))
+        return Trial(tuple(ends), machine.record, machine)
+
+    def _instances(self, module: str, cls: str, made_with: Mapping[str, Value]) -> Results | None:
+        """The states after making an instance, with the instance; made once for all methods."""
+        key = (module, cls, tuple(sorted(made_with.items())))
+        if key not in self._made:
+            begun = self._begin(module, cls, Where.FRESH)
+            if begun is None:
+                return None
+            machine, state, function, frame = begun
+            results = machine.call_value(function, [], dict(made_with), state, frame, Site(module, 0))
+            self._made[key] = results if machine.record.cut is None else []
+        return self._made[key]
+
+    def look(self, module: str, name: str) -> tuple[Machine, State, Value]:
+        """What a name of a module is after its import."""
+        machine, frame, state = self._machine(module), _top(module), self.imported(module)[0].clone()
+        value = machine.lookup(name, state, frame.scope)
+        found = [] if value is None else machine.resolve_deferred(value, state, frame)
+        return (machine, *found[0]) if found else (machine, state, ())
+
+    def methods(self, machine: Machine, state: State, cls: Ref) -> Iterator[tuple[str, ir.Function]]:
+        """The functions that a class and its bases in the package define, the nearest first."""
+        for entry in machine.mro(cls, state):
+            scope = state.get(entry.scope) if isinstance(entry, Class) else None
+            for name, value in scope.variables.items() if isinstance(scope, Scope) else ():
+                closure = state.get(atom) if isinstance(atom := only(value), Ref) else None
+                if isinstance(closure, Closure):
+                    yield name, closure.function
+
+    def _begin(self, module: str, name: str, where: Where) -> tuple[Machine, State, Value, Frame] | None:
+        states = self.imported(module)
+        if not states:
+            return None
+        self.files.begin(MOST_BYTES)
+        machine, frame, state = self._machine(module), _top(module), states[0].clone()
+        value = machine.lookup(name, state, frame.scope)
+        found = [] if value is None else machine.resolve_deferred(value, state, frame)
+        if len(found) != 1 or only(found[0][1]) is None:
+            return None
+        state, function = found[0]
+        state.process = placed_in(machine, state, _unused(state.process), where, Site(module, 0))
+        return machine, state, function, frame
+
+    def _machine(self, module: str) -> Machine:
+        self.made += 1
+        options = EntryOptions(listens=True, assumed=True)
+        return Machine(Setting(self.files, self.library, LibraryEffects(), module, self.host, options))
+
+
+def probing(library: Library, package: str) -> Library:
+    """The models for a look at a package: without what is said of it, and with the probes."""
+    own = f"{package}."
+    functions = {n: s for n, s in library.functions.items() if not n.removeprefix("import ").startswith(own)}
+    functions.pop(f"import {package}", None)
+    return replace(
+        library,
+        functions=functions,
+        prefixes=[(PROBE + ".", _PROBE), *((n, s) for n, s in library.prefixes if not n.startswith(own))],
+        aliases={a: t for a, t in library.aliases.items() if not a.startswith(own)},
+        owned=library.owned - {package},
+        roots=library.roots - {package},
+        _user_pattern=None,
+        _canonical={},
+        _found={},
+    )
+
+
+def probe(parameter: str) -> Value:
+    """A function that shows where it is called."""
+    return (Lib(f"{PROBE}.{parameter}"),)
+
+
+def probed_in(trial: Trial, parameter: str) -> set[str]:
+    """The processes, by what they are called, in which the probe of a parameter ran."""
+    said = f"{PROBE}.{parameter}()"
+    return {step.process for step in trial.record.trace_steps if step.message.startswith(said)}
+
+
+def placed_in(machine: Machine, state: State, process: Process, where: Where, site: Site) -> Process:
+    """The process in which a call is made."""
+    if where is Where.FRESH:
+        return process
+    used = machine.chain(state, site, "CUDA was used before")
+    if where is Where.USED:
+        return replace(process, driver=used, initialised=(("torch", used),), asked_by=frozenset({"torch"}))
+    launch = Launch("fork", "process", "fork", False, False, "body", "crash", True, site, used)
+    identity = (*process.identity, "child")
+    return replace(
+        process, identity=identity, is_main=False, forked=True, launch=launch, poison=used, poisoned_by=frozenset()
+    )
+
+
+def _unused(process: Process) -> Process:
+    """The process without what its imports did to CUDA."""
+    return replace(process, driver=None, initialised=(), asked_by=frozenset(), contexts=frozenset(), allocated=None)
+
+
+def parameters(function: ir.Function, *, bound: bool) -> list[ir.Param]:
+    """The parameters that a caller gives by name or position; of a bound function without its first."""
+    named = [p for p in function.params if p.kind in (ir.ParamKind.POSITIONAL, ir.ParamKind.KEYWORD)]
+    return named[1:] if bound else named
+
+
+def positions(params: Iterable[ir.Param]) -> list[str]:
+    """The names of those that may be given by position."""
+    return [p.name for p in params if p.kind is ir.ParamKind.POSITIONAL]
+
+
+def _top(module: str) -> Frame:
+    return Frame(Ref(("module", module)), module)

@@ -1,0 +1,34 @@
+"""Classes whose instances a server makes: what it calls before anything else, by the library that they derive from."""
+
+from __future__ import annotations
+
+from cudalint.machine.frame import Frame
+from cudalint.machine.heap import Class, Closure, Instance
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Bound, Ref, Value, only
+
+# Those that a server knows by what they are called.
+_BY_NAME = {"TritonPythonModel": "triton_python_backend_utils.TritonPythonModel"}
+
+
+def before_method(machine: Machine, instance: Value, method: str, state: State, frame: Frame) -> list[State]:
+    """The states in which a server calls a method of an instance that it has made."""
+    ref = only(instance)
+    found = state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Instance):
+        return [state]
+    cls = state.get(found.cls)
+    kind = machine.library_base(found.cls, state) or ""
+    if isinstance(cls, Class):
+        kind = _BY_NAME.get(cls.name, kind)
+    spec = machine.library.function(kind)
+    first = "" if spec is None or spec["does"] != "server.component" else str(spec.get("method", ""))
+    prepare = machine.user_method(found, first, state) if first and first != method else None
+    closure = state.get(prepare) if isinstance(prepare, Ref) else None
+    if prepare is None or not isinstance(closure, Closure):
+        return [state]
+    # Called by the server in any case, and not by who calls the method.
+    site = Site(closure.module, closure.function.ordinal)
+    return [s for s, _ in machine.call_value((Bound(prepare, ref),), [], {}, state, frame, site)]

@@ -1,0 +1,49 @@
+"""Task queues whose worker forks a process for each task, or a number of them: rq, huey."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.servers.forking import Serving, fork_workers
+from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.arguments import task
+from cudalint.machine.values import NONE, constant, unknown
+
+
+def queue_worker(machine: Machine, call: Call) -> Results:
+    """``Worker(queues)``, ``huey.create_consumer(worker_type="process")``: an object that will run tasks."""
+    made = LibraryObject(call.text("type") or call.path, dict(call.kwargs), call.site)
+    return [(call.state, (call.state.new(("queue worker", call.site), made),))]
+
+
+def enqueue(machine: Machine, call: Call) -> Results:
+    """``queue.enqueue(f, *args)``: some worker runs it, one that this program starts if it starts one."""
+    function = call.get(call.text("function")) or ()
+    if is_function(function, call.state):
+        keep_handler(call.state, "task", call.site, function)
+    return [(call.state, unknown("job", call.site))]
+
+
+def work(machine: Machine, call: Call) -> Results:
+    """``worker.work()``: tasks run in children that are forked from this process as it is."""
+    state = call.state
+    machine.record.serves = True
+    if _forks(call):
+        serving = Serving(call.label, call.site, call.frame, True)
+        for _, function in list(registered(state, "task")):
+            fork_workers(machine, state, serving, (task(function, [unknown("argument", call.site)]),))
+    return [(state, NONE)]
+
+
+def _forks(call: Call) -> bool:
+    """Whether the worker was made with what its model says it takes to fork."""
+    worker = library_object(call)
+    wanted = call.spec.get("when")
+    if not isinstance(wanted, Mapping):
+        return True
+    given = {} if worker is None else worker.fields
+    return all(constant(given.get(str(name), ())) in values for name, values in wanted.items())

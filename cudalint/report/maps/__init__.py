@@ -1,0 +1,1 @@
+"""Maps of processes in several formats."""
