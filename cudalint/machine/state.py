@@ -199,11 +199,12 @@ class Process:
 class Lineage:
     """All of a process that has done nothing but import, and what it imported, one after another.
 
-    What those imports assumed is not remembered: whatever asks again gets both answers.
+    ``names`` tell the ways apart that an import may take; ``facts`` are what they assumed.
     """
 
     names: tuple[str, ...]
     process: Process
+    facts: tuple[tuple[Hashable, bool], ...]
     placed: dict[Hashable, Tensor]
     objects: dict[Hashable, Object]
     counts: dict[Hashable, int]

@@ -57,19 +57,19 @@ class PreparedImports:
     def _run(self, name: str, base: Lineage, below: Layer | None) -> _Known:
         machine = self.machine(name)
         frame = Frame(Ref(("module", "")), "")
-        state = State(base.process, {}, base.objects, base.counts, below, (), dict(base.placed))
+        state = State(base.process, {}, base.objects, base.counts, below, base.facts, dict(base.placed))
         root = machine.chain(state, Site(name, 0), f"imports {name}").step
         with self.files.aside() as asked:
             loaded = machine.load_one(name, state, frame, Site(name, 0))
         reported = any(raised.outcome is not None for _, raised in frame.raises)
-        if len(loaded) != 1 or reported or not asked.isdisjoint(self.looked_at):
+        if not loaded or reported or not asked.isdisjoint(self.looked_at):
             return _Known(None, frozenset(asked))
-        after, record = loaded[0][0], machine.record
         if not _is_contained(machine):
             return _Known(None, frozenset(asked))
-        layer = sealed(after, base, below, name)
-        neutral = after.process == base.process and not machine.consulted
-        done = Imported(root, layer, frozenset(record.entered), tuple(record.commands), record.cut, neutral)
+        record = machine.record
+        ways = tuple(sealed(after, base, below, f"{name}/{i}") for i, (after, _) in enumerate(loaded))
+        neutral = not machine.consulted and all(after.process == base.process for after, _ in loaded)
+        done = Imported(root, ways, frozenset(record.entered), tuple(record.commands), record.cut, neutral)
         return _Known(done, frozenset(asked))
 
 

@@ -232,8 +232,9 @@ class Imports(Core):
         ref = Ref(("module", name))
         if state.get(ref) is not None:
             return [(state, (ref,))]
-        if self._is_prepared(name, state, frame, site):
-            return [(state, (ref,))]
+        prepared = self._import_prepared(name, state, frame, site)
+        if prepared:
+            return [(after, (ref,)) for after in prepared]
         module = self.program.module(name)
         if module is None:
             return [(state, unknown("module", name))]
@@ -247,21 +248,22 @@ class Imports(Core):
             after.stack = before
         return [(after, (ref,)) for after in states]
 
-    def _is_prepared(self, name: str, state: State, frame: Frame, site: Site) -> bool:
-        """Import a module as it was imported for other entries, where the process did nothing but import before."""
+    def _import_prepared(self, name: str, state: State, frame: Frame, site: Site) -> list[State]:
+        """The paths after an import that was run for other entries; none where this one has to run it."""
         if self.importer is None or self._importing or frame.tries or frame.guards_import or frame.around is not None:
-            return False
+            return []
         found = lineages.lineage(state)
         if found is None or not lineages.is_small(state, found[1]):
-            return False
+            return []
         done = self.importer.imported(name, *found)
-        if done is None or not lineages.graft(state, *found, done):
-            return False
+        paths = [] if done is None else lineages.grafted(state, *found, done)
+        if done is None or not paths:
+            return []
         self.prepared[done.root] = self.chain(state, site, done.root.message).steps()
         self.record.entered |= done.entered
         self.record.commands.extend(done.commands)
         self.record.cut = self.record.cut or done.cut
-        return True
+        return paths
 
     def run_module(self, module: ir.Module, dunder_name: str, state: State, frame: Frame | None = None) -> list[State]:
         """Run the top level of a module in this process."""

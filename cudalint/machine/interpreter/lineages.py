@@ -23,14 +23,15 @@ MOST_OWN = 400
 class Imported:
     """What an import did to a process that had only imported before.
 
-    ``layer`` holds what it made and changed; ``entered`` are the functions that it ran, ``commands`` those that it
-    registered for a library to call; ``cut`` is the bound that it met. All chains of what it did begin with ``root``,
-    in whose place an entry has the steps that led it to the import. ``neutral``: it asked its process for nothing and
-    changed nothing in it, so that it does the same whatever became of the process otherwise.
+    ``ways`` holds what it made and changed, once for each path that came out of it; ``entered`` are the functions that
+    it ran, ``commands`` those that it registered for a library to call; ``cut`` is the bound that it met. All chains of
+    what it did begin with ``root``, in whose place an entry has the steps that led it to the import. ``neutral``: it
+    asked its process for nothing and changed nothing in it, so that it does the same whatever became of the process
+    otherwise.
     """
 
     root: TraceStep
-    layer: Layer
+    ways: tuple[Layer, ...]
     entered: frozenset[Site]
     commands: tuple[Site, ...]
     cut: str | None
@@ -53,30 +54,53 @@ def lineage(state: State) -> tuple[Lineage, Layer | None] | None:
         assert layer.lineage is not None
         base = layer.lineage
     else:
-        base = Lineage((), Process(unseen=state.process.unseen), {}, {}, {})
+        base = Lineage((), Process(unseen=state.process.unseen), (), {}, {}, {})
     return (base, layer) if state.process.identity == base.process.identity else None
 
 
-def graft(state: State, base: Lineage, below: Layer | None, done: Imported) -> bool:
-    """Lay what an import did under what the main module made; False where the two may have to do with each other."""
-    if not done.neutral and (
-        state.process != base.process or not all(_is_local(question) for question, _ in state.facts)
-    ):
-        return False
+def grafted(state: State, base: Lineage, below: Layer | None, done: Imported) -> list[State]:
+    """The paths after an import, with what it did laid under what the main module made.
+
+    None where the two may have to do with each other; the path is as it was then.
+    """
+    if not (done.neutral or _is_as_left(state, base)):
+        return []
     own, counts = state.since(below)
-    new = done.layer.lineage
+    for way in done.ways:
+        if any(address in base.objects or address in way.objects for address in own):
+            return []
+        if not counts.keys().isdisjoint(way.counts):
+            return []
+    paths = [state, *(state.clone() for _ in done.ways[1:])]
+    for path, way in zip(paths, done.ways, strict=True):
+        _lay_under(path, base, way, own, counts, keeps_process=done.neutral)
+    return paths
+
+
+def _is_as_left(state: State, base: Lineage) -> bool:
+    """Whether the process is as its imports left it, and nothing was learnt of the machine that they did not know."""
+    if state.process != base.process or any(fact not in state.facts for fact in base.facts):
+        return False
+    return all(fact in base.facts or _is_local(fact[0]) for fact in state.facts)
+
+
+def _lay_under(
+    state: State,
+    base: Lineage,
+    way: Layer,
+    own: dict[Hashable, Object],
+    counts: dict[Hashable, int],
+    keeps_process: bool,
+) -> None:
+    new = way.lineage
     assert new is not None
-    if any(address in base.objects or address in done.layer.objects for address in own):
-        return False
-    if not counts.keys().isdisjoint(done.layer.counts):
-        return False
     state.heap, state.counts = dict(own), dict(counts)
-    state.frozen, state.frozen_counts, state.layer = new.objects, new.counts, done.layer
-    if not done.neutral:
+    state.frozen, state.frozen_counts, state.layer = new.objects, new.counts, way
+    if not keeps_process:
         state.process = new.process
+    state.facts = (*state.facts, *(fact for fact in new.facts if fact not in base.facts and fact not in state.facts))
     state.placed = {**new.placed, **state.placed}
     state.owned = set()
-    return True
 
 
 def is_small(state: State, below: Layer | None) -> bool:
@@ -91,6 +115,7 @@ def sealed(state: State, base: Lineage, below: Layer | None, name: str) -> Layer
     whole = Lineage(
         (*base.names, name),
         state.process,
+        state.facts,
         dict(state.placed),
         {**base.objects, **objects},
         {**base.counts, **counts},
