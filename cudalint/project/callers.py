@@ -40,7 +40,7 @@ class Callers:
 
     files: FileProgram
     _above: dict[str, list[str]] = field(default_factory=dict)
-    _known: dict[Place, list[Caller]] = field(default_factory=dict)
+    _known: dict[Place, tuple[list[Caller], frozenset[str]]] = field(default_factory=dict)
 
     def roots(self, of: Caller, seen: Collection[Place]) -> list[Caller]:
         """The functions from which a function is reached and that have no known caller, ``seen`` ones left out."""
@@ -62,8 +62,13 @@ class Callers:
 
     def _of(self, callee: Caller) -> list[Caller]:
         if callee.place not in self._known:
-            self._known[callee.place] = self._search(callee)
-        return self._known[callee.place]
+            # What is found must not depend on what the entry that asks first may still read.
+            with self.files.aside() as asked:
+                found = self._search(callee)
+            self._known[callee.place] = found, frozenset(asked)
+        callers, homes = self._known[callee.place]
+        self.files.asked.update(homes)
+        return callers
 
     def _search(self, callee: Caller) -> list[Caller]:
         wanted = _mentioned_as(callee.function)

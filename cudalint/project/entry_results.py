@@ -66,7 +66,7 @@ class EntryResults:
         document = None if kept is None else marshal.loads(kept)
         if document is not None and document["rest"] == self._rest(frozenset(document["asked"])):
             self._remind(document)
-            yield from (_result(row) for row in document["results"])
+            yield from map(from_row, document["results"])
             return
         notes = set(self.files.notes)
         made: list[EntryResult] = []
@@ -79,9 +79,15 @@ class EntryResults:
             "rest": self._rest(asked),
             "notes": sorted(self.files.notes - notes),
             "broken": sorted(name for name in asked if self.files.is_broken(name)),
-            "results": [_row(result) for result in made],
+            "results": list(map(as_row, made)),
         }
         self.store.put(_KIND, key, marshal.dumps(document))
+
+    def has(self, group: str) -> bool:
+        """Whether what the entries of a group gave is kept from before."""
+        kept = self.store.get(_KIND, fingerprint.digest(self.about, group))
+        document = None if kept is None else marshal.loads(kept)
+        return document is not None and document["rest"] == self._rest(frozenset(document["asked"]))
 
     def _remind(self, document: Mapping[str, Any]) -> None:
         """What running the entries would have left with the program: notes, and files that cannot be parsed."""
@@ -109,7 +115,8 @@ class EntryResults:
 _KINDS = {kind.name: kind for kind in Kind}
 
 
-def _row(result: EntryResult) -> list[Any]:
+def as_row(result: EntryResult) -> list[Any]:
+    """What an entry gave, as ``marshal`` takes it."""
     return [
         result.owner,
         result.label,
@@ -122,7 +129,8 @@ def _row(result: EntryResult) -> list[Any]:
     ]
 
 
-def _result(row: list[Any]) -> EntryResult:
+def from_row(row: list[Any]) -> EntryResult:
+    """What an entry gave, from such a row."""
     owner, label, main, outcomes, entered, launches, steps, cut = row
     return EntryResult(
         owner,

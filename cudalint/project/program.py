@@ -140,6 +140,33 @@ class FileProgram:
             self.parsed[name] = self._lower(name, source)
         return self.parsed[name]
 
+    @property
+    def effort(self) -> tuple[int, int, int]:
+        """The files and bytes that were parsed, and the nodes that were lowered."""
+        return self.files_parsed, self.bytes_parsed, self.nodes
+
+    def add_effort(self, effort: tuple[int, int, int]) -> None:
+        """Count what another process did."""
+        files, size, nodes = effort
+        self.files_parsed += files
+        self.bytes_parsed += size
+        self.nodes += nodes
+
+    def known_facts(self) -> dict[str, dict[str, Any]]:
+        """What was found out so far by searching the bytes of files, as plain data by module."""
+        return {name: facts.known for name, facts in self._facts.items()}
+
+    def learn(self, facts: Mapping[str, dict[str, Any]]) -> None:
+        """Take over what another process found out about the same files."""
+        self._facts = {name: FileFacts(self.sources[name].data, known) for name, known in facts.items()}
+
+    def take_broken(self, name: str, broken: Broken, *, is_whole: bool) -> None:
+        """Have a file that another process could not parse, or only a body in it."""
+        if is_whole:
+            self.parsed[name] = None
+        if all(known.source is not broken.source for known in self.broken):
+            self.broken.append(broken)
+
     def is_broken(self, name: str) -> bool:
         """Whether a module was found to be one that cannot be parsed."""
         return name in self.sources and name in self.parsed and self.parsed[name] is None
@@ -242,9 +269,11 @@ class FileProgram:
 
         What other statements of its top level bind, a fresh process binds under the same conditions.
         """
+        lowered = self.module(module)
+        if lowered is None:
+            return frozenset()
         if module not in self._tops:
-            lowered = self.module(module)
-            self._tops[module] = frozenset() if lowered is None else _set_by_main(lowered.body)
+            self._tops[module] = _set_by_main(lowered.body)
         return self._tops[module]
 
     def effectful_imports(self, name: str) -> tuple[str, ...]:
