@@ -36,6 +36,8 @@ class PreparedImports:
     files: FileProgram
     machine: Callable[[str], Machine]
     looked_at: frozenset[str] = frozenset()
+    # What running them took.
+    steps: int = 0
     _known: OrderedDict[tuple[tuple[str, ...], str, bool], _Known] = field(default_factory=OrderedDict)
 
     def imported(self, name: str, base: Lineage, below: Layer | None) -> Imported | None:
@@ -61,6 +63,7 @@ class PreparedImports:
         root = machine.chain(state, Site(name, 0), f"imports {name}").step
         with self.files.aside() as asked:
             loaded = machine.load_one(name, state, frame, Site(name, 0))
+        self.steps += machine.steps
         reported = any(raised.outcome is not None for _, raised in frame.raises)
         if len(loaded) != 1 or reported or not asked.isdisjoint(self.looked_at):
             return _Known(None, frozenset(asked))

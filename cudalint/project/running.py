@@ -32,8 +32,8 @@ from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, Fil
 Entry: TypeAlias = tuple[str, str]
 
 
-# Starting a process costs as much as that many steps: a run that needs fewer is not shared with others.
-MOST_ALONE = 20_000
+# Starting a process costs as much as that many steps and nodes: a run that needs fewer is not shared with others.
+MOST_ALONE = 15_000
 
 # Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
 _BETWEEN_COLLECTIONS = 100_000
@@ -199,12 +199,18 @@ class Runner:
 
     def _share(self, groups: Sequence[Group]) -> None:
         """Let other processes run what follows, as far as it is not kept."""
-        if self.others is None or self._steps < MOST_ALONE:
+        if self.others is None or self._work < MOST_ALONE:
             return
         if self._shared is None:
             kept = self.kept
             self._shared = frozenset(g for g in groups if kept is None or not kept.has(self._key(g)))
         self.others.offer([g for g in groups if g in self._shared], self.entered, self.seen)
+
+    @property
+    def _work(self) -> int:
+        """What was done here so far: steps that were made, and nodes that were lowered."""
+        prepared = 0 if self._importer is None else self._importer.steps
+        return self._steps + prepared + self.files.nodes
 
     def _fresh(self, group: Group) -> Iterator[EntryResult]:
         """What a group gives when it is run, here or in another process."""

@@ -1,7 +1,7 @@
 """Other processes that run entries, and what makes their results the same as if there were none.
 
-This process runs the groups of a stage from the first on, and the others take them from the last on, until they meet: so
-nobody waits for anybody before that. What another process finds rests on what was reached when its group was handed
+This process runs the groups of a stage from the first on, and the others take them from the last on, until they meet:
+so nobody waits for anybody before that. What another process finds rests on what was reached when its group was handed
 out; it is taken only where that makes no difference by the time it is this group's turn (``GroupResult.unreached``),
 and otherwise the group runs again. So results do not depend on how many processes there are, nor on their speed.
 
