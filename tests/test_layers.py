@@ -34,6 +34,8 @@ LAYERS = (
     "project.fixtures",  # runs what pytest puts around a test
     "project.prepared",  # runs imports aside, for all entries
     "project.running",  # runs entries on the machine
+    "project.worker",  # does so for another process
+    "project.workers",
     "project.summary",
     "rules",
     "project.analysis",  # drives the machine and asks the rules: the door to all above
