@@ -68,7 +68,6 @@ class EntryResults:
             self._remind(document)
             yield from map(from_row, document["results"])
             return
-        notes = set(self.files.notes)
         made: list[EntryResult] = []
         for result in run:
             made.append(result)
@@ -77,7 +76,7 @@ class EntryResults:
         document = {
             "asked": sorted(asked),
             "rest": self._rest(asked),
-            "notes": sorted(self.files.notes - notes),
+            "notes": sorted(self.files.noted),
             "broken": sorted(name for name in asked if self.files.is_broken(name)),
             "results": list(map(as_row, made)),
         }
@@ -91,7 +90,7 @@ class EntryResults:
 
     def _remind(self, document: Mapping[str, Any]) -> None:
         """What running the entries would have left with the program: notes, and files that cannot be parsed."""
-        self.files.notes.update(document["notes"])
+        self.files.note(*document["notes"])
         for name in document["broken"]:
             self.files.begin(MOST_BYTES)
             self.files.module(name)
@@ -178,13 +177,15 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.in_test,
         _site_row(outcome.within),
         len(outcome.facts),
+        outcome.unsaid,
         outcome.outlived,
+        outcome.benign,
     ]
 
 
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
-    condition, in_test, within, facts, outlived = row[12:]
+    condition, in_test, within, facts, unsaid, outlived, benign = row[12:]
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -203,7 +204,9 @@ def _outcome(row: list[Any]) -> Outcome:
         within=None if within is None else _site(within),
         # What was assumed has been weighed against other paths already; that something was is still asked.
         facts=tuple((("kept", i), True) for i in range(facts)),
+        unsaid=unsaid,
         outlived=outlived,
+        benign=benign,
     )
 
 

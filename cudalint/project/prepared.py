@@ -12,7 +12,7 @@ from cudalint.machine.interpreter.lineages import Imported, sealed
 from cudalint.machine.state import Layer, Lineage, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
-from cudalint.project.program import FileProgram
+from cudalint.project.program import Aside, FileProgram
 
 # Each holds all that its process imported: what is asked for again soon is kept.
 MOST_KEPT = 48
@@ -20,10 +20,10 @@ MOST_KEPT = 48
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of an import: what it did, unless more came of it than objects, and the modules it asked for."""
+    """What is known of an import: what it did, unless more came of it than objects, and what was read for it."""
 
     done: Imported | None
-    asked: frozenset[str]
+    read: Aside
 
 
 @dataclass(slots=True)
@@ -52,8 +52,9 @@ class PreparedImports:
             if len(self._known) > MOST_KEPT:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
+        self.files.note(*known.read.noted)
         if known.done is not None:
-            self.files.charge(known.asked)
+            self.files.charge(known.read.asked)
         return known.done
 
     def _run(self, name: str, base: Lineage, below: Layer | None) -> _Known:
@@ -61,19 +62,19 @@ class PreparedImports:
         frame = Frame(Ref(("module", "")), "")
         state = State(base.process, {}, base.objects, base.counts, below, (), dict(base.placed))
         root = machine.chain(state, Site(name, 0), f"imports {name}").step
-        with self.files.aside() as asked:
+        with self.files.aside() as read:
             loaded = machine.load_one(name, state, frame, Site(name, 0))
         self.steps += machine.steps
         reported = any(raised.outcome is not None for _, raised in frame.raises)
-        if len(loaded) != 1 or reported or not asked.isdisjoint(self.looked_at):
-            return _Known(None, frozenset(asked))
+        if len(loaded) != 1 or reported or not read.asked.isdisjoint(self.looked_at):
+            return _Known(None, read)
         after, record = loaded[0][0], machine.record
         if not _is_contained(machine):
-            return _Known(None, frozenset(asked))
+            return _Known(None, read)
         layer = sealed(after, base, below, name)
         neutral = after.process == base.process and not machine.consulted
         done = Imported(root, layer, frozenset(record.entered), tuple(record.commands), record.cut, neutral)
-        return _Known(done, frozenset(asked))
+        return _Known(done, read)
 
 
 def _is_contained(machine: Machine) -> bool:

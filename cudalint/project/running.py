@@ -64,9 +64,9 @@ class GroupResult:
     """What a group of entries gave, where it ran with what other entries were known to have reached.
 
     It is what the group gives wherever none of ``unreached`` is reached: functions of which it was asked. ``asked`` are
-    the modules that it read, ``steps`` those of its entries. ``notes`` and ``broken`` files, by module and whether
-    nothing of it can be parsed, are those that the process had not come upon before; ``effort`` are the files, bytes
-    and nodes that it parsed and lowered.
+    the modules that it read. ``broken`` files, by module and whether nothing of it can be parsed, are those that the
+    process had not come upon before; ``says_once`` that it will not come upon them, or upon what it noted, again.
+    ``effort`` are the files, bytes and nodes that it parsed and lowered.
     """
 
     results: tuple[EntryResult, ...]
@@ -74,6 +74,7 @@ class GroupResult:
     unreached: frozenset[Place]
     notes: frozenset[str]
     broken: tuple[tuple[str, Broken, bool], ...]
+    says_once: bool
     effort: tuple[int, int, int]
 
 
@@ -169,7 +170,7 @@ class Runner:
         files = self.files
         self.entered = set(reached)
         self._unreached = set()
-        notes, broken, (parsed, size, nodes) = set(files.notes), len(files.broken), files.effort
+        broken, once, (parsed, size, nodes) = len(files.broken), files.noted_once, files.effort
         results: list[EntryResult] = []
         for ran in self._entries(group):
             results.append(ran.result())
@@ -179,8 +180,9 @@ class Runner:
             tuple(results),
             frozenset(files.asked),
             frozenset(self._unreached),
-            frozenset(files.notes - notes),
+            frozenset(files.noted),
             tuple((name, found, files.is_broken(name)) for name, found in named),
+            len(files.broken) > broken or files.noted_once > once,
             (files.files_parsed - parsed, files.bytes_parsed - size, files.nodes - nodes),
         )
 
@@ -220,9 +222,10 @@ class Runner:
                 self._steps += ran.machine.steps
                 yield ran.result()
             return
-        self.files.asked = set(found.asked)
+        self.files.begin(MOST_BYTES)
+        self.files.asked.update(found.asked)
+        self.files.note(*found.notes)
         self.files.add_effort(found.effort)
-        self.files.notes |= found.notes
         for name, broken, is_whole in found.broken:
             self.files.take_broken(name, broken, is_whole=is_whole)
         yield from found.results

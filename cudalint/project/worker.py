@@ -92,14 +92,14 @@ def packed(result: GroupResult) -> bytes:
     """What a group gave, as bytes."""
     broken = [(name, found.reason, found.row, found.column, is_whole) for name, found, is_whole in result.broken]
     rows = list(map(as_row, result.results))
-    return marshal.dumps((rows, result.asked, result.unreached, result.notes, broken, result.effort))
+    return marshal.dumps((rows, result.asked, result.unreached, result.notes, broken, result.says_once, result.effort))
 
 
 def unpacked(data: bytes, sources: dict[str, SourceFile]) -> GroupResult:
     """What a group gave, from such bytes."""
-    rows, asked, unreached, notes, broken, effort = marshal.loads(data)
+    rows, asked, unreached, notes, broken, once, effort = marshal.loads(data)
     files = tuple((name, Broken(sources[name], reason, *place), whole) for name, reason, *place, whole in broken)
-    return GroupResult(tuple(map(from_row, rows)), asked, unreached, notes, files, effort)
+    return GroupResult(tuple(map(from_row, rows)), asked, unreached, notes, files, once, effort)
 
 
 def serve() -> None:

@@ -176,11 +176,11 @@ class Workers:
     def _refuse(self, group: Group) -> None:
         """Forget a result that rests on what is no longer so.
 
-        A process says only once what it comes upon in files. Where that was in this group, it is not known which other
-        groups come upon it too: none of what this process finds is taken.
+        A process says only once that it came upon a broken file. Where that was in this group, it is not known which
+        other groups come upon it too: nothing more of what this process finds is taken.
         """
         worker, found = self._done.pop(group)
-        if not found.notes and not found.broken:
+        if not found.says_once:
             return
         worker.is_tainted = True
         for other in [g for g, (of, _) in self._done.items() if of is worker]:
