@@ -231,7 +231,7 @@ class Workers:
             if not is_over:
                 worker.brief(self.program)
                 return worker
-        except (OSError, ValueError):
+        except Exception:  # whatever it is, this process is still there
             pass
         self._lose(worker, group)
         return None
@@ -242,7 +242,7 @@ class Workers:
             job = self._job(worker, group)
         try:
             found = unpacked(worker.ask(job), self.program.sources)
-        except (OSError, EOFError, ValueError):
+        except Exception:  # the process ended, or what it wrote is no answer
             self._lose(worker, group)
             return False
         with self._changed:
