@@ -140,9 +140,11 @@ class Workers:
                 self._note(before)
                 self._before = len(self._reached)
             self._note(reached)
-            for group in [g for g, (_, found) in self._done.items() if not found.unreached.isdisjoint(reached)]:
-                self._refuse(group)
-                self._waiting.append(group)
+            for group, (_, found) in tuple(self._done.items()):
+                # To refuse one may have been to refuse others.
+                if group in self._done and not found.unreached.isdisjoint(reached):
+                    self._refuse(group)
+                    self._waiting.append(group)
             left = frozenset(groups)
             if not self._order.keys() >= left:
                 self._order = {group: i for i, group in enumerate(groups)}
