@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from cudalint.config import load
+from cudalint.machine.interpreter import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project import cores, running, workers
 from cudalint.project.entry_results import EntryResult, as_row, from_row
+from cudalint.project.layout import Layout
 from cudalint.project.running import Group, GroupResult
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Report, Session
@@ -264,6 +266,29 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         assert not left_out, "what has its default would cross by being left out"
     result = EntryResult("a", "b", "c", (outcome,), frozenset({("a", 1)}), {(site, "fork"): launched}, 7, "cut")
     assert from_row(as_row(result)) == result
+
+
+def test_a_refused_result_that_says_something_once_takes_those_of_its_process_with_it() -> None:
+    groups = [Group(name) for name in "abcd"]
+    brief = workers.Brief({}, Layout(), frozenset(), {}, (), Host(), None)
+    others = workers.Workers(brief, 0)
+    others.offer(groups, set(), set())
+    process = workers._started()
+    worker = workers._Worker(process)
+    try:
+        for group in groups[1:]:
+            others._waiting.remove(group)
+            asked = frozenset({(group.name, 1)})
+            others._done[group] = (
+                worker,
+                GroupResult((), frozenset(), asked, frozenset(), (), group.name == "b", (0, 0, 0)),
+            )
+        others.offer(groups[1:], {("b", 1), ("c", 1)}, set())
+        assert worker.is_tainted
+        assert others._waiting == groups[1:]
+        assert others.result(groups[3], set()) is None
+    finally:
+        worker.kill()
 
 
 def test_no_more_processes_than_cores() -> None:
