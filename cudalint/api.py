@@ -64,6 +64,7 @@ def check(
     baseline: str | os.PathLike[str] | None = None,
     since: str | None = None,
     repair: bool = True,
+    jobs: int | None = None,
 ) -> Report:
     """Check files and folders, as ``cudalint check`` does.
 
@@ -76,6 +77,8 @@ def check(
         baseline: a file of known findings, instead of what the settings say.
         since: a git revision; what it had is left out.
         repair: look for repairs, which costs a further analysis or more for each finding.
+        jobs: how many processes a long run may use; None for as many as there are cores, up to 8. They are fresh
+            interpreters that import cudalint and nothing of yours, so a script needs no main guard for them.
 
     Raises:
         Error: for paths, settings, a baseline or a revision that cannot be used. What is wrong within a checked file
@@ -83,7 +86,7 @@ def check(
     """
     named = tuple(os.fspath(path) for path in paths)
     with _errors():
-        return _session(named, config, isolated, select, ignore, baseline, since).check(named, repair=repair)
+        return _session(named, config, isolated, select, ignore, baseline, since, jobs).check(named, repair=repair)
 
 
 def check_text(
@@ -121,13 +124,14 @@ def fix(
     ignore: Sequence[str] = (),
     baseline: str | os.PathLike[str] | None = None,
     since: str | None = None,
+    jobs: int | None = None,
 ) -> Fixed:
     """Repair files in memory, as ``cudalint check --fix`` does; ``write`` puts a change in place.
 
     Args:
         paths: what is repaired; nothing else ever is.
         unsafe: make repairs too that are not proven safe.
-        config, isolated, select, ignore, baseline, since: as for ``check``.
+        config, isolated, select, ignore, baseline, since, jobs: as for ``check``.
 
     Raises:
         Error: as ``check`` does.
@@ -136,7 +140,7 @@ def fix(
     with _errors():
         from cudalint.fixing.rounds import fix as repaired
 
-        return repaired(_session(named, config, isolated, select, ignore, baseline, since), named, unsafe=unsafe)
+        return repaired(_session(named, config, isolated, select, ignore, baseline, since, jobs), named, unsafe=unsafe)
 
 
 def write(change: Changed) -> None:
@@ -213,10 +217,13 @@ def _session(
     ignore: Sequence[str],
     baseline: str | os.PathLike[str] | None = None,
     since: str | None = None,
+    jobs: int | None = None,
 ) -> Session:
+    from dataclasses import replace
+
     from cudalint.session import Session
 
-    config = _config(named, file, isolated, select, ignore, baseline)
+    config = replace(_config(named, file, isolated, select, ignore, baseline), jobs=jobs)
     if since is None:
         return Session(config)
     from cudalint.history.since import before

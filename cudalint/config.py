@@ -107,6 +107,8 @@ class Config:
     baseline: str | None = None
     # Selectors, each with the severity that findings of their rules have here.
     severity: tuple[tuple[str, Severity], ...] = ()
+    # How many processes may run entries; None for as many as there are cores. No result depends on it.
+    jobs: int | None = None
 
     @property
     def exclusion(self) -> Exclusion:

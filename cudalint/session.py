@@ -352,9 +352,9 @@ class Session:
         from cudalint.project.analysis import analyse
 
         options, root = self._options(), self._config.root
-        store = self._store
+        store, jobs = self._store, self._config.jobs
         try:
-            made = analyse(intake.sources, options, alone=alone, root=root, store=store, about=about)
+            made = analyse(intake.sources, options, alone=alone, root=root, store=store, about=about, jobs=jobs)
             return _outcome(intake, [made])
         except Exception:  # whatever it is, it becomes a finding, and the other files are checked
             failure = traceback.format_exc()

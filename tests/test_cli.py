@@ -184,8 +184,15 @@ def test_verbose_says_what_was_read(run: Run, tmp_path: Path) -> None:
     assert run("check", "--verbose").stderr == f"cudalint: read 1 files (6 bytes), {nothing}\n"
 
 
-def test_options_of_later_versions_that_change_nothing_are_accepted(run: Run) -> None:
+def test_a_number_of_processes_is_one_or_more(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("check", "--jobs", "2", "--no-cache").returncode == 0
+    done = run("check", "-j", "0")
+    assert done.returncode == 2
+    assert "--jobs" in done.stderr
+    monkeypatch.setenv("CUDALINT_JOBS", "many")
+    done = run("check")
+    assert done.returncode == 2
+    assert "'many'" in done.stderr
 
 
 def test_rule_pages(run: Run) -> None:

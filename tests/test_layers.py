@@ -36,6 +36,8 @@ LAYERS = (
     "project.prepared",  # runs imports aside, for all entries
     "project.process_map",
     "project.running",  # runs entries on the machine
+    "project.worker",  # does so for another process
+    "project.workers",
     "project.summary",
     "rules",
     "project.analysis",  # drives the machine and asks the rules: the door to all above

@@ -80,6 +80,7 @@ class CheckOptions:
     since: str | None = None
     color: Color = Color.AUTO
     exit_non_zero_on_fix: bool = False
+    jobs: int | None = None
 
     def configuration(self, paths: Iterable[str]) -> Config:
         """What holds for some paths: the file's settings with these options on top."""
@@ -209,6 +210,7 @@ def _with_options(found: Config, options: CheckOptions) -> Config:
         force_exclude=found.force_exclude if options.force_exclude is None else options.force_exclude,
         per_file_ignores=_ignores(options.per_file_ignores) or found.per_file_ignores,
         baseline=_baseline(found, options),
+        jobs=options.jobs,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +10,6 @@ from typing import Literal
 
 from cudalint import disk
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
-from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
 from cudalint.machine.inheritance.doubts import Inheritance
@@ -27,13 +24,16 @@ from cudalint.machine.trace import Site, TraceStep
 from cudalint.models.library import load
 from cudalint.project.callers import Place
 from cudalint.project.changes import renumbered, touched
+from cudalint.project.cores import by_default
 from cudalint.project.entries import candidates
 from cudalint.project.entry_results import EntryResult, EntryResults, identity
 from cudalint.project.near import near
 from cudalint.project.process_map import Mapped, Tree, sites, trees
 from cudalint.project.program import FileProgram, program
-from cudalint.project.running import Entry, Ran, Runner
+from cudalint.project.running import Entry, Others, Ran, Runner, at_work
 from cudalint.project.summary import summaries
+from cudalint.project.worker import Brief
+from cudalint.project.workers import Workers
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.store import Store
@@ -124,30 +124,16 @@ def analyse(
     root: str | None = None,
     store: Store | None = None,
     about: frozenset[str] | None = None,
+    jobs: int | None = 1,
 ) -> Analysis:
     """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers.
 
     ``store`` keeps lowered files, and what entries gave, between runs. ``about`` are the paths of the files that a run
-    is about, where these are not all: the others are context.
+    is about, where these are not all: the others are context. ``jobs`` is how many processes may run entries, None for
+    as many as there are cores; the result does not depend on it.
     """
-    with _at_work():
-        return _analyse(sources, options, alone, root, store, about)
-
-
-# Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
-_BETWEEN_COLLECTIONS = 100_000
-
-
-@contextlib.contextmanager
-def _at_work() -> Iterator[None]:
-    """Room to recurse, and garbage collected rarely."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(max(thresholds[0], _BETWEEN_COLLECTIONS) if thresholds[0] else 0, *thresholds[1:])
-    try:
-        with room(MACHINE):
-            yield
-    finally:
-        gc.set_threshold(*thresholds)
+    with at_work():
+        return _analyse(sources, options, alone, root, store, about, jobs)
 
 
 def _analyse(
@@ -157,13 +143,24 @@ def _analyse(
     root: str | None,
     store: Store | None,
     about: frozenset[str] | None,
+    jobs: int | None,
 ) -> Analysis:
     files = program(sources, load(options.models), root, store)
     kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
-    analysis = _run(files, options, alone, _candidates(files, about), kept=kept, about=names)
+    found = _candidates(files, about)
+    with Workers(Brief.of(files, options.models, _host(options)), _besides(jobs, alone)) as workers:
+        analysis = _run(files, options, alone, found, kept=kept, about=names, others=workers)
     files.keep()
-    return analysis
+    return analysis if not workers.lost else replace(analysis, notes=(*analysis.notes, _LOST))
+
+
+_LOST = "a process that ran entries ended before its time; they ran in another one"
+
+
+def _besides(jobs: int | None, alone: bool) -> int:
+    """How many processes may run entries besides this one."""
+    return 0 if alone else (by_default() if jobs is None else jobs) - 1
 
 
 def _candidates(files: FileProgram, about: frozenset[str] | None) -> list[str]:
@@ -197,7 +194,7 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     fresh = changed - {owner for owner, _ in basis.entered}
     names = sorted(owners | changed - fresh | fresh.intersection(candidates(files) if fresh else ()))
     chosen = None if places is None else frozenset(again)
-    with _at_work():
+    with at_work():
         analysis = _run(files, basis.options, basis.alone, names, _left(basis, names, chosen), chosen)
     return replace(analysis, basis=_completed(analysis.basis, basis, changed, about))
 
@@ -254,7 +251,7 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
     entries = basis.entries.get(about, frozenset())
     names = sorted({owner for owner, _ in entries})
     left = _left(basis, names, entries)
-    with _at_work():
+    with at_work():
         runner = Runner(basis.files, _host(basis.options), basis.alone, left, shaped=places, chosen=entries)
         return noted(ran.machine for ran in runner.run(names) if isinstance(ran.machine, Watcher))
 
@@ -272,7 +269,7 @@ def inherited(before: Basis, after: Basis, changes: Mapping[str, str], about: Fi
     names = [name for name in candidates(after.files) if name in owners]
     chosen = frozenset(entries)
     left = _left(after, names, chosen)
-    with _at_work():
+    with at_work():
         runner = Runner(after.files, _host(after.options), after.alone, left, chosen=chosen, proves=True)
         return combined(ran.machine for ran in runner.run(names))
 
@@ -286,8 +283,9 @@ def _run(
     chosen: frozenset[Entry] | None = None,
     kept: EntryResults | None = None,
     about: frozenset[str] | None = None,
+    others: Others | None = None,
 ) -> Analysis:
-    runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept, about=about)
+    runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept, about=about, others=others)
     return _gathered(files, options, alone, runner.results(names))
 
 
@@ -561,7 +559,7 @@ def seen(sources: Sequence[SourceFile], options: Options, filename: str, store: 
     spans = _spans_of(files, filename)
     at: dict[Site, list[Process]] = {}
     methods: dict[Site, set[str]] = {}
-    with _at_work():
+    with at_work():
         for ran in _watching(files, options, filename, frozenset(spans)):
             for site, states in ran.machine.record.processes.items():
                 known = at.setdefault(site, [])
@@ -643,7 +641,7 @@ def functions(
 ) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root, store)
-    with _at_work():
+    with at_work():
         ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
         return summaries(files, [step for one in ran for step in one.machine.record.trace_steps])
 
@@ -692,7 +690,7 @@ def processes(
                 mapped.append(Mapped(ran.owner, ran.label, main, runner.begins(ran), path, record))
             yield ran.result()
 
-    with _at_work():
+    with at_work():
         analysis = _gathered(files, options, alone=False, results=results())
     return Processes(analysis, tuple(mapped))
 

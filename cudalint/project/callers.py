@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions
-from cudalint.project.program import FileProgram
+from cudalint.project.program import Aside, FileProgram
 
 MOST_MODULES = 6
 MOST_CALLERS = 6
@@ -40,7 +40,7 @@ class Callers:
 
     files: FileProgram
     _above: dict[str, list[str]] = field(default_factory=dict)
-    _known: dict[Place, list[Caller]] = field(default_factory=dict)
+    _known: dict[Place, tuple[list[Caller], Aside]] = field(default_factory=dict)
 
     def roots(self, of: Caller, seen: Collection[Place]) -> list[Caller]:
         """The functions from which a function is reached and that have no known caller, ``seen`` ones left out."""
@@ -62,8 +62,14 @@ class Callers:
 
     def _of(self, callee: Caller) -> list[Caller]:
         if callee.place not in self._known:
-            self._known[callee.place] = self._search(callee)
-        return self._known[callee.place]
+            # What is found must not depend on what the entry that asks first may still read.
+            with self.files.aside() as read:
+                found = self._search(callee)
+            self._known[callee.place] = found, read
+        callers, read = self._known[callee.place]
+        self.files.asked.update(read.asked)
+        self.files.note(*read.noted)
+        return callers
 
     def _search(self, callee: Caller) -> list[Caller]:
         wanted = _mentioned_as(callee.function)
@@ -77,7 +83,7 @@ class Callers:
                 if not same and function.mentions({wanted[-1]}) and not function.name.startswith("test"):
                     result.append(Caller(home, function))
         if len(homes) > MOST_MODULES:
-            self.files.notes.add(f"{wanted[-1]}() of {callee.module} has more callers than are followed")
+            self.files.note(f"{wanted[-1]}() of {callee.module} has more callers than are followed")
         return result
 
     def _users(self, name: str) -> list[str]:

@@ -66,9 +66,8 @@ class EntryResults:
         document = None if kept is None else marshal.loads(kept)
         if document is not None and document["rest"] == self._rest(frozenset(document["asked"])):
             self._remind(document)
-            yield from (_result(row) for row in document["results"])
+            yield from map(from_row, document["results"])
             return
-        notes = set(self.files.notes)
         made: list[EntryResult] = []
         for result in run:
             made.append(result)
@@ -77,15 +76,21 @@ class EntryResults:
         document = {
             "asked": sorted(asked),
             "rest": self._rest(asked),
-            "notes": sorted(self.files.notes - notes),
+            "notes": sorted(self.files.noted),
             "broken": sorted(name for name in asked if self.files.is_broken(name)),
-            "results": [_row(result) for result in made],
+            "results": list(map(as_row, made)),
         }
         self.store.put(_KIND, key, marshal.dumps(document))
 
+    def has(self, group: str) -> bool:
+        """Whether what the entries of a group gave is kept from before."""
+        kept = self.store.get(_KIND, fingerprint.digest(self.about, group))
+        document = None if kept is None else marshal.loads(kept)
+        return document is not None and document["rest"] == self._rest(frozenset(document["asked"]))
+
     def _remind(self, document: Mapping[str, Any]) -> None:
         """What running the entries would have left with the program: notes, and files that cannot be parsed."""
-        self.files.notes.update(document["notes"])
+        self.files.note(*document["notes"])
         for name in document["broken"]:
             self.files.begin(MOST_BYTES)
             self.files.module(name)
@@ -109,7 +114,8 @@ class EntryResults:
 _KINDS = {kind.name: kind for kind in Kind}
 
 
-def _row(result: EntryResult) -> list[Any]:
+def as_row(result: EntryResult) -> list[Any]:
+    """What an entry gave, as ``marshal`` takes it."""
     return [
         result.owner,
         result.label,
@@ -122,7 +128,8 @@ def _row(result: EntryResult) -> list[Any]:
     ]
 
 
-def _result(row: list[Any]) -> EntryResult:
+def from_row(row: list[Any]) -> EntryResult:
+    """What an entry gave, from such a row."""
     owner, label, main, outcomes, entered, launches, steps, cut = row
     return EntryResult(
         owner,
@@ -170,13 +177,15 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.in_test,
         _site_row(outcome.within),
         len(outcome.facts),
+        outcome.unsaid,
         outcome.outlived,
+        outcome.benign,
     ]
 
 
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
-    condition, in_test, within, facts, outlived = row[12:]
+    condition, in_test, within, facts, unsaid, outlived, benign = row[12:]
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -195,7 +204,9 @@ def _outcome(row: list[Any]) -> Outcome:
         within=None if within is None else _site(within),
         # What was assumed has been weighed against other paths already; that something was is still asked.
         facts=tuple((("kept", i), True) for i in range(facts)),
+        unsaid=unsaid,
         outlived=outlived,
+        benign=benign,
     )
 
 

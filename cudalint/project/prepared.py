@@ -12,7 +12,7 @@ from cudalint.machine.interpreter.lineages import Imported, sealed
 from cudalint.machine.state import Layer, Lineage, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
-from cudalint.project.program import FileProgram
+from cudalint.project.program import Aside, FileProgram
 
 # Each holds all that its process imported: what is asked for again soon is kept.
 MOST_KEPT = 48
@@ -20,10 +20,10 @@ MOST_KEPT = 48
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of an import: what it did, unless more came of it than objects, and the modules it asked for."""
+    """What is known of an import: what it did, unless more came of it than objects, and what was read for it."""
 
     done: Imported | None
-    asked: frozenset[str]
+    read: Aside
 
 
 @dataclass(slots=True)
@@ -36,6 +36,8 @@ class PreparedImports:
     files: FileProgram
     machine: Callable[[str], Machine]
     looked_at: frozenset[str] = frozenset()
+    # What running them took.
+    steps: int = 0
     _known: OrderedDict[tuple[tuple[str, ...], str, bool], _Known] = field(default_factory=OrderedDict)
 
     def imported(self, name: str, base: Lineage, below: Layer | None) -> Imported | None:
@@ -50,8 +52,9 @@ class PreparedImports:
             if len(self._known) > MOST_KEPT:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
+        self.files.note(*known.read.noted)
         if known.done is not None:
-            self.files.charge(known.asked)
+            self.files.charge(known.read.asked)
         return known.done
 
     def _run(self, name: str, base: Lineage, below: Layer | None) -> _Known:
@@ -59,18 +62,19 @@ class PreparedImports:
         frame = Frame(Ref(("module", "")), "")
         state = State(base.process, {}, base.objects, base.counts, below, base.facts, dict(base.placed))
         root = machine.chain(state, Site(name, 0), f"imports {name}").step
-        with self.files.aside() as asked:
+        with self.files.aside() as read:
             loaded = machine.load_one(name, state, frame, Site(name, 0))
+        self.steps += machine.steps
         reported = any(raised.outcome is not None for _, raised in frame.raises)
-        if not loaded or reported or not asked.isdisjoint(self.looked_at):
-            return _Known(None, frozenset(asked))
+        if not loaded or reported or not read.asked.isdisjoint(self.looked_at):
+            return _Known(None, read)
         if not _is_contained(machine):
-            return _Known(None, frozenset(asked))
+            return _Known(None, read)
         record = machine.record
         ways = tuple(sealed(after, base, below, f"{name}/{i}") for i, (after, _) in enumerate(loaded))
         neutral = not machine.consulted and all(after.process == base.process for after, _ in loaded)
         done = Imported(root, ways, frozenset(record.entered), tuple(record.commands), record.cut, neutral)
-        return _Known(done, frozenset(asked))
+        return _Known(done, read)
 
 
 def _is_contained(machine: Machine) -> bool:

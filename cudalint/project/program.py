@@ -41,6 +41,14 @@ class Broken:
     column: int
 
 
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What was read aside: the modules that were asked for, and what there is to note."""
+
+    asked: set[str]
+    noted: set[str]
+
+
 @dataclass(slots=True)
 class FileProgram:
     """Modules by name. A file outside packages is named after itself; two of one name are kept apart by folder."""
@@ -61,6 +69,10 @@ class FileProgram:
     nodes: int = 0
     budget: int = MOST_BYTES
     notes: set[str] = field(default_factory=set)
+    # What the entries since the last ``begin`` give reason to note; of imports, only what nothing was noted of before.
+    noted: set[str] = field(default_factory=set)
+    # How many notes the program makes only once, whichever entry gives reason first.
+    noted_once: int = 0
     # The bodies of modules, and of classes by their ordinal, as the machine keeps them.
     gathered: dict[tuple[str, int | None], Any] = field(default_factory=dict)
     known: KnownFacts = field(default_factory=KnownFacts)
@@ -104,17 +116,23 @@ class FileProgram:
         """Start an entry, which may read this many bytes."""
         self.budget = budget
         self.asked = set()
+        self.noted = set()
         self._charged = set()
 
+    def note(self, *texts: str) -> None:
+        """Note what was not looked at."""
+        self.notes.update(texts)
+        self.noted.update(texts)
+
     @contextlib.contextmanager
-    def aside(self) -> Iterator[set[str]]:
-        """Read for several entries, beside the one that has begun: gives the modules that are asked for."""
-        kept = self.budget, self.asked, self._charged
+    def aside(self) -> Iterator[Aside]:
+        """Read for several entries, beside the one that has begun."""
+        kept = self.budget, self.asked, self.noted, self._charged
         self.begin(MOST_BYTES)
         try:
-            yield self.asked
+            yield Aside(self.asked, self.noted)
         finally:
-            self.budget, self.asked, self._charged = kept
+            self.budget, self.asked, self.noted, self._charged = kept
 
     def charge(self, names: Iterable[str]) -> None:
         """Have read some modules for the entry that has begun, as far as it may."""
@@ -132,13 +150,40 @@ class FileProgram:
         if source is None or not self._worth_lowering(name, source):
             return None
         if self.budget < len(source.data):
-            self.notes.add("an entry reaches more code than is read for it; the rest is taken as unknown")
+            self.note("an entry reaches more code than is read for it; the rest is taken as unknown")
             return None
         self._charged.add(name)
         self.budget -= len(source.data)
         if name not in self.parsed:
             self.parsed[name] = self._lower(name, source)
         return self.parsed[name]
+
+    @property
+    def effort(self) -> tuple[int, int, int]:
+        """The files and bytes that were parsed, and the nodes that were lowered."""
+        return self.files_parsed, self.bytes_parsed, self.nodes
+
+    def add_effort(self, effort: tuple[int, int, int]) -> None:
+        """Count what another process did."""
+        files, size, nodes = effort
+        self.files_parsed += files
+        self.bytes_parsed += size
+        self.nodes += nodes
+
+    def known_facts(self) -> dict[str, dict[str, Any]]:
+        """What was found out so far by searching the bytes of files, as plain data by module."""
+        return {name: facts.known for name, facts in self._facts.items()}
+
+    def learn(self, facts: Mapping[str, dict[str, Any]]) -> None:
+        """Take over what another process found out about the same files."""
+        self._facts = {name: FileFacts(self.sources[name].data, known) for name, known in facts.items()}
+
+    def take_broken(self, name: str, broken: Broken, *, is_whole: bool) -> None:
+        """Have a file that another process could not parse, or only a body in it."""
+        if is_whole:
+            self.parsed[name] = None
+        if all(known.source is not broken.source for known in self.broken):
+            self.broken.append(broken)
 
     def is_broken(self, name: str) -> bool:
         """Whether a module was found to be one that cannot be parsed."""
@@ -242,9 +287,11 @@ class FileProgram:
 
         What other statements of its top level bind, a fresh process binds under the same conditions.
         """
+        lowered = self.module(module)
+        if lowered is None:
+            return frozenset()
         if module not in self._tops:
-            lowered = self.module(module)
-            self._tops[module] = frozenset() if lowered is None else _set_by_main(lowered.body)
+            self._tops[module] = _set_by_main(lowered.body)
         return self._tops[module]
 
     def effectful_imports(self, name: str) -> tuple[str, ...]:
@@ -266,7 +313,8 @@ class FileProgram:
         if len(reached) <= MOST_IMPORTED:
             return [name]
         if len(effectful) > MOST_EFFECTFUL_IMPORTS:
-            self.notes.add(f"importing {name} runs more modules than are followed")
+            self.noted_once += 1
+            self.note(f"importing {name} runs more modules than are followed")
         return sorted(effectful)[:MOST_EFFECTFUL_IMPORTS]
 
     def _has_import_effects(self, name: str) -> bool:

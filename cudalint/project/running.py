@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import contextlib
+import gc
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.walk import functions
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
@@ -25,10 +28,66 @@ from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
-from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
+from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
 Entry: TypeAlias = tuple[str, str]
+
+
+# Starting a process costs as much as that many steps and nodes: a run that needs fewer is not shared with others.
+MOST_ALONE = 15_000
+
+# Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
+_BETWEEN_COLLECTIONS = 100_000
+
+
+@contextlib.contextmanager
+def at_work() -> Iterator[None]:
+    """Room to recurse, and garbage collected rarely."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(max(thresholds[0], _BETWEEN_COLLECTIONS) if thresholds[0] else 0, *thresholds[1:])
+    try:
+        with room(MACHINE):
+            yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The entries of a module that run one after the other: what is started of it, or what has no visible caller."""
+
+    name: str
+    is_assumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """What a group of entries gave, where it ran with what other entries were known to have reached.
+
+    It is what the group gives wherever none of ``unreached`` is reached: functions of which it was asked. ``asked`` are
+    the modules that it read. ``broken`` files, by module and whether nothing of it can be parsed, are those that the
+    process had not come upon before; ``says_once`` that it will not come upon them, or upon what it noted, again.
+    ``effort`` are the files, bytes and nodes that it parsed and lowered.
+    """
+
+    results: tuple[EntryResult, ...]
+    asked: frozenset[str]
+    unreached: frozenset[Place]
+    notes: frozenset[str]
+    broken: tuple[tuple[str, Broken, bool], ...]
+    says_once: bool
+    effort: tuple[int, int, int]
+
+
+class Others(Protocol):
+    """Other processes that run groups of entries."""
+
+    def offer(self, groups: Sequence[Group], reached: Set[Place], before: Set[Place]) -> None:
+        """Let them run groups that follow; ``before`` was reached before anything was assumed."""
+
+    def result(self, group: Group, reached: Set[Place]) -> GroupResult | None:
+        """What a group gave there; None where it has to run here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +124,8 @@ class Runner:
 
     ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
     expressions whose values are. Of tests only ``chosen`` ones are run, where these are given. ``proves``: it is asked
-    what workers inherit. ``maps``: processes are noted. ``kept`` holds what entries gave in runs before.
+    what workers inherit. ``maps``: processes are noted. ``kept`` holds what entries gave in runs before; ``others`` run
+    entries besides this process.
     """
 
     files: FileProgram
@@ -79,51 +139,122 @@ class Runner:
     proves: bool = False
     maps: bool = False
     kept: EntryResults | None = None
+    others: Others | None = None
     # The modules whose launchers are looked at where no entry reaches them: of all, where it is None.
     about: frozenset[str] | None = None
+    # What was reached before anything was assumed.
+    seen: frozenset[Place] = frozenset()
+    _unreached: set[Place] = field(default_factory=set)
+    _steps: int = 0
+    _shared: frozenset[Group] | None = None
     _callers: Callers | None = None
     _importer: PreparedImports | None = None
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
         """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
-        for _, entries in self._by_module(names):
-            for ran in entries:
-                self._note(ran.machine)
-                yield ran
+        for groups in self._stages(names):
+            for group in groups:
+                for ran in self._entries(group):
+                    self._note(ran.machine)
+                    yield ran
 
     def results(self, names: Iterable[str]) -> Iterator[EntryResult]:
         """What all entries of these modules give; those that nothing has changed for are not run again."""
-        for key, entries in self._by_module(names):
-            fresh = (ran.result() for ran in entries)
-            for result in fresh if self.kept is None else self.kept.of(key(), fresh):
-                self.entered |= result.entered
-                yield result
+        for groups in self._stages(names):
+            self._shared = None
+            for i, group in enumerate(groups):
+                self._share(groups[i + 1 :])
+                fresh = self._fresh(group)
+                for result in fresh if self.kept is None else self.kept.of(self._key(group), fresh):
+                    self.entered |= result.entered
+                    yield result
 
-    def _by_module(self, names: Iterable[str]) -> Iterator[tuple[Callable[[], str], Iterator[Ran]]]:
-        """The entries of each module, none run yet, and what decides what they give."""
+    def alone_with(self, group: Group, reached: Set[Place]) -> GroupResult:
+        """What a group gives where other entries reached some functions."""
+        files = self.files
+        self.entered = set(reached)
+        self._unreached = set()
+        broken, once, (parsed, size, nodes) = len(files.broken), files.noted_once, files.effort
+        results: list[EntryResult] = []
+        for ran in self._entries(group):
+            results.append(ran.result())
+            self.entered |= results[-1].entered
+        named = ((files.names[found.source.path], found) for found in files.broken[broken:])
+        return GroupResult(
+            tuple(results),
+            frozenset(files.asked),
+            frozenset(self._unreached),
+            frozenset(files.noted),
+            tuple((name, found, files.is_broken(name)) for name, found in named),
+            len(files.broken) > broken or files.noted_once > once,
+            (files.files_parsed - parsed, files.bytes_parsed - size, files.nodes - nodes),
+        )
+
+    def _stages(self, names: Iterable[str]) -> Iterator[list[Group]]:
+        """The groups of entries in their order; those of a stage rest on what all of the one before reached."""
         given = tuple(names)
-        for name in given:
-            yield partial(self._real_key, name), self._real(name)
+        yield [Group(name) for name in given]
         if self.alone:
             return
-        seen = frozenset(self.entered)
-        for name in given:
-            # What is assumed of a module that a run is not about shows nothing in those that it is about.
-            if self.about is None or name in self.about:
-                yield partial(self._assumed_key, seen, name), self._assumed(name, seen)
+        self.seen = frozenset(self.entered)
+        # What is assumed of a module that a run is not about shows nothing in those that it is about.
+        yield [Group(name, is_assumed=True) for name in given if self.about is None or name in self.about]
+
+    def _entries(self, group: Group) -> Iterator[Ran]:
+        return self._assumed(group.name) if group.is_assumed else self._real(group.name)
+
+    def _share(self, groups: Sequence[Group]) -> None:
+        """Let other processes run what follows, as far as it is not kept."""
+        if self.others is None or self._work < MOST_ALONE:
+            return
+        if self._shared is None:
+            kept = self.kept
+            self._shared = frozenset(g for g in groups if kept is None or not kept.has(self._key(g)))
+        self.others.offer([g for g in groups if g in self._shared], self.entered, self.seen)
+
+    @property
+    def _work(self) -> int:
+        """What was done here so far: steps that were made, and nodes that were lowered."""
+        prepared = 0 if self._importer is None else self._importer.steps
+        return self._steps + prepared + self.files.nodes
+
+    def _fresh(self, group: Group) -> Iterator[EntryResult]:
+        """What a group gives when it is run, here or in another process."""
+        found = None if self.others is None else self.others.result(group, self.entered)
+        if found is None:
+            for ran in self._entries(group):
+                self._steps += ran.machine.steps
+                yield ran.result()
+            return
+        self.files.begin(MOST_BYTES)
+        self.files.asked.update(found.asked)
+        self.files.note(*found.notes)
+        self.files.add_effort(found.effort)
+        for name, broken, is_whole in found.broken:
+            self.files.take_broken(name, broken, is_whole=is_whole)
+        yield from found.results
+
+    def _key(self, group: Group) -> str:
+        """What decides what a group gives, beside the files that it asks for."""
+        return self._assumed_key(group.name) if group.is_assumed else self._real_key(group.name)
 
     def _real_key(self, name: str) -> str:
-        """What decides what the entries of a module give, beside the files that they ask for."""
         reached = sorted(ordinal for module, ordinal in self.entered if module == name)
         return repr(("starts", name, self.starts(name), sorted(self.files.scripts(name)), reached))
 
-    def _assumed_key(self, seen: frozenset[Place], name: str) -> str:
-        """The same of its launchers that no entry reached: who calls them lies in the modules that lead there."""
+    def _assumed_key(self, name: str) -> str:
+        """Of launchers that no entry reached: who calls them lies in the modules that lead there."""
         assert self.kept is not None
         above = self.files.above(name)
         near = {name, *above}
-        places = [sorted(p for p in places if p[0] in near) for places in (self.entered, seen)]
+        places = [sorted(p for p in places if p[0] in near) for places in (self.entered, self.seen)]
         return repr(("assumed", name, self.starts(name), self.kept.contents(above), places))
+
+    def _is_reached(self, place: Place) -> bool:
+        if place in self.entered:
+            return True
+        self._unreached.add(place)
+        return False
 
     def _note(self, machine: Machine) -> None:
         self.entered.update((site.module, site.ordinal) for site in machine.record.entered)
@@ -229,27 +360,27 @@ class Runner:
         scripts = self.files.scripts(module.name)
         for function in functions(module.body):
             place = (module.name, function.ordinal)
-            if (function.ordinal in ordinals or function.qualname in scripts) and place not in self.entered:
+            if (function.ordinal in ordinals or function.qualname in scripts) and not self._is_reached(place):
                 machine = self._machine(module.name, in_test=False)
                 self._call(machine, module, function, self._imported(machine, module, assumed=False))
                 yield Ran(module.name, function.qualname, machine)
 
     # -- what has no visible caller --------------------------------------------------------------
 
-    def _assumed(self, name: str, seen: frozenset[Place]) -> Iterator[Ran]:
+    def _assumed(self, name: str) -> Iterator[Ran]:
         self.files.begin(MOST_BYTES if self.starts(name) else MOST_ASSUMED_BYTES)
         module = self.files.module(name)
         if module is None:
             return
         for function in unreached(module, self.files.facts(name), frozenset(self.files.library.user_words)):
             launcher = Caller(name, function)
-            if launcher.place in self.entered:
+            if self._is_reached(launcher.place):
                 continue
             in_test = is_test_module(self.files.sources[name].path)
-            for root in () if in_test else self.callers.roots(launcher, seen):
-                if root.place not in self.entered:
+            for root in () if in_test else self.callers.roots(launcher, self.seen):
+                if not self._is_reached(root.place):
                     yield from self._assume(name, root)
-            if launcher.place not in self.entered:
+            if not self._is_reached(launcher.place):
                 yield from self._assume(name, launcher)
 
     def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:

@@ -104,7 +104,14 @@ class _Check(click.Command):
 @click.option("--fix-only", is_flag=True, help="Repair, and report nothing of the rest.")
 @click.option("--add-noqa", metavar="[=REASON]", help="Silence all findings by comments; a reason is added to each.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what was read and parsed, and print internal errors.")
-@click.option("--jobs", type=int, hidden=True, expose_value=False)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    envvar="CUDALINT_JOBS",
+    metavar="N",
+    help="Processes that a long run may use (default: one for each core from four on, up to 8).",
+)
 @click.option(
     "--cache-dir",
     metavar="DIR",
@@ -145,6 +152,7 @@ def check(
     fix_only: bool,
     add_noqa: str | None,
     verbose: bool,
+    jobs: int | None,
     cache_dir: str | None,
     no_cache: bool,
 ) -> int:
@@ -165,6 +173,7 @@ def check(
         exit_non_zero_on_fix=exit_non_zero_on_fix,
         unsafe_fixes=unsafe_fixes,
         verbose=verbose,
+        jobs=jobs,
         cache_dir=cache_dir,
         no_cache=no_cache,
         per_file_ignores=split(per_file_ignores),
