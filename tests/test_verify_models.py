@@ -188,7 +188,7 @@ def test_an_unknown_word_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_an_interruption_ends_all_and_shows_what_was_measured(tmp_path: Path) -> None:
     environment = {**os.environ, "MARK": str(tmp_path), "PAPER_SLOWNESS": "0"}
-    command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "--models", "torch.cuda.memory"]
+    command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "--models", "torch.cuda"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
     assert process.stderr is not None
     while "/" not in process.stderr.readline():  # the first that says how far it is
