@@ -17,6 +17,8 @@ from cudalint.machine.values import Unknown
 
 # A main module that made more than this before its next import is taken as it comes.
 MOST_OWN = 400
+# Entries begin alike and go on differently: what comes later is run by each, within its own steps.
+MOST_NAMES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,10 @@ class Importer(Protocol):
 
 
 def lineage(state: State) -> tuple[Lineage, Layer | None] | None:
-    """The imports that a path began with, and the layer up to which these are all; None in another process."""
+    """The imports that a path began with, and the layer up to which these are all.
+
+    None in another process, and where too many modules were imported for other entries to have done the same.
+    """
     layer = state.layer
     while layer is not None and layer.lineage is None:
         layer = layer.before
@@ -55,7 +60,8 @@ def lineage(state: State) -> tuple[Lineage, Layer | None] | None:
         base = layer.lineage
     else:
         base = Lineage((), Process(unseen=state.process.unseen), (), {}, {}, {})
-    return (base, layer) if state.process.identity == base.process.identity else None
+    begins = len(base.names) < MOST_NAMES and state.process.identity == base.process.identity
+    return (base, layer) if begins else None
 
 
 def grafted(state: State, base: Lineage, below: Layer | None, done: Imported) -> list[State]:
