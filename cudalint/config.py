@@ -175,6 +175,15 @@ def parse_platform(text: str) -> Platform:
     return cast(Platform, text)
 
 
+def on_target(found: Config, target_version: str | None, platform: str | None) -> Config:
+    """A configuration with another Python and platform, where these are named."""
+    return replace(
+        found,
+        target_versions=found.target_versions if target_version is None else parse_versions(target_version),
+        platform=found.platform if platform is None else parse_platform(platform),
+    )
+
+
 def parse_severity(text: str) -> Severity:
     """``note``, ``warning`` or ``error``."""
     _expect_one_of("fail-on", text, FAIL_ON)

@@ -18,6 +18,20 @@ from cudalint.finding import Applicability, Finding, Fix, Position, Severity, Sp
 pytest_plugins = ["paper.plugin"]
 
 # A forked pool whose parent asked for CUDA: the shortest program with a finding (CUD101 at 12:9).
+PINNED = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def main():
+    data = TensorDataset(torch.ones(8, 2, device="cuda"))
+    for (batch,) in DataLoader(data, batch_size=4, pin_memory=True):
+        print(batch.sum())
+
+
+if __name__ == "__main__":
+    main()
+"""
 FORKED = """\
 import multiprocessing
 

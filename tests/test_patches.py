@@ -8,23 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import PINNED
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
-PROGRAM = """\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-
-def main():
-    data = TensorDataset(torch.ones(8, 2, device="cuda"))
-    for (batch,) in DataLoader(data, batch_size=4, pin_memory=True):
-        print(batch.sum())
-
-
-if __name__ == "__main__":
-    main()
-"""
 NAMES = ("train.py", "src/one two.py", "src/gr\u00f6\u00dfe.py", "src/new\nline.py", "src/deep/er/last.py", "lib/a.py")
 PATCH = ["patch", "-p1", "--no-backup-if-mismatch"]
 GIT = ["git", "apply", "-"]
@@ -36,7 +23,7 @@ def project(tmp_path: Path) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # Without an end of the last row, with ends of Windows, and as usual.
-        text = (PROGRAM.rstrip("\n"), PROGRAM.replace("\n", "\r\n"), PROGRAM)[number % 3]
+        text = (PINNED.rstrip("\n"), PINNED.replace("\n", "\r\n"), PINNED)[number % 3]
         path.write_bytes(text.encode())
     (tmp_path / "pyproject.toml").touch()
     return tmp_path

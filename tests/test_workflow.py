@@ -17,6 +17,7 @@ from typing import TextIO
 
 import pytest
 from command_line import call
+from conftest import PINNED
 
 from cudalint.hosts.progress import Progress
 
@@ -109,22 +110,6 @@ def test_a_pipe_and_a_terminal_that_has_gone(monkeypatch: pytest.MonkeyPatch) ->
     with contextlib.suppress(OSError):
         stream.close()
     assert not [one for one in threading.enumerate() if one.name == "cudalint-progress"]
-
-
-PINNED = """\
-import torch
-from torch.utils.data import DataLoader, TensorDataset
-
-
-def main():
-    data = TensorDataset(torch.ones(8, 2, device="cuda"))
-    for (batch,) in DataLoader(data, batch_size=4, pin_memory=True):
-        print(batch.sum())
-
-
-if __name__ == "__main__":
-    main()
-"""
 
 
 @pytest.mark.parametrize("command", ["--fix", "--fix-only"])

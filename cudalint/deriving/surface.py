@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.ir import nodes as ir
-from cudalint.ir.walk import bound_names, inner_statements
+from cudalint.ir.walk import bound_names, inner_statements, names_bound_by
 from cudalint.project.program import FileProgram
 
 _MOST_HOPS = 8
@@ -146,24 +146,5 @@ def _statements(body: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
         yield from _statements(inner_statements(statement))
 
 
-def _names(statement: ir.Stmt) -> Iterator[str]:
-    match statement:
-        case ir.FunctionDef(function=function):
-            yield function.name
-        case ir.ClassDef(name=name):
-            yield name
-        case ir.ImportFrom(names=tuple(names)):
-            yield from (alias or name for name, alias in names)
-        case ir.Import(names=imported):
-            yield from (alias or dotted.partition(".")[0] for dotted, alias in imported)
-        case ir.Assign(targets=targets):
-            for target in targets:
-                yield from bound_names(target)
-        case ir.Declare(target=target):
-            yield from bound_names(target)
-        case ir.For(target=target):
-            yield from bound_names(target)
-        case ir.With(items=items):
-            for _, bound in items:
-                if bound is not None:
-                    yield from bound_names(bound)
+def _names(statement: ir.Stmt) -> Iterable[str]:
+    return bound_names(statement.target) if isinstance(statement, ir.Declare) else names_bound_by(statement)

@@ -200,12 +200,11 @@ def _with_options(found: Config, options: CheckOptions) -> Config:
         ignore=config.parse_selectors("--ignore", options.ignore),
     )
     found = _with_exclusion(found, options)
-    versions, platform, fail_on = options.target_version, options.platform, options.fail_on
+    found = config.on_target(found, options.target_version, options.platform)
+    fail_on = options.fail_on
     return dataclasses.replace(
         found,
         selection=found.selection.below(layer),
-        target_versions=found.target_versions if versions is None else config.parse_versions(versions),
-        platform=found.platform if platform is None else config.parse_platform(platform),
         fail_on=found.fail_on if fail_on is None else config.parse_severity(fail_on),
         force_exclude=found.force_exclude if options.force_exclude is None else options.force_exclude,
         per_file_ignores=_ignores(options.per_file_ignores) or found.per_file_ignores,

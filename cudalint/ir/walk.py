@@ -60,3 +60,27 @@ def functions(body: Iterable[ir.Stmt]) -> Iterable[ir.Function]:
 def mentions(module: ir.Module, words: Set[str]) -> bool:
     """Whether one of these words stands anywhere in a module."""
     return not module.words.isdisjoint(words) or any(f.mentions(words) for f in functions(module.body))
+
+
+def names_bound_by(statement: ir.Stmt) -> Iterable[str]:
+    """The names that a statement itself binds, not those that statements in it do."""
+    match statement:
+        case ir.FunctionDef(function=function):
+            yield function.name
+        case ir.ClassDef(name=name):
+            yield name
+        case ir.Assign(targets=targets):
+            for target in targets:
+                yield from bound_names(target)
+        case ir.For(target=target):
+            yield from bound_names(target)
+        case ir.With(items=items):
+            for _, bound in items:
+                if bound is not None:
+                    yield from bound_names(bound)
+        case ir.Import(names=names):
+            for dotted, alias in names:
+                yield alias or dotted.partition(".")[0]
+        case ir.ImportFrom(names=tuple(names)):
+            for name, alias in names:
+                yield alias or name

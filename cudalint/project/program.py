@@ -13,7 +13,7 @@ from typing import Any
 from cudalint.finding import Span
 from cudalint.ir import nodes as ir
 from cudalint.ir.stored import Form, Unparsable, keep, lowered, whole
-from cudalint.ir.walk import bound_names, inner_statements
+from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
 from cudalint.project.file_facts import FileFacts, KnownFacts
 from cudalint.project.layout import Layout, layout
@@ -492,7 +492,7 @@ def _set_by_main(body: Iterable[ir.Stmt]) -> frozenset[str]:
     stack: list[tuple[ir.Stmt, set[str]]] = [(s, always) for s in body]
     while stack:
         statement, names = stack.pop()
-        names.update(_bound(statement))
+        names.update(names_bound_by(statement))
         if isinstance(statement, ir.If) and names is always and _asks_for_main(statement.test):
             stack.extend((s, by_main) for s in statement.body)
             stack.extend((s, always) for s in statement.orelse)
@@ -525,32 +525,3 @@ def _globals(body: Iterable[ir.Stmt]) -> Iterable[str]:
                 yield from _globals_of(function)
             case _:
                 yield from _globals(inner_statements(statement))
-
-
-def _bound(statement: ir.Stmt) -> Iterable[str]:
-    match statement:
-        case ir.FunctionDef(function=function):
-            yield function.name
-        case ir.ClassDef(name=name):
-            yield name
-        case _:
-            yield from _targets(statement)
-
-
-def _targets(statement: ir.Stmt) -> Iterable[str]:
-    match statement:
-        case ir.Assign(targets=targets):
-            for target in targets:
-                yield from bound_names(target)
-        case ir.For(target=target):
-            yield from bound_names(target)
-        case ir.With(items=items):
-            for _, bound in items:
-                if bound is not None:
-                    yield from bound_names(bound)
-        case ir.Import(names=names):
-            for dotted, alias in names:
-                yield alias or dotted.split(".")[0]
-        case ir.ImportFrom(names=tuple(names)):
-            for name, alias in names:
-                yield alias or name

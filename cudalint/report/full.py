@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 
 from cudalint.config import Versions
 from cudalint.finding import Applicability, Finding, Fix, Severity, Span, Step, StepKind
 from cudalint.proof import quote
+from cudalint.report.console import console
 from cudalint.report.places import located
 from cudalint.report.plain import plain, without_commands
 from cudalint.session import Report
@@ -46,22 +45,12 @@ _LEVELS = {
 def render(report: Report, directory: str, *, colour: bool) -> str:
     """A block of lines per finding, a blank line between them."""
     rows = {path: split_rows(text) for path, text in report.texts.items()}
-    console = Console(
-        file=io.StringIO(),
-        force_terminal=colour,
-        no_color=not colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-        soft_wrap=True,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    with console.capture() as capture:
+    shown = console(colour=colour)
+    with shown.capture() as capture:
         for finding in report.findings:
             for line in _Block(finding, rows, directory, report).lines():
-                console.print(line)
-            console.print()
+                shown.print(line)
+            shown.print()
     return capture.get()
 
 

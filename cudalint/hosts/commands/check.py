@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from cudalint.config import FAIL_ON, PLATFORMS
+from cudalint.config import FAIL_ON
 from cudalint.hosts import checks
 from cudalint.hosts.checks import Color
+from cudalint.hosts.commands import options
 from cudalint.hosts.commands.words import files, one_of, require_format, require_one, selectors, split
 from cudalint.report.render import OutputFormat
 
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
-_COLOURS = tuple(color.value for color in Color)
 
 
 class _Check(click.Command):
@@ -44,16 +44,10 @@ class _Check(click.Command):
 @click.option("--exclude", multiple=True, metavar="PATTERNS", help="What not to read, instead of the defaults.")
 @click.option("--extend-exclude", multiple=True, metavar="PATTERNS", help="What not to read besides.")
 @click.option("--force-exclude/--no-force-exclude", default=None, help="Leave out what is excluded also where named.")
-@click.option(
-    "--config",
-    "config_file",
-    metavar="FILE",
-    shell_complete=files,
-    help="Read the settings from this TOML file instead.",
-)
-@click.option("--isolated", is_flag=True, help="Read no settings.")
-@click.option("--target-version", metavar="VERSION", help="Python the program runs on: py312, 3.12 or 3.10-3.13.")
-@click.option("--platform", metavar="PLATFORM", shell_complete=one_of(*PLATFORMS), help="linux, darwin or win32.")
+@options.config_file
+@options.isolated
+@options.target_version
+@options.platform
 @click.option(
     "--fail-on",
     metavar="SEVERITY",
@@ -67,13 +61,7 @@ class _Check(click.Command):
     shell_complete=one_of(*_FORMATS),
     help=", ".join(_FORMATS) + ".",
 )
-@click.option(
-    "--color",
-    metavar="WHEN",
-    default="auto",
-    shell_complete=one_of(*_COLOURS),
-    help="auto, always or never; also FORCE_COLOR, NO_COLOR.",
-)
+@options.color
 @click.option(
     "-o",
     "--output-file",
@@ -112,13 +100,8 @@ class _Check(click.Command):
     metavar="N",
     help="Processes that a long run may use (default: one for each core from four on, up to 8).",
 )
-@click.option(
-    "--cache-dir",
-    metavar="DIR",
-    shell_complete=files,
-    help="Folder of the cache (default: .cudalint_cache in the project).",
-)
-@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+@options.cache_dir
+@options.no_cache
 def check(
     paths: tuple[str, ...],
     select: tuple[str, ...],
@@ -158,7 +141,7 @@ def check(
 ) -> int:
     """Check files and directories (default: the current one); - reads standard input."""
     require_format(output_format, _FORMATS)
-    options = checks.CheckOptions(
+    wanted = checks.CheckOptions(
         select=split(select),
         extend_select=split(extend_select),
         ignore=split(ignore),
@@ -188,20 +171,19 @@ def check(
         prune_baseline=prune_baseline,
         since=since,
     )
-    if isolated and config_file is not None:
-        raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
+    options.refuse_both(config_file, isolated)
     if since is not None and (write_baseline is not None or prune_baseline):
         raise click.UsageError("a baseline is about the whole project: leave out --since")
     if add_noqa is not None and (fix or fix_only or diff or write_baseline is not None):
         raise click.UsageError("--add-noqa silences findings: leave out --fix, --diff and --write-baseline")
     if show_files:
-        return checks.show_files(paths, options)
+        return checks.show_files(paths, wanted)
     if write_baseline is not None:
-        return checks.write_baseline(paths, options, write_baseline)
+        return checks.write_baseline(paths, wanted, write_baseline)
     if add_noqa is not None:
-        return checks.add_noqa(paths, options, add_noqa)
+        return checks.add_noqa(paths, wanted, add_noqa)
     if diff:
-        return checks.show_patch(paths, options)
+        return checks.show_patch(paths, wanted)
     if fix or fix_only:
-        return checks.fix(paths, options, quiet=fix_only)
-    return checks.check(paths, options)
+        return checks.fix(paths, wanted, quiet=fix_only)
+    return checks.check(paths, wanted)

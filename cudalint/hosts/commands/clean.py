@@ -7,18 +7,14 @@ import click
 from cudalint import config
 from cudalint.hosts import caching, streams
 from cudalint.hosts.checks import Exit, require
+from cudalint.hosts.commands import options
 from cudalint.hosts.commands.words import files
 from cudalint.store import clear
 
 
 @click.command()
 @click.argument("paths", nargs=-1, shell_complete=files)
-@click.option(
-    "--cache-dir",
-    metavar="DIR",
-    shell_complete=files,
-    help="Folder of the cache (default: .cudalint_cache in the project).",
-)
+@options.cache_dir
 def clean(paths: tuple[str, ...], cache_dir: str | None) -> int:
     """Remove what is kept between runs over PATHS (default: the current directory)."""
     require(paths)

@@ -11,6 +11,7 @@ from cudalint import config
 from cudalint.config import Config, ConfigError
 from cudalint.hosts import caching
 from cudalint.hosts.checks import Exit
+from cudalint.hosts.commands import options
 from cudalint.store import Store
 
 # Nothing is imported from the current folder, which is the one that is checked; the path is set before anything else.
@@ -24,14 +25,13 @@ work({file!r}, {isolated!r}, {cache_dir!r}, {wanted!r})
 
 @click.command()
 @click.option("--stdio", is_flag=True, expose_value=False, help="Serve on standard input and output, as always.")
-@click.option("--config", "config_file", metavar="FILE", help="Read the settings from this TOML file instead.")
-@click.option("--isolated", is_flag=True, help="Read no settings.")
-@click.option("--cache-dir", metavar="DIR", help="Folder of the cache (default: .cudalint_cache in the project).")
-@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+@options.config_file
+@options.isolated
+@options.cache_dir
+@options.no_cache
 def server(config_file: str | None, isolated: bool, cache_dir: str | None, no_cache: bool) -> int:
     """Serve an editor by the Language Server Protocol, on standard input and output."""
-    if isolated and config_file is not None:
-        raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
+    options.refuse_both(config_file, isolated)
     if importlib.util.find_spec("pygls") is None:
         raise ConfigError("the language server needs pygls: pip install 'cudalint[server]'")
     from cudalint.server.language_server import serve

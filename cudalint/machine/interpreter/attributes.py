@@ -303,7 +303,7 @@ class Attributes(Core):
         for i, atom in enumerate(value):
             current = state if i == len(value) - 1 else state.clone()
             results.extend(self._item_of(atom, key, current, frame, site))
-        return self.joined_results(results) if len(results) > 1 else results
+        return self.joined_results(results)
 
     def _item_of(self, atom: Atom, key: Value, state: State, frame: Frame, site: Site) -> Results:
         if isinstance(atom, Ref):

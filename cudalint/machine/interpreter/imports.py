@@ -252,12 +252,12 @@ class Imports(Core):
         """The paths after an import that was run for other entries; none where this one has to run it."""
         if self.importer is None or self._importing or frame.tries or frame.guards_import or frame.around is not None:
             return []
-        found = lineages.lineage(state)
-        if found is None or not lineages.is_small(state, found[1]):
+        begun = lineages.begun(state)
+        done = None if begun is None else self.importer.imported(name, begun.base, begun.below)
+        if begun is None or done is None:
             return []
-        done = self.importer.imported(name, *found)
-        paths = [] if done is None else lineages.grafted(state, *found, done)
-        if done is None or not paths:
+        paths = lineages.grafted(state, begun, done)
+        if not paths:
             return []
         self.prepared[done.root] = self.chain(state, site, done.root.message).steps()
         self.record.entered |= done.entered

@@ -47,10 +47,21 @@ class Importer(Protocol):
         """What importing a module does after the imports of a lineage; None where more comes of it than objects."""
 
 
-def lineage(state: State) -> tuple[Lineage, Layer | None] | None:
-    """The imports that a path began with, and the layer up to which these are all.
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How a path began: with these imports, ``base``, up to the layer ``below``; ``own`` is what was made since."""
 
-    None in another process, and where too many modules were imported for other entries to have done the same.
+    base: Lineage
+    below: Layer | None
+    own: dict[Hashable, Object]
+    counts: dict[Hashable, int]
+
+
+def begun(state: State) -> Begun | None:
+    """How a path began.
+
+    None in another process, and where too many modules were imported, or too much was made since, for other entries to
+    have done the same.
     """
     layer = state.layer
     while layer is not None and layer.lineage is None:
@@ -60,26 +71,27 @@ def lineage(state: State) -> tuple[Lineage, Layer | None] | None:
         base = layer.lineage
     else:
         base = Lineage((), Process(unseen=state.process.unseen), (), {}, {}, {})
-    begins = len(base.names) < MOST_NAMES and state.process.identity == base.process.identity
-    return (base, layer) if begins else None
+    if len(base.names) >= MOST_NAMES or state.process.identity != base.process.identity:
+        return None
+    own, counts = state.since(layer)
+    return Begun(base, layer, own, counts) if len(own) <= MOST_OWN else None
 
 
-def grafted(state: State, base: Lineage, below: Layer | None, done: Imported) -> list[State]:
+def grafted(state: State, begun: Begun, done: Imported) -> list[State]:
     """The paths after an import, with what it did laid under what the main module made.
 
     None where the two may have to do with each other; the path is as it was then.
     """
-    if not (done.neutral or _is_as_left(state, base)):
+    if not (done.neutral or _is_as_left(state, begun.base)):
         return []
-    own, counts = state.since(below)
     for way in done.ways:
-        if any(address in base.objects or address in way.objects for address in own):
+        if any(address in begun.base.objects or address in way.objects for address in begun.own):
             return []
-        if not counts.keys().isdisjoint(way.counts):
+        if not begun.counts.keys().isdisjoint(way.counts):
             return []
     paths = [state, *(state.clone() for _ in done.ways[1:])]
     for path, way in zip(paths, done.ways, strict=True):
-        _lay_under(path, base, way, own, counts, keeps_process=done.neutral)
+        _lay_under(path, begun, way, keeps_process=done.neutral)
     return paths
 
 
@@ -92,27 +104,22 @@ def _is_as_left(state: State, base: Lineage) -> bool:
 
 def _lay_under(
     state: State,
-    base: Lineage,
+    begun: Begun,
     way: Layer,
-    own: dict[Hashable, Object],
-    counts: dict[Hashable, int],
     keeps_process: bool,
 ) -> None:
     new = way.lineage
     assert new is not None
-    state.heap, state.counts = dict(own), dict(counts)
+    state.heap, state.counts = dict(begun.own), dict(begun.counts)
     state.frozen, state.frozen_counts, state.layer = new.objects, new.counts, way
     if not keeps_process:
         state.process = new.process
-    state.facts = (*state.facts, *(fact for fact in new.facts if fact not in base.facts and fact not in state.facts))
+    state.facts = (
+        *state.facts,
+        *(fact for fact in new.facts if fact not in begun.base.facts and fact not in state.facts),
+    )
     state.placed = {**new.placed, **state.placed}
     state.owned = set()
-
-
-def is_small(state: State, below: Layer | None) -> bool:
-    """Whether a path made so little after a layer that it pays to look through it."""
-    own: dict[Hashable, Object] = state.since(below)[0]
-    return len(own) <= MOST_OWN
 
 
 def sealed(state: State, base: Lineage, below: Layer | None, name: str) -> Layer:

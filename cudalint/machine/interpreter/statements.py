@@ -23,7 +23,7 @@ class Statements(Core):
             following: list[State] = []
             for state in states:
                 following.extend(self.statement(statement, state, frame))
-            states = self.joined(following) if len(following) > 1 else following
+            states = self.joined(following)
             if not states:
                 break
         return states

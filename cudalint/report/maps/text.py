@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 
-from rich.console import Console
 from rich.text import Text
 
 from cudalint.project.process_map import ProcessMap, ProcessNode
+from cudalint.report.console import console
 from cudalint.report.maps import words
 from cudalint.report.maps.words import Row, Tone, View
 
@@ -25,35 +24,25 @@ _WIDTH = max(len(word) for word in ("inherits", "prepares", "variable", "warning
 
 def render(found: ProcessMap, directory: str, *, colour: bool) -> str:
     """One tree after another, a blank line between them."""
-    console = Console(
-        file=io.StringIO(),
-        force_terminal=colour,
-        no_color=not colour,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-        soft_wrap=True,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    with console.capture() as capture:
+    shown = console(colour=colour)
+    with shown.capture() as capture:
         trees, quiet = words.drawn(found)
         for tree in trees:
-            console.print(Text(words.title(tree, directory), style="bold"))
+            shown.print(Text(words.title(tree, directory), style="bold"))
             for line in _below(tree.process, "", View(directory, tree.filename)):
-                console.print(line)
-            console.print()
+                shown.print(line)
+            shown.print()
         if quiet:
-            console.print(Text(f"{words.ALONE}:", style="bold"))
+            shown.print(Text(f"{words.ALONE}:", style="bold"))
         for tree in quiet:
             name, told = words.briefly(tree, directory)
-            console.print(Text.assemble(f"  {name}: ", (told, "green")))
+            shown.print(Text.assemble(f"  {name}: ", (told, "green")))
         if quiet and found.lacks:
-            console.print()
+            shown.print()
         if not found.trees:
-            console.print(words.NOTHING, end="")
+            shown.print(words.NOTHING, end="")
         for lack in found.lacks:
-            console.print(Text(f"note: {words.lack(lack, directory)}", style="dim"))
+            shown.print(Text(f"note: {words.lack(lack, directory)}", style="dim"))
     return capture.get()
 
 

@@ -1,0 +1,46 @@
+"""Options that several commands take alike."""
+
+from __future__ import annotations
+
+import click
+
+from cudalint.config import PLATFORMS
+from cudalint.hosts.checks import Color
+from cudalint.hosts.commands.words import files, one_of
+
+_COLOURS = tuple(color.value for color in Color)
+
+config_file = click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    shell_complete=files,
+    help="Read the settings from this TOML file instead.",
+)
+isolated = click.option("--isolated", is_flag=True, help="Read no settings.")
+target_version = click.option(
+    "--target-version", metavar="VERSION", help="Python the program runs on: py312, 3.12 or 3.10-3.13."
+)
+platform = click.option(
+    "--platform", metavar="PLATFORM", shell_complete=one_of(*PLATFORMS), help="linux, darwin or win32."
+)
+color = click.option(
+    "--color",
+    metavar="WHEN",
+    default="auto",
+    shell_complete=one_of(*_COLOURS),
+    help="auto, always or never; also FORCE_COLOR, NO_COLOR.",
+)
+cache_dir = click.option(
+    "--cache-dir",
+    metavar="DIR",
+    shell_complete=files,
+    help="Folder of the cache (default: .cudalint_cache in the project).",
+)
+no_cache = click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+
+
+def refuse_both(config_file: str | None, isolated: bool) -> None:
+    """Refuse settings that are named and forbidden."""
+    if isolated and config_file is not None:
+        raise click.UsageError("--config names settings and --isolated forbids them: leave out one")
