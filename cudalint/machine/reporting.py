@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.state import Launch
+from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 
 
 def outcome_of(
     machine: Machine,
+    state: State,
     kind: Kind,
     anchor: Site,
     how: str,
@@ -26,10 +25,9 @@ def outcome_of(
     detail: str = "",
     condition: str | None = None,
     within: Site | None = None,
-    facts: tuple[tuple[Hashable, bool], ...] = (),
     benign: bool = False,
 ) -> Outcome:
-    """One outcome. ``launch`` is how its process was started; ``started`` is a launch that is made here.
+    """One outcome on the path of ``state``. ``launch`` is how its process was started; ``started`` is made here.
 
     After a bound has cut, what would have averted it may lie in what was left out: it is not certain. Neither is what
     needs a package to be missing that the program asks for first.
@@ -54,7 +52,7 @@ def outcome_of(
         condition=condition,
         in_test=machine.options.in_test,
         within=within,
-        facts=facts,
+        facts=state.facts,
         unsaid=machine.record.spent,
         benign=benign,
     )

@@ -19,6 +19,10 @@ MOST_PREPARED_STEPS = 12_000
 MOST_TEST_STEPS = 700
 # Outcomes that another path takes back, by what it does first.
 _BY_ABSENCE = frozenset({Kind.INIT_BEFORE_DEVICE, Kind.BARRIER_BEFORE_DEVICE, Kind.GLOBAL_RANK_DEVICE})
+# Outcomes of workers that inherit what their parent did, or run beside it: those that a path averts by how it starts them.
+_OF_INHERITING = frozenset(
+    {Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,8 @@ class EntryRecord:
     def _may_be_contradicted(self, outcome: Outcome) -> bool:
         if self.cut is not None and (outcome.facts or outcome.kind in _BY_ABSENCE):
             return True
+        if outcome.kind not in _OF_INHERITING:
+            return False
         for anchor, facts in self.protected:
             if anchor == outcome.within and any((sym, not value) in facts for sym, value in outcome.facts):
                 return True

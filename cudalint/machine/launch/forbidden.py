@@ -26,6 +26,7 @@ def imported_again(machine: Machine, call: Call, state: State, what: str, how: s
     machine.emit(
         outcome_of(
             machine,
+            state,
             Kind.IMPORTED_AGAIN,
             anchor or call.site,
             _again(launch, how),
@@ -64,6 +65,7 @@ def daemon_child(machine: Machine, call: Call, what: str, anchor: Site | None = 
     machine.emit(
         outcome_of(
             machine,
+            state,
             Kind.DAEMON_CHILD,
             anchor or call.site,
             "crash" if launch is None else launch.failure,

@@ -23,6 +23,7 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
         return [(state, unknown("name", frame.module, name))]
     outcome = outcome_of(
         machine,
+        state,
         Kind.MISSING_GLOBAL,
         launch.anchor,
         launch.failure,

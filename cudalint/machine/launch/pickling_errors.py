@@ -44,6 +44,7 @@ def _crossing_outcome(
 ) -> Outcome | None:
     base = outcome_of(
         machine,
+        state,
         Kind.CUDA_ACROSS,
         start.anchor,
         "cost",
@@ -114,6 +115,7 @@ def _lost(
         return None
     outcome = outcome_of(
         machine,
+        state,
         Kind.UNPICKLABLE_TARGET,
         start.anchor,
         how,

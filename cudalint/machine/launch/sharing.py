@@ -105,6 +105,7 @@ def _shared_outcome(
     machine.emit(
         outcome_of(
             machine,
+            state,
             Kind.SHARED_GPU if memory is None else Kind.MEMORY_NOT_SHARED,
             start.anchor,
             "cost" if memory is None else memory,

@@ -195,6 +195,7 @@ def _producer_ends(machine: Machine, child: State, start: Start) -> None:
         machine.emit(
             outcome_of(
                 machine,
+                child,
                 Kind.PRODUCER_ENDS if ends else Kind.CUDA_ACROSS,
                 site,
                 "crash" if ends else "cost",

@@ -87,6 +87,7 @@ def _put_in_parent(
 def _put_outcome(machine: Machine, call: Call, state: State, kind: Kind, origin: Chain | None) -> Outcome:
     return outcome_of(
         machine,
+        state,
         kind,
         call.site,
         "cost",
@@ -116,6 +117,7 @@ def queue_users(machine: Machine, state: State, start: Start, inherited: list[Va
                 machine.emit(
                     outcome_of(
                         machine,
+                        state,
                         kind,
                         site,
                         "child-death" if poisoned else "cost",
@@ -164,6 +166,7 @@ def wait(machine: Machine, call: Call) -> Results:
             machine.emit(
                 outcome_of(
                     machine,
+                    state,
                     Kind.CUDA_ACROSS,
                     site,
                     "cost",

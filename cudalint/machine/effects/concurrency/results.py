@@ -48,6 +48,7 @@ def _result_outcome(machine: Machine, call: Call, state: State, tensor: Tensor, 
     machine.emit(
         outcome_of(
             machine,
+            state,
             kind,
             call.site,
             "cost",

@@ -52,6 +52,7 @@ def set_start_method(machine: Machine, call: Call) -> Results:
 def _method_outcome(machine: Machine, call: Call, state: State, cause: Chain, kind: Kind) -> Outcome:
     return outcome_of(
         machine,
+        state,
         kind,
         call.site,
         "crash",

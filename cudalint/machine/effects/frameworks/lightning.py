@@ -46,6 +46,7 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
     machine.emit(
         outcome_of(
             machine,
+            state,
             Kind.FORK_LAUNCHER,
             call.site,
             "crash",

@@ -117,6 +117,7 @@ def _thread_outcome(machine: Machine, state: State, site: Site, what: str) -> No
     machine.emit(
         outcome_of(
             machine,
+            state,
             Kind.THREAD_DEVICE,
             anchor,
             "wrong-device",
@@ -183,6 +184,7 @@ def _child_outcome(machine: Machine, state: State, site: Site, launch: Launch, w
     guilty = process.poison
     return outcome_of(
         machine,
+        state,
         kinds.get(launch.family, Kind.CUDA_IN_FORK),
         launch.anchor,
         launch.failure,
@@ -192,7 +194,6 @@ def _child_outcome(machine: Machine, state: State, site: Site, launch: Launch, w
         subject=what,
         condition=launch.condition,
         detail="" if guilty is not None else "unseen",
-        facts=state.facts,
         launch=launch,
     )
 
@@ -210,6 +211,7 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
     kind = kinds.get(launch.family, Kind.INHERITED_CUDA)
     outcome = outcome_of(
         machine,
+        state,
         kind,
         launch.anchor,
         launch.failure,
@@ -218,7 +220,6 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
         effect=machine.chain(state, site, f"{what} reads GPU memory of the parent"),
         subject=what,
         condition=launch.condition,
-        facts=state.facts,
         launch=launch,
     )
     if frame.tries > 0 and not process.dead:

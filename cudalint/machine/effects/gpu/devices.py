@@ -88,6 +88,7 @@ def _rank_outcome(
     launch = state.process.launch
     return outcome_of(
         machine,
+        state,
         kind,
         anchor,
         how,
@@ -105,6 +106,7 @@ def device_object(machine: Machine, call: Call) -> Results:
         machine.emit(
             outcome_of(
                 machine,
+                state,
                 Kind.DEVICE_STATEMENT,
                 call.site,
                 "wrong-device",
@@ -194,6 +196,7 @@ def growth(machine: Machine, call: Call) -> Results:
     if started is not None and not process.dead:
         outcome = outcome_of(
             machine,
+            state,
             Kind.GROWTH_TOO_LATE,
             call.site,
             "crash",
@@ -223,6 +226,7 @@ def visible(machine: Machine, call: Call) -> Results:
         machine.emit(
             outcome_of(
                 machine,
+                state,
                 Kind.VISIBLE_PER_TASK if reused else Kind.VISIBLE_TOO_LATE,
                 call.site,
                 "crash",

@@ -128,12 +128,12 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
     machine.emit(
         outcome_of(
             machine,
+            state,
             Kind.VISIBLE_PER_TASK if per_task else Kind.VISIBLE_TOO_LATE,
             site,
             "wrong-device",
             cause=driver,
             effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more"),
-            facts=state.facts,
             launch=launch,
         )
     )

@@ -131,6 +131,7 @@ def _default_device(machine: Machine, call: Call, state: State, fields: dict[str
     machine.emit(
         outcome_of(
             machine,
+            state,
             Kind.DEFAULT_DEVICE_LOADER,
             anchor,
             "crash",
@@ -169,6 +170,7 @@ def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: 
     machine.emit(
         outcome_of(
             machine,
+            state,
             Kind.PIN_OF_CUDA,
             anchor,
             "crash",

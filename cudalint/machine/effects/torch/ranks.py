@@ -75,6 +75,7 @@ def _emit(
     machine.emit(
         outcome_of(
             machine,
+            state,
             kind,
             anchor,
             how,
@@ -238,6 +239,7 @@ def _guesses(machine: Machine, state: State, group: Group, kind: Kind, where: Ch
     machine.emit(
         outcome_of(
             machine,
+            state,
             kind,
             where.step.site,
             "cost" if kind is Kind.BARRIER_GUESSES else "latent",
@@ -376,6 +378,7 @@ def ends(machine: Machine, state: State) -> None:
     machine.emit(
         outcome_of(
             machine,
+            state,
             Kind.INIT_BEFORE_DEVICE,
             group.made.step.site,
             "latent",
