@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 
+from cudalint.machine.assumptions import Assumption
 from cudalint.machine.trace import Site, TraceStep
 
 
@@ -56,9 +57,9 @@ class Outcome:
     ``certain``: the cause was observed and no protective fact is in doubt. ``assumed``: found from an entry
     with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the parent
     handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that share
-    one, only the root cause is reported. ``facts`` are what its path assumed. ``benign``: the code shows that it is
-    meant, or that nothing comes of it as it stands. ``unsaid``: it shows only because a bound ended the paths before
-    it, and is not reported.
+    one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be said.
+    ``benign``: the code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows only
+    because a bound ended the paths before it, and is not reported.
     """
 
     kind: Kind
@@ -77,6 +78,7 @@ class Outcome:
     in_test: bool = False
     within: Site | None = None
     facts: tuple[tuple[Hashable, bool], ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     unsaid: bool = False
     outlived: bool = False
     benign: bool = False

@@ -13,7 +13,7 @@ from cudalint.machine.values import Atom, Const, Dev, Lib, Rank, Ref, Unknown, V
 
 Fact = tuple[Hashable, bool]
 # What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains.
-_Asked = tuple[str, Hashable]
+Asked = tuple[str, Hashable]
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
 # What does not change while a program runs.
@@ -82,14 +82,14 @@ def _stays(value: Value) -> bool:
 
 def asked_rank(sym: Hashable) -> Rank | None:
     """The rank that a question is about."""
-    subject, _ = _read(sym)
+    subject, _ = read(sym)
     return subject if isinstance(subject, Rank) else None
 
 
 def only_rank(facts: Iterable[Fact]) -> int | None:
     """The rank to which these facts belong, where they belong to one only."""
     for sym, holds in facts:
-        match _read(sym):
+        match read(sym):
             case Rank(), ("==", int(number)) if holds:
                 return number
     return None
@@ -116,8 +116,8 @@ def answered(facts: Iterable[Fact], sym: Hashable) -> bool | None:
 def _answered(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
     if not facts:
         return None
-    subject, asked = _read(wanted)
-    known = [(told, value) for sym, value in facts for about, told in (_read(sym),) if about == subject]
+    subject, asked = read(wanted)
+    known = [(told, value) for sym, value in facts for about, told in (read(sym),) if about == subject]
     if not known:
         return _mirrored(facts, wanted)
     return _follows(asked, known)
@@ -136,14 +136,14 @@ def highest(facts: Iterable[Fact], number: Value) -> int | None:
     subject = identity(number)
     found: list[int] = []
     for sym, holds in facts:
-        of, told = _read(sym)
+        of, told = read(sym)
         limit = told[1] if told[0] == "==" else _at_most(told)
         if holds and of == subject and isinstance(limit, int):
             found.append(limit)
     return min(found) if found and subject is not None else None
 
 
-def _read(sym: Hashable) -> tuple[Hashable, _Asked]:
+def read(sym: Hashable) -> tuple[Hashable, Asked]:
     """What a question is about, and what it asks."""
     match sym:
         case ("is", "in", Const(value=str(part)), subject):
@@ -155,11 +155,11 @@ def _read(sym: Hashable) -> tuple[Hashable, _Asked]:
     return Unknown(sym), ("true", None)
 
 
-def _follows(asked: _Asked, known: list[tuple[_Asked, bool]]) -> bool | None:
+def _follows(asked: Asked, known: list[tuple[Asked, bool]]) -> bool | None:
     """What follows from what is known of the same thing."""
     possible = _possible(known)
     if possible is not None:
-        verdicts = {_holds(asked, c) for c in possible if not _contradicts(c, known)}
+        verdicts = {answer_of(asked, c) for c in possible if not _contradicts(c, known)}
         return verdicts.pop() if len(verdicts) == 1 else None
     op, operand = asked
     if op == "==":
@@ -169,7 +169,7 @@ def _follows(asked: _Asked, known: list[tuple[_Asked, bool]]) -> bool | None:
     return _by_order(asked, known)
 
 
-def _possible(known: list[tuple[_Asked, bool]]) -> frozenset[Hashable] | None:
+def _possible(known: list[tuple[Asked, bool]]) -> frozenset[Hashable] | None:
     """The constants of which it is one; None where any may be meant."""
     for (op, operand), holds in known:
         if holds and op == "==":
@@ -180,11 +180,11 @@ def _possible(known: list[tuple[_Asked, bool]]) -> frozenset[Hashable] | None:
     return None
 
 
-def _contradicts(constant: Hashable, known: list[tuple[_Asked, bool]]) -> bool:
-    return any(_holds(asked, constant) is (not answer) for asked, answer in known)
+def _contradicts(constant: Hashable, known: list[tuple[Asked, bool]]) -> bool:
+    return any(answer_of(asked, constant) is (not answer) for asked, answer in known)
 
 
-def _holds(asked: _Asked, constant: Hashable) -> bool | None:
+def answer_of(asked: Asked, constant: Hashable) -> bool | None:
     """What a constant would answer."""
     op, operand = asked
     match op:
@@ -201,7 +201,7 @@ def _holds(asked: _Asked, constant: Hashable) -> bool | None:
     return None
 
 
-def _by_order(asked: _Asked, known: list[tuple[_Asked, bool]]) -> bool | None:
+def _by_order(asked: Asked, known: list[tuple[Asked, bool]]) -> bool | None:
     """What follows from whole numbers that it is at most, or more than."""
     highest = _at_most(asked)
     for told, holds in known:
@@ -220,7 +220,7 @@ def _by_order(asked: _Asked, known: list[tuple[_Asked, bool]]) -> bool | None:
     return None
 
 
-def _at_most(asked: _Asked) -> int | None:
+def _at_most(asked: Asked) -> int | None:
     """The number that ``x <= number`` or ``x < number`` allows at most."""
     op, operand = asked
     if op not in ("<", "<=") or isinstance(operand, bool) or not isinstance(operand, int):

@@ -12,6 +12,7 @@ from cudalint import disk
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
+from cudalint.machine.assumptions import Assumption
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
 from cudalint.machine.interpreter import Host
@@ -354,10 +355,21 @@ class _Judged:
     severity: Severity
     outcome: Outcome
 
+    @property
+    def key(self) -> tuple[str, Site]:
+        """What it is about: of one rule at one place only one finding is shown."""
+        return self.rule.code, self.outcome.anchor
+
+
+# A condition with more parts is not read.
+MOST_ASSUMPTIONS = 2
+LONGEST_EXPRESSION = 50
+
 
 def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding, Outcome]:
     rules = registry()
     best: dict[tuple[str, Site], _Judged] = {}
+    assumed: dict[tuple[str, Site], list[Assumption]] = {}
     for outcome in _root_causes(outcomes):
         for rule in rules.values():
             if outcome.kind not in rule.outcomes:
@@ -367,12 +379,54 @@ def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding, 
                 continue
             judged = _Judged(rule, severity, outcome)
             key = (rule.code, outcome.anchor)
+            # It rests on what is assumed wherever it shows.
+            common = assumed.setdefault(key, list(outcome.assumptions))
+            common[:] = [assumption for assumption in common if assumption in outcome.assumptions]
             known = best.get(key)
             if known is None or _better(judged, known):
                 best[key] = judged
     kept = _quiet_siblings(best)
-    places = _places(files, [j.outcome for j in kept])
-    return {_finding(j, places): j.outcome for j in kept if j.outcome.anchor in places}
+    shown = {key: tuple(common[:MOST_ASSUMPTIONS]) for key, common in assumed.items()}
+    places = _places(files, kept, shown)
+    return {
+        _finding(j, places, _condition(files, j, shown[j.key], places)): j.outcome
+        for j in kept
+        if j.outcome.anchor in places
+    }
+
+
+def _condition(
+    files: FileProgram, judged: _Judged, assumed: Iterable[Assumption], places: Mapping[Site, Span]
+) -> str | None:
+    """When it is true: by the versions or packages that decide on it, and by what its paths assume."""
+    condition = judged.outcome.condition
+    said = [words for found in assumed if (words := _assumption(files, judged, found, places)) is not None]
+    said = [words for words in said if words != condition]
+    parts = [] if condition is None else [condition]
+    return ", ".join([*parts, *([f"if {' and '.join(said)}"] if said else [])]) or None
+
+
+def _assumption(files: FileProgram, judged: _Judged, found: Assumption, places: Mapping[Site, Span]) -> str | None:
+    if isinstance(found.subject, str):
+        return f"{found.subject} {found.holds}"
+    span = places.get(found.subject)
+    if span is None:
+        return None
+    text = _written(files, found.subject, span)
+    if text is None:
+        near = found.subject.module == judged.outcome.anchor.module
+        where = "" if near else f" of {os.path.basename(span.filename)}"
+        return f"what is asked in line {span.start.row}{where} {found.holds}"
+    return f"`{text}` {found.holds}"
+
+
+def _written(files: FileProgram, site: Site, span: Span) -> str | None:
+    """An expression as it is written; None where that would be long."""
+    if span.start.row != span.end.row:
+        return None
+    row = split_rows(files.sources[site.module].text)[span.start.row - 1]
+    text = row[span.start.column - 1 : span.end.column - 1]
+    return text if len(text) <= LONGEST_EXPRESSION and text.isprintable() and "`" not in text else None
 
 
 def _better(new: _Judged, old: _Judged) -> bool:
@@ -434,8 +488,12 @@ _GUESSES = frozenset({Kind.BARRIER_BEFORE_DEVICE, Kind.BARRIER_GUESSES})
 _AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVICE, Kind.BARRIER_BEFORE_DEVICE})
 
 
-def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]:
-    return _spans(files, (site for outcome in outcomes for site in _sites(outcome)))
+def _places(
+    files: FileProgram, kept: Iterable[_Judged], assumed: Mapping[tuple[str, Site], tuple[Assumption, ...]]
+) -> dict[Site, Span]:
+    sites = [site for judged in kept for site in _sites(judged.outcome)]
+    subjects = (found.subject for judged in kept for found in assumed[judged.key])
+    return _spans(files, (*sites, *(subject for subject in subjects if isinstance(subject, Site))))
 
 
 def _sites(outcome: Outcome) -> Iterator[Site]:
@@ -463,7 +521,7 @@ def _spans(files: FileProgram, sites: Iterable[Site]) -> dict[Site, Span]:
     return result
 
 
-def _finding(judged: _Judged, places: dict[Site, Span]) -> Finding:
+def _finding(judged: _Judged, places: dict[Site, Span], condition: str | None) -> Finding:
     outcome = judged.outcome
     span = places[outcome.anchor]
     trace = (
@@ -479,7 +537,7 @@ def _finding(judged: _Judged, places: dict[Site, Span]) -> Finding:
         span=span,
         trace=trace,
         outcome=outcome.how,
-        condition=outcome.condition,
+        condition=condition,
         noqa_rows=(span.start.row, span.end.row),
     )
 

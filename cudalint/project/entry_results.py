@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cudalint import fingerprint
+from cudalint.machine.assumptions import Assumption
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.trace import Site, TraceStep
@@ -180,12 +181,13 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.unsaid,
         outcome.outlived,
         outcome.benign,
+        [[_subject_row(found.subject), found.holds] for found in outcome.assumptions],
     ]
 
 
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
-    condition, in_test, within, facts, unsaid, outlived, benign = row[12:]
+    condition, in_test, within, facts, unsaid, outlived, benign, assumptions = row[12:]
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -207,7 +209,16 @@ def _outcome(row: list[Any]) -> Outcome:
         unsaid=unsaid,
         outlived=outlived,
         benign=benign,
+        assumptions=tuple(Assumption(_subject(subject), holds) for subject, holds in assumptions),
     )
+
+
+def _subject_row(subject: str | Site) -> str | list[Any] | None:
+    return subject if isinstance(subject, str) else _site_row(subject)
+
+
+def _subject(row: str | list[Any]) -> str | Site:
+    return row if isinstance(row, str) else _site(row)
 
 
 def _launch_row(found: Launched) -> list[Any]:

@@ -73,7 +73,8 @@ class PreparedImports:
         record = machine.record
         ways = tuple(sealed(after, base, below, f"{name}/{i}") for i, (after, _) in enumerate(loaded))
         neutral = not machine.consulted and all(after.process == base.process for after, _ in loaded)
-        done = Imported(root, ways, frozenset(record.entered), tuple(record.commands), record.cut, neutral)
+        entered, commands = frozenset(record.entered), tuple(record.commands)
+        done = Imported(root, ways, entered, commands, record.cut, neutral, record.asked)
         return _Known(done, read)
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
+from cudalint.machine.assumptions import asking
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Const, Rank, Ref, Tensor, Unknown, Value, const
+from cudalint.machine.values import Atom, Const, Lib, Rank, Ref, Tensor, Unknown, Value, const
+
+# What stands for things of the machine's own.
+_OWN = "cudalint"
 
 
 class Conditions(Core):
@@ -32,6 +37,7 @@ class Conditions(Core):
             if truth is None:
                 other = current.clone()
                 if sym is not None:
+                    self._note_asking(test, sym, frame)
                     current.assume(sym, True)
                     other.assume(sym, False)
                 yes.append(current)
@@ -39,6 +45,11 @@ class Conditions(Core):
             else:
                 (yes if truth else no).append(current)
         return yes, no
+
+    def _note_asking(self, test: ir.Expr, sym: Hashable, frame: Frame) -> None:
+        """Remember where a question was first asked that a path splits on."""
+        question, found = asking(test, frame.module, sym)
+        self.record.asked.setdefault(question, found)
 
     def _branch_all(self, values: tuple[ir.Expr, ...], state: State, frame: Frame) -> tuple[list[State], list[State]]:
         yes, no = [state], []
@@ -70,6 +81,9 @@ class Conditions(Core):
             if isinstance(atom, Unknown | Rank):
                 sym = atom.sym if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
                 verdicts.add(state.fact(sym))
+            elif isinstance(atom, Lib) and self._may_be_false(atom, state):
+                sym = ("value", atom.path)
+                verdicts.add(state.fact(sym))
             else:
                 verdicts.add(self._truth_of(atom, state))
         if len(value) == 1:
@@ -79,6 +93,16 @@ class Conditions(Core):
         if questions.identity(value) is None:
             return None, None
         return state.fact(("any", value)), ("any", value)
+
+    def _may_be_false(self, found: Lib, state: State) -> bool:
+        """Whether a name of a package that nothing is known of may stand for anything, not for what is always true.
+
+        What a program can do without stands for a function or a class where its import was not refused.
+        """
+        package, _, rest = found.path.partition(".")
+        if not rest or package in sys.stdlib_module_names or package == _OWN or self.library.knows(package):
+            return False
+        return state.fact(("installed", package)) is not True
 
     def _truth_of(self, atom: Atom, state: State) -> bool | None:
         match atom:
@@ -111,6 +135,7 @@ class Conditions(Core):
                     if truth is None:
                         other = after.clone()
                         if sym is not None:
+                            self._note_asking(part, sym, frame)
                             after.assume(sym, not stops)
                             other.assume(sym, stops)
                         done.append((other, const(stops) if sym is not None else value))

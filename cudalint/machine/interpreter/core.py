@@ -160,6 +160,8 @@ class Core(Hooks, ABC):
     def fail(self, state: State, frame: Frame, raised: Raised) -> Results:
         """End this path with an exception."""
         frame.raises.append((state, raised))
+        if not frame.tries:
+            self.record.refused.append(state.facts)
         return []
 
     def _watch_process(self, site: Site, state: State) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
+from cudalint.machine.assumptions import Asking, Facts, assumptions
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.questions import Fact
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process
 from cudalint.machine.trace import Site, TraceStep
@@ -19,7 +21,7 @@ MOST_PREPARED_STEPS = 12_000
 MOST_TEST_STEPS = 700
 # Outcomes that another path takes back, by what it does first.
 _BY_ABSENCE = frozenset({Kind.INIT_BEFORE_DEVICE, Kind.BARRIER_BEFORE_DEVICE, Kind.GLOBAL_RANK_DEVICE})
-# Outcomes of workers that inherit what their parent did, or run beside it: those that a path averts by how it starts them.
+# Outcomes of workers that inherit what their parent did: a path averts them by how it starts its workers.
 _OF_INHERITING = frozenset(
     {Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}
 )
@@ -89,6 +91,11 @@ class EntryRecord:
     local_choices: set[tuple[Site, ...]] = field(default_factory=set)
     # The process groups that are joined after a device was selected, on some path.
     device_first: set[Site] = field(default_factory=set)
+    # Where the questions were asked that paths split on.
+    asked: dict[Hashable, Asking] = field(default_factory=dict)
+    # What the paths assumed that came to the end, and those that ended by an exception which nothing caught.
+    completed: list[Facts] = field(default_factory=list)
+    refused: list[Facts] = field(default_factory=list)
 
     def final_outcomes(self) -> list[Outcome]:
         """The outcomes; those whose launch is harmless on a contradicting path are not certain.
@@ -97,9 +104,21 @@ class EntryRecord:
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
         return [
-            replace(o, certain=o.certain and not self._may_be_contradicted(o), outlived=o.within in self.outlived)
+            replace(
+                o,
+                certain=o.certain and not self._may_be_contradicted(o),
+                outlived=o.within in self.outlived,
+                assumptions=assumptions((fact for fact in o.facts if not self._is_required(fact)), self.asked),
+            )
             for o in given
         ]
+
+    def _is_required(self, fact: Fact) -> bool:
+        """Whether the program refuses to run with the other answer: then its user need not hear of it."""
+        question, answer = fact
+        if self.cut is not None or not any((question, not answer) in facts for facts in self.refused):
+            return False
+        return all(fact in facts for facts in self.completed)
 
     def _has_its_device(self, outcome: Outcome) -> bool:
         """Whether a device is selected before the group is joined, under a condition that is not seen to fail."""

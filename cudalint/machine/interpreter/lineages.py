@@ -6,10 +6,11 @@ that. So what an import did to one of them can be laid under what the main modul
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from cudalint.machine.assumptions import Asking
 from cudalint.machine.heap import Object
 from cudalint.machine.state import Layer, Lineage, Process, State
 from cudalint.machine.trace import Site, TraceStep
@@ -26,7 +27,8 @@ class Imported:
     """What an import did to a process that had only imported before.
 
     ``ways`` holds what it made and changed, once for each path that came out of it; ``entered`` are the functions that
-    it ran, ``commands`` those that it registered for a library to call; ``cut`` is the bound that it met. All chains of
+    it ran, ``commands`` those that it registered for a library to call; ``cut`` is the bound that it met, ``asked`` are
+    the questions on which its paths split. All chains of
     what it did begin with ``root``, in whose place an entry has the steps that led it to the import. ``neutral``: it
     asked its process for nothing and changed nothing in it, so that it does the same whatever became of the process
     otherwise.
@@ -38,6 +40,7 @@ class Imported:
     commands: tuple[Site, ...]
     cut: str | None
     neutral: bool
+    asked: Mapping[Hashable, Asking]
 
 
 class Importer(Protocol):

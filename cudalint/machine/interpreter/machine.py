@@ -148,6 +148,7 @@ class Machine(
         """The entry's process ends in these states."""
         for state in states:
             self.effects.process_ends(self, state)
+            self.record.completed.append(state.facts)
 
     # -- libraries -------------------------------------------------------------------------------
 

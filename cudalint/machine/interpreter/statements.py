@@ -7,10 +7,13 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
+from cudalint.machine.assumptions import Asking
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.questions import plain
 from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Value
 
 
@@ -60,19 +63,21 @@ class Statements(Core):
         return [state]
 
     def _assert(self, node: ir.Assert, state: State, frame: Frame) -> list[State]:
-        yes, _ = self.branch(node.test, state, frame)
+        yes, no = self.branch(node.test, state, frame)
+        if not frame.tries:
+            self.record.refused.extend(failed.facts for failed in no)
         return yes
 
     def _match(self, node: ir.Match, state: State, frame: Frame) -> list[State]:
         result: list[State] = []
         for current, subject in self.eval(node.subject, state, frame):
-            result.extend(self._cases(node.cases, subject, current, frame))
+            result.extend(self._cases(node, subject, current, frame))
         return result
 
-    def _cases(self, cases: tuple[ir.Case, ...], subject: Value, state: State, frame: Frame) -> list[State]:
+    def _cases(self, node: ir.Match, subject: Value, state: State, frame: Frame) -> list[State]:
         result: list[State] = []
         remaining: list[State] = [state]
-        for case in cases:
+        for case in node.cases:
             following: list[State] = []
             for current in remaining:
                 verdict: bool | None = None
@@ -82,12 +87,15 @@ class Statements(Core):
                 elif case.value is not None and case.guard is None:
                     found = self.eval(case.value, current, frame)
                     if found:
-                        here = ("case", frame.module, case.value.ordinal)
-                        equal = operators.compare("==", subject, found[0][1], here)
+                        sym = ("case", frame.module, case.value.ordinal)
+                        equal = operators.compare("==", subject, found[0][1], sym)
                         verdict, asked = self.truth(equal, current)
                 if verdict is not False:
                     taken = current if verdict else current.clone()
                     if verdict is None and asked is not None:
+                        if isinstance(case.value, ir.Const):
+                            here = Site(frame.module, node.subject.ordinal)
+                            self.record.asked.setdefault(plain(asked, True)[0], Asking(here, here, True))
                         taken.assume(asked, True)
                         current.assume(asked, False)
                     for name in case.binds:

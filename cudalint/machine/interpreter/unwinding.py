@@ -199,6 +199,8 @@ class Unwinding(Core):
             outcome, launch = frame.handling[-1].outcome, frame.handling[-1].launch
         if outcome is not None or launch is not None or frame.tries:
             frame.raises.append((state, Raised(outcome, (name,), launch=launch)))
+        if not frame.tries:
+            self.record.refused.append(state.facts)
         return []
 
 

@@ -10,7 +10,7 @@ from cudalint.machine.heap import Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Bound, Lib, Partial, Rank, Ref, Value, constant, only, strings, unknown
+from cudalint.machine.values import NONE, TRUE, Bound, Lib, Partial, Rank, Ref, Value, constant, only, strings, unknown
 
 
 def register(machine: Machine, function: Value, state: State) -> None:
@@ -40,12 +40,19 @@ def option(machine: Machine, call: Call) -> Results:
     if name is None:
         return [(call.state, unknown("option", call.site))]
     default = call.kwargs.get("default", NONE)
-    value = unknown("option", call.site) if default == NONE else default
+    value = unknown("option", call.site, *_spelled(call, names)) if default == NONE else default
     note_machines(call.state, name)
     if name == "local_rank":
         value = (Rank("local"),)
         call.state.process = replace(call.state.process, local_rank_at_hand=True)
     return [(call.state, (Partial((Lib("cudalint.option"),), (value,), (("name", (_text(name),)),)),))]
+
+
+def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
+    """How a user writes an option, and how it is to be understood that it has a value."""
+    flag = max((n for n in names if n.startswith("-")), key=len, default=names[0])
+    is_flag = "/" in flag or call.kwargs.get("is_flag") == TRUE
+    return flag.partition("/")[0], "flag" if is_flag else "value"
 
 
 def _text(name: str) -> Lib:

@@ -9,9 +9,11 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Rank, Ref, Unknown, Value, constant, only, strings, union, unknown
+from cudalint.machine.values import NONE, Lib, Rank, Ref, Unknown, Value, constant, only, strings, union, unknown
 
 NAMESPACE = "argparse.Namespace"
+# Of an option with one of these types and no default, to be true is to be given.
+_VALUES = frozenset({Lib("builtins.int"), Lib("builtins.float"), Lib("builtins.str"), Lib("pathlib.Path")})
 
 
 def parser(machine: Machine, call: Call) -> Results:
@@ -66,7 +68,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
     name = constant(given) if given is not None else (long[0].lstrip("-").replace("-", "_") if long else ...)
     if isinstance(name, str):
         default = call.kwargs.get("default")
-        value: Value = unknown("option", call.site)
+        value: Value = unknown("option", call.site, *_spelled(call, long))
         note_machines(call.state, name)
         if name == "local_rank":
             # The launcher hands it to each rank, whatever its default.
@@ -76,6 +78,20 @@ def add_argument(machine: Machine, call: Call) -> Results:
             value = _option(default, value)
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value}))
     return [(call.state, NONE)]
+
+
+def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
+    """How a user writes an option, and what it means that it is true: of flags, that they are given."""
+    action = constant(call.kwargs.get("action", NONE))
+    default = constant(call.kwargs.get("default", NONE))
+    flag = names[0] if names else "an argument"
+    if action == "store_false":
+        return flag, "off"
+    if action == "store_true" and default is not True:
+        return flag, "flag"
+    kind = only(call.kwargs.get("type", NONE))
+    says_nothing = default is None and (kind in NONE or kind in _VALUES)
+    return flag, "value" if says_nothing else "choice"
 
 
 def _option(default: Value, given: Value) -> Value:

@@ -1,0 +1,182 @@
+"""What a path assumes about things that the code does not show, in the words of the program.
+
+An option is named as a user spells it, a variable of the environment by its name, everything else as it is written
+where the program asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+from cudalint.ir import nodes as ir
+from cudalint.machine import questions
+from cudalint.machine.gpu_memory import DEVICES
+from cudalint.machine.operators import MOST_GPUS
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Const, Rank, Unknown
+
+Facts = tuple[questions.Fact, ...]
+# More constants are no longer read.
+_MOST_CONSTANTS = 4
+_MOST_CHARACTERS = 24
+_CASTS = frozenset({"int", "float", "str", "bool"})
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What is assumed of something: ``if <subject> <holds>``.
+
+    ``subject`` are words, or the place of an expression that stands for itself.
+    """
+
+    subject: str | Site
+    holds: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Where the program asks a question: ``whole`` is the test, ``subject`` what it compares with a constant.
+
+    ``positive``: the test holds where the question is answered by yes.
+    """
+
+    whole: Site
+    subject: Site | None
+    positive: bool
+
+
+def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]:
+    """The question behind a test, and where it stands."""
+    question, positive = questions.plain(sym, True)
+    subject: Site | None = None
+    match test:
+        case ir.Compare(left=left, right=ir.Const()):
+            subject = Site(module, left.ordinal)
+        case ir.Compare(left=ir.Const(), right=right):
+            subject = Site(module, right.ordinal)
+    return question, Asking(Site(module, test.ordinal), subject, positive)
+
+
+def assumptions(facts: Iterable[questions.Fact], places: Mapping[Hashable, Asking]) -> tuple[Assumption, ...]:
+    """What facts assume that can be said, once each: what a user decides comes first."""
+    named: list[Assumption] = []
+    written: list[Assumption] = []
+    for question, answer in facts:
+        subject, told = questions.read(question)
+        if _goes_without_saying(subject, told, answer):
+            continue
+        if (found := _named(question, subject, told, answer)) is not None:
+            named.append(found)
+        elif (place := places.get(question)) is not None:
+            written.append(_written(place, told, answer))
+    return tuple(dict.fromkeys((*named, *written)))
+
+
+def _goes_without_saying(subject: Hashable, told: questions.Asked, answer: bool) -> bool:
+    """Whether it holds wherever the program does what it is for: some process has each rank, and there is a GPU."""
+    if isinstance(subject, Rank):
+        return True
+    return subject == DEVICES[0] and all(questions.answer_of(told, count) is answer for count in (1, 2, MOST_GPUS))
+
+
+# -- what has a name of its own --------------------------------------------------------------------------
+
+
+def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer: bool) -> Assumption | None:
+    match question:
+        case ("installed", str(package)) | ("asks", "importlib.util.find_spec", ((Const(value=str(package)),),)):
+            return Assumption(package, _negated("is installed", answer))
+        case ("in environ", str(name)):
+            return Assumption(f"`{name}`", _negated("is set", answer))
+    source = _source(subject)
+    match None if source is None else source.sym:
+        case ("option", _, str(flag), str(style)):
+            return Assumption(f"`{flag}`", _option(told, answer, style))
+        case ("environ", str(name)):
+            return Assumption(f"`{name}`", _variable(told, answer))
+        case ("param", _, _, str(name)):
+            return Assumption(f"`{name}`", _relation(told, answer))
+    return None
+
+
+def _source(subject: Hashable) -> Unknown | None:
+    """The one unknown that a value comes from: itself, a number read from it, or a constant in its place."""
+    if isinstance(subject, tuple):
+        unknowns = [atom for atom in subject if isinstance(atom, Unknown)]
+        rest = (atom for atom in subject if not isinstance(atom, Unknown))
+        if len(unknowns) != 1 or not all(isinstance(atom, Const) for atom in rest):
+            return None
+        return _source(unknowns[0])
+    if not isinstance(subject, Unknown):
+        return None
+    match subject.sym:
+        case (str(kind), inner) if kind in _CASTS:
+            return _source(Unknown(inner))
+    return subject
+
+
+def _option(told: questions.Asked, answer: bool, style: str) -> str:
+    """Of a flag it counts whether it is given, of another option as well where it has no value otherwise."""
+    op, operand = told
+    if (op, operand) == ("==", None):
+        return _negated("is given", not answer)
+    if op == "true" and style in ("flag", "value"):
+        return _negated("is given", answer)
+    if op == "true" and style == "off":
+        return _negated("is given", not answer)
+    return _relation(told, answer)
+
+
+def _variable(told: questions.Asked, answer: bool) -> str:
+    if told == ("==", None):
+        return _negated("is set", not answer)
+    return _negated("is set", answer) if told[0] == "true" else _relation(told, answer)
+
+
+# -- what stands in the program --------------------------------------------------------------------------
+
+
+def _written(place: Asking, told: questions.Asked, answer: bool) -> Assumption:
+    if place.subject is not None and told[0] != "true":
+        return Assumption(place.subject, _relation(told, answer))
+    return Assumption(place.whole, _truth(answer is place.positive))
+
+
+def _relation(told: questions.Asked, answer: bool) -> str:
+    op, operand = told
+    match op, operand:
+        case "true", _:
+            return _truth(answer)
+        case "==", bool():
+            return _truth(operand) if answer else f"is not {str(operand).lower()}"
+        case "==", _:
+            return _negated(f"is {_constant(operand)}", answer)
+        case "in", frozenset() if len(operand) <= _MOST_CONSTANTS:
+            return _negated(f"is one of {', '.join(sorted(map(_constant, operand)))}", answer)
+        case "has", _:
+            return f"contains {_constant(operand)}" if answer else f"does not contain {_constant(operand)}"
+        case ("<", _) | ("<=", _):
+            return _order(op, operand, answer)
+    return f"{'passes' if answer else 'does not pass'} the test"
+
+
+def _order(op: str, operand: Hashable, answer: bool) -> str:
+    if answer:
+        return f"is less than {_constant(operand)}" if op == "<" else f"is at most {_constant(operand)}"
+    return f"is at least {_constant(operand)}" if op == "<" else f"is more than {_constant(operand)}"
+
+
+def _constant(value: Hashable) -> str:
+    """A constant as a reader knows it: words without quotes, where they are words."""
+    if isinstance(value, str) and value and value.isprintable() and not set(value) & set(" ,'\"`"):
+        return value if len(value) <= _MOST_CHARACTERS else f"{value[: _MOST_CHARACTERS - 1]}…"
+    return "empty" if value == "" else repr(value)[:_MOST_CHARACTERS]
+
+
+def _truth(answer: bool) -> str:
+    return "is true" if answer else "is false"
+
+
+def _negated(words: str, answer: bool) -> str:
+    return words if answer else words.replace("is ", "is not ", 1)
