@@ -6,12 +6,11 @@ where the program asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
-from cudalint.machine.gpu_memory import DEVICES
 from cudalint.machine.operators import MOST_GPUS
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Const, Rank, Unknown
@@ -20,6 +19,7 @@ Facts = tuple[questions.Fact, ...]
 # More constants are no longer read.
 _MOST_CONSTANTS = 4
 _MOST_CHARACTERS = 24
+_PRESENT = "is installed"
 _CASTS = frozenset({"int", "float", "str", "bool"})
 
 
@@ -58,26 +58,44 @@ def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]
     return question, Asking(Site(module, test.ordinal), subject, positive)
 
 
-def assumptions(facts: Iterable[questions.Fact], places: Mapping[Hashable, Asking]) -> tuple[Assumption, ...]:
-    """What facts assume that can be said, once each: what a user decides comes first."""
+def assumptions(
+    facts: Iterable[questions.Fact], places: Mapping[Hashable, Asking], modelled: Container[str]
+) -> tuple[Assumption, ...]:
+    """What facts assume that can be said, once each: what a user decides comes first.
+
+    ``modelled`` libraries are there where a program has to do with a GPU.
+    """
     named: list[Assumption] = []
     written: list[Assumption] = []
-    for question, answer in facts:
+    for question, answer in _independent(facts):
         subject, told = questions.read(question)
         if _goes_without_saying(subject, told, answer):
             continue
         if (found := _named(question, subject, told, answer)) is not None:
-            named.append(found)
+            if found.subject not in modelled or found.holds != _PRESENT:
+                named.append(found)
         elif (place := places.get(question)) is not None:
             written.append(_written(place, told, answer))
     return tuple(dict.fromkeys((*named, *written)))
+
+
+def _independent(facts: Iterable[questions.Fact]) -> list[questions.Fact]:
+    """Facts without those that follow from the others."""
+    left = list(dict.fromkeys(facts))
+    for fact in tuple(left):
+        others = [other for other in left if other != fact]
+        if questions.answered(others, fact[0]) is fact[1]:
+            left = others
+    return left
 
 
 def _goes_without_saying(subject: Hashable, told: questions.Asked, answer: bool) -> bool:
     """Whether it holds wherever the program does what it is for: some process has each rank, and there is a GPU."""
     if isinstance(subject, Rank):
         return True
-    return subject == DEVICES[0] and all(questions.answer_of(told, count) is answer for count in (1, 2, MOST_GPUS))
+    if subject != questions.DEVICES[0]:
+        return False
+    return all(questions.answer_of(told, count) is answer for count in (1, 2, MOST_GPUS))
 
 
 # -- what has a name of its own --------------------------------------------------------------------------
@@ -85,14 +103,16 @@ def _goes_without_saying(subject: Hashable, told: questions.Asked, answer: bool)
 
 def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer: bool) -> Assumption | None:
     match question:
-        case ("installed", str(package)) | ("asks", "importlib.util.find_spec", ((Const(value=str(package)),),)):
-            return Assumption(package, _negated("is installed", answer))
+        case ("installed", str(package)):
+            return Assumption(package, _negated(_PRESENT, answer))
         case ("in environ", str(name)):
             return Assumption(f"`{name}`", _negated("is set", answer))
     source = _source(subject)
     match None if source is None else source.sym:
         case ("option", _, str(flag), str(style)):
             return Assumption(f"`{flag}`", _option(told, answer, style))
+        case ("asks", "importlib.util.find_spec", ((Const(value=str(package)),),)):
+            return Assumption(package, _negated(_PRESENT, answer is not (told == ("==", None))))
         case ("environ", str(name)):
             return Assumption(f"`{name}`", _variable(told, answer))
         case ("param", _, _, str(name)):

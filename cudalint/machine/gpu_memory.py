@@ -8,12 +8,10 @@ from dataclasses import replace
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain
-from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value, unknown
+from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value
 
 # Batches are nested two or three deep.
 _DEEPEST = 4
-# How many GPUs there are: the same number wherever it is asked for.
-DEVICES = unknown("devices")
 
 
 def owner_of(atom: Atom, state: State) -> tuple[tuple[str, ...] | None, Chain | None]:

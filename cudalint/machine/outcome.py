@@ -49,17 +49,27 @@ class Kind(Enum):
     GLOBAL_RANK_DEVICE = "global rank as a device"
 
 
+class Doubt(Enum):
+    """Why an outcome is not certain, in words that end a message."""
+
+    CALLER = "what its callers did before cannot be seen here"
+    METHOD = "whether it forks cannot be seen here"
+    MISSING = "that depends on a package that may be installed"
+    ELSEWHERE = "on other paths the same workers do not fork"
+    CUT = "not all that comes before could be looked at"
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One thing that goes wrong on one path.
 
     ``how`` is what hardware shows: crash, hang, child-death, wrong-device, cost.
-    ``certain``: the cause was observed and no protective fact is in doubt. ``assumed``: found from an entry
-    with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the parent
-    handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that share
-    one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be said.
-    ``benign``: the code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows only
-    because a bound ended the paths before it, and is not reported.
+    ``certain``: the cause was observed and no protective fact is in doubt; ``doubt`` says why not. ``assumed``: found
+    from an entry with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the
+    parent handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that
+    share one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
+    said. ``benign``: the code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows
+    only because a bound ended the paths before it, and is not reported.
     """
 
     kind: Kind
@@ -75,6 +85,7 @@ class Outcome:
     subject: str = ""
     detail: str = ""
     condition: str | None = None
+    doubt: Doubt | None = None
     in_test: bool = False
     within: Site | None = None
     facts: tuple[tuple[Hashable, bool], ...] = ()
@@ -82,6 +93,11 @@ class Outcome:
     unsaid: bool = False
     outlived: bool = False
     benign: bool = False
+
+    @property
+    def reason(self) -> Doubt | None:
+        """What is in doubt, its caller before all else."""
+        return Doubt.CALLER if self.assumed else self.doubt
 
     @property
     def length(self) -> int:

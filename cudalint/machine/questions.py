@@ -12,6 +12,8 @@ from collections.abc import Hashable, Iterable
 from cudalint.machine.values import Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
 
 Fact = tuple[Hashable, bool]
+# How many GPUs there are: the same number wherever it is asked for.
+DEVICES = unknown("devices")
 # What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains.
 Asked = tuple[str, Hashable]
 

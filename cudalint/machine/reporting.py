@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Doubt, Kind, Outcome
+from cudalint.machine.questions import Fact
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
+
+_INSTALLED = "installed"
 
 
 def outcome_of(
@@ -35,13 +38,17 @@ def outcome_of(
     steps: tuple[TraceStep, ...] = () if launch is None else launch.chain.steps()
     chains = (cause, started, effect, None if launch is None else launch.chain)
     missing = next((chain.missing for chain in chains if chain is not None and chain.missing), "")
-    if missing and condition is None:
-        condition = f"{missing} is not installed"
+    facts = state.facts
+    if missing and (_INSTALLED, missing) not in (question for question, _ in facts):
+        facts = (((_INSTALLED, missing), False), *facts)
+    doubt = _doubt(certain, machine.record.cut is not None, facts)
+    if doubt is Doubt.METHOD and detail == "unseen":
+        doubt = Doubt.CALLER
     return Outcome(
         kind=kind,
         anchor=anchor,
         how=how,
-        certain=certain and machine.record.cut is None and not missing,
+        certain=doubt is None,
         assumed=machine.options.assumed,
         cause=() if cause is None else cause.steps(),
         launch=(*steps, *(() if started is None else started.steps())),
@@ -50,9 +57,18 @@ def outcome_of(
         subject=subject,
         detail=detail,
         condition=condition,
+        doubt=doubt,
         in_test=machine.options.in_test,
         within=within,
-        facts=state.facts,
+        facts=facts,
         unsaid=machine.record.spent,
         benign=benign,
     )
+
+
+def _doubt(certain: bool, is_cut: bool, facts: tuple[Fact, ...]) -> Doubt | None:
+    if any(isinstance(question, tuple) and question[0] == _INSTALLED and not answer for question, answer in facts):
+        return Doubt.MISSING
+    if is_cut:
+        return Doubt.CUT
+    return None if certain else Doubt.METHOD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from typing import Literal
 
 from cudalint import disk
@@ -17,7 +17,7 @@ from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
 from cudalint.machine.interpreter import Host
 from cudalint.machine.launched import Launched
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.shapes import Shape, Watcher, noted
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process
@@ -355,10 +355,9 @@ class _Judged:
     severity: Severity
     outcome: Outcome
 
-    @property
-    def key(self) -> tuple[str, Site]:
-        """What it is about: of one rule at one place only one finding is shown."""
-        return self.rule.code, self.outcome.anchor
+    def resting_on(self, assumed: Iterable[Assumption]) -> _Judged:
+        """The same, with what all paths assume that show it."""
+        return replace(self, outcome=replace(self.outcome, assumptions=tuple(assumed)))
 
 
 # A condition with more parts is not read.
@@ -369,8 +368,11 @@ LONGEST_EXPRESSION = 50
 def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding, Outcome]:
     rules = registry()
     best: dict[tuple[str, Site], _Judged] = {}
-    assumed: dict[tuple[str, Site], list[Assumption]] = {}
+    assumed: dict[tuple[Kind, Site], list[Assumption]] = {}
     for outcome in _root_causes(outcomes):
+        # It rests on what is assumed wherever it shows.
+        common = assumed.setdefault((outcome.kind, outcome.anchor), list(outcome.assumptions))
+        common[:] = [assumption for assumption in common if assumption in outcome.assumptions]
         for rule in rules.values():
             if outcome.kind not in rule.outcomes:
                 continue
@@ -379,34 +381,24 @@ def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding, 
                 continue
             judged = _Judged(rule, severity, outcome)
             key = (rule.code, outcome.anchor)
-            # It rests on what is assumed wherever it shows.
-            common = assumed.setdefault(key, list(outcome.assumptions))
-            common[:] = [assumption for assumption in common if assumption in outcome.assumptions]
             known = best.get(key)
             if known is None or _better(judged, known):
                 best[key] = judged
     kept = _quiet_siblings(best)
-    shown = {key: tuple(common[:MOST_ASSUMPTIONS]) for key, common in assumed.items()}
-    places = _places(files, kept, shown)
-    return {
-        _finding(j, places, _condition(files, j, shown[j.key], places)): j.outcome
-        for j in kept
-        if j.outcome.anchor in places
-    }
+    kept = [j.resting_on(assumed[j.outcome.kind, j.outcome.anchor][:MOST_ASSUMPTIONS]) for j in kept]
+    places = _places(files, [j.outcome for j in kept])
+    return {_finding(files, j, places): j.outcome for j in kept if j.outcome.anchor in places}
 
 
-def _condition(
-    files: FileProgram, judged: _Judged, assumed: Iterable[Assumption], places: Mapping[Site, Span]
-) -> str | None:
-    """When it is true: by the versions or packages that decide on it, and by what its paths assume."""
-    condition = judged.outcome.condition
-    said = [words for found in assumed if (words := _assumption(files, judged, found, places)) is not None]
-    said = [words for words in said if words != condition]
-    parts = [] if condition is None else [condition]
-    return ", ".join([*parts, *([f"if {' and '.join(said)}"] if said else [])]) or None
+def _condition(files: FileProgram, outcome: Outcome, places: Mapping[Site, Span]) -> str | None:
+    """When it is true: by the versions of Python that decide on it, and by what its paths assume."""
+    said = [_assumption(files, outcome, found, places) for found in outcome.assumptions]
+    assumed = " and ".join(words for words in said if words is not None)
+    parts = (outcome.condition, f"if {assumed}" if assumed else None)
+    return ", ".join(part for part in parts if part is not None) or None
 
 
-def _assumption(files: FileProgram, judged: _Judged, found: Assumption, places: Mapping[Site, Span]) -> str | None:
+def _assumption(files: FileProgram, outcome: Outcome, found: Assumption, places: Mapping[Site, Span]) -> str | None:
     if isinstance(found.subject, str):
         return f"{found.subject} {found.holds}"
     span = places.get(found.subject)
@@ -414,7 +406,7 @@ def _assumption(files: FileProgram, judged: _Judged, found: Assumption, places: 
         return None
     text = _written(files, found.subject, span)
     if text is None:
-        near = found.subject.module == judged.outcome.anchor.module
+        near = found.subject.module == outcome.anchor.module
         where = "" if near else f" of {os.path.basename(span.filename)}"
         return f"what is asked in line {span.start.row}{where} {found.holds}"
     return f"`{text}` {found.holds}"
@@ -448,11 +440,11 @@ def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
 def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Of one launch only the root cause is reported, for each start method that the Python versions give it."""
     given = list(outcomes)
-    first: dict[tuple[Site, str | None], int] = {}
+    first: dict[tuple[Site, str | None, bool], int] = {}
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
         if rank is not None and outcome.within is not None:
-            key = (outcome.within, outcome.condition)
+            key = (outcome.within, outcome.condition, outcome.doubt is Doubt.MISSING)
             first[key] = min(first.get(key, rank), rank)
     groups = {o.within for o in given if o.kind in _AFTER_GROUP}
     given = _first_guesses(given)
@@ -460,8 +452,8 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
         if rank is not None and outcome.within is not None:
-            earlier = (first.get((outcome.within, condition), rank) for condition in (outcome.condition, None))
-            if rank > min(earlier):
+            whens = product((outcome.condition, None), (outcome.doubt is Doubt.MISSING, False))
+            if rank > min(first.get((outcome.within, *when), rank) for when in whens):
                 continue
         if outcome.kind is Kind.INIT_BEFORE_DEVICE and outcome.within in groups:
             continue
@@ -488,18 +480,15 @@ _GUESSES = frozenset({Kind.BARRIER_BEFORE_DEVICE, Kind.BARRIER_GUESSES})
 _AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVICE, Kind.BARRIER_BEFORE_DEVICE})
 
 
-def _places(
-    files: FileProgram, kept: Iterable[_Judged], assumed: Mapping[tuple[str, Site], tuple[Assumption, ...]]
-) -> dict[Site, Span]:
-    sites = [site for judged in kept for site in _sites(judged.outcome)]
-    subjects = (found.subject for judged in kept for found in assumed[judged.key])
-    return _spans(files, (*sites, *(subject for subject in subjects if isinstance(subject, Site))))
+def _places(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]:
+    return _spans(files, (site for outcome in outcomes for site in _sites(outcome)))
 
 
 def _sites(outcome: Outcome) -> Iterator[Site]:
     yield outcome.anchor
     for segment in (outcome.cause, outcome.launch, outcome.effect):
         yield from (step.site for step in _shown(segment))
+    yield from (found.subject for found in outcome.assumptions if isinstance(found.subject, Site))
 
 
 def _spans(files: FileProgram, sites: Iterable[Site]) -> dict[Site, Span]:
@@ -521,7 +510,7 @@ def _spans(files: FileProgram, sites: Iterable[Site]) -> dict[Site, Span]:
     return result
 
 
-def _finding(judged: _Judged, places: dict[Site, Span], condition: str | None) -> Finding:
+def _finding(files: FileProgram, judged: _Judged, places: dict[Site, Span]) -> Finding:
     outcome = judged.outcome
     span = places[outcome.anchor]
     trace = (
@@ -537,7 +526,7 @@ def _finding(judged: _Judged, places: dict[Site, Span], condition: str | None) -
         span=span,
         trace=trace,
         outcome=outcome.how,
-        condition=condition,
+        condition=_condition(files, outcome, places),
         noqa_rows=(span.start.row, span.end.row),
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 from cudalint import fingerprint
 from cudalint.machine.assumptions import Assumption
 from cudalint.machine.launched import Launched
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project.callers import Place
 from cudalint.project.program import MOST_BYTES, FileProgram
@@ -113,6 +113,7 @@ class EntryResults:
 # -- as plain data ---------------------------------------------------------------------------------------------
 
 _KINDS = {kind.name: kind for kind in Kind}
+_DOUBTS = {doubt.name: doubt for doubt in Doubt}
 
 
 def as_row(result: EntryResult) -> list[Any]:
@@ -175,6 +176,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.subject,
         outcome.detail,
         outcome.condition,
+        None if outcome.doubt is None else outcome.doubt.name,
         outcome.in_test,
         _site_row(outcome.within),
         len(outcome.facts),
@@ -187,7 +189,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
 
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
-    condition, in_test, within, facts, unsaid, outlived, benign, assumptions = row[12:]
+    condition, doubt, in_test, within, facts, unsaid, outlived, benign, assumptions = row[12:]
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -202,6 +204,7 @@ def _outcome(row: list[Any]) -> Outcome:
         subject=subject,
         detail=detail,
         condition=condition,
+        doubt=None if doubt is None else _DOUBTS[doubt],
         in_test=in_test,
         within=None if within is None else _site(within),
         # What was assumed has been weighed against other paths already; that something was is still asked.

@@ -110,7 +110,7 @@ class Ran:
             self.owner,
             self.label,
             machine.main,
-            tuple(record.final_outcomes()),
+            tuple(record.final_outcomes(machine.library.roots)),
             frozenset((site.module, site.ordinal) for site in record.entered) | self.places,
             dict(record.launches),
             machine.steps,

@@ -43,8 +43,8 @@ class Rule:
 
     ``severity`` is the worst one; a single finding can be softer, as ``grade`` says (None: no finding).
     ``summary`` is one sentence in lower case without a full stop, as in a table. ``outcomes`` are what
-    the rule names, each with the text of its message; ``{subject}``, ``{launcher}`` and ``{detail}`` come
-    from the outcome.
+    the rule names, each with the text of its message; ``{subject}``, ``{launcher}``, ``{detail}``
+    and ``{doubt}`` come from the outcome.
     """
 
     code: str
@@ -58,4 +58,5 @@ class Rule:
     def message(self, outcome: Outcome) -> str:
         """What a finding of this rule says."""
         text = self.outcomes[outcome.kind]
-        return text.format(subject=outcome.subject, launcher=outcome.launcher, detail=outcome.detail)
+        doubt = "" if outcome.reason is None else outcome.reason.value
+        return text.format(subject=outcome.subject, launcher=outcome.launcher, detail=outcome.detail, doubt=doubt)

@@ -105,7 +105,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     summary="a worker that may be started by fork uses CUDA, and its parent's state or start method is not certain",
     outcomes={
-        Kind.CUDA_IN_FORK: "{subject} in a worker that {launcher} may fork after CUDA was used: neither the caller nor the start method can be seen here",
+        Kind.CUDA_IN_FORK: "{subject} in a worker that {launcher} may fork after CUDA was used: {doubt}",
     },
     grade=_unseen,
     repair=RepairLevel.SOMETIMES,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from dataclasses import dataclass, field, replace
 
 from cudalint.machine.assumptions import Asking, Facts, assumptions
 from cudalint.machine.launched import Launched
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.questions import Fact
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process
@@ -97,21 +97,35 @@ class EntryRecord:
     completed: list[Facts] = field(default_factory=list)
     refused: list[Facts] = field(default_factory=list)
 
-    def final_outcomes(self) -> list[Outcome]:
+    def final_outcomes(self, modelled: Container[str]) -> list[Outcome]:
         """The outcomes; those whose launch is harmless on a contradicting path are not certain.
 
-        Where a bound cut, such a path may not have been seen.
+        Where a bound cut, such a path may not have been seen. ``modelled`` are the libraries that go without saying.
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
         return [
             replace(
                 o,
-                certain=o.certain and not self._may_be_contradicted(o),
+                certain=(doubt := self._doubt(o)) is None,
+                doubt=doubt,
                 outlived=o.within in self.outlived,
-                assumptions=assumptions((fact for fact in o.facts if not self._is_required(fact)), self.asked),
+                assumptions=assumptions(
+                    (fact for fact in o.facts if not self._is_required(fact)), self.asked, modelled
+                ),
             )
             for o in given
         ]
+
+    def _doubt(self, outcome: Outcome) -> Doubt | None:
+        """What is left open, now that all paths are known."""
+        if outcome.doubt is not None or not outcome.certain:
+            return outcome.doubt or Doubt.METHOD
+        if self.cut is not None and (outcome.facts or outcome.kind in _BY_ABSENCE):
+            return Doubt.CUT
+        return Doubt.ELSEWHERE if self._is_averted_elsewhere(outcome) else None
+
+    def _optional(self, facts: Facts) -> Facts:
+        return tuple(fact for fact in facts if not self._is_required(fact))
 
     def _is_required(self, fact: Fact) -> bool:
         """Whether the program refuses to run with the other answer: then its user need not hear of it."""
@@ -135,9 +149,7 @@ class EntryRecord:
             return False
         return tuple(step.site for step in outcome.effect) in self.local_choices
 
-    def _may_be_contradicted(self, outcome: Outcome) -> bool:
-        if self.cut is not None and (outcome.facts or outcome.kind in _BY_ABSENCE):
-            return True
+    def _is_averted_elsewhere(self, outcome: Outcome) -> bool:
         if outcome.kind not in _OF_INHERITING:
             return False
         for anchor, facts in self.protected:

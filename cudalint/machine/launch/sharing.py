@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import gpu_memory
+from cudalint.machine import questions
 from cudalint.machine.assumed import is_one
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.launching import FRESH, Start, Way
@@ -36,7 +36,7 @@ def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, ch
             grown[key] = count
             if start.adds_up or start.family in ("process", "fork"):
                 state.process = replace(state.process, gpu_sharers=tuple(sorted(grown.items(), key=repr)))
-            if not start.many and is_one(gpu_memory.DEVICES, state):
+            if not start.many and is_one(questions.DEVICES, state):
                 # Workers that are distributed over the GPUs share one only where there is no other.
                 continue
             if count > 1 or state.process.siblings != 1:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cudalint.machine import operators
+from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, read, touch
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.gpu_memory import DEVICES, gpu_atoms, place
+from cudalint.machine.gpu_memory import gpu_atoms, place
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -50,7 +50,7 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "rank":
             return (Rank(rest),)
         case "devices":
-            return DEVICES
+            return questions.DEVICES
         case "self":
             return (call.receiver,) if call.receiver is not None else unknown("self", call.site)
         case "current":

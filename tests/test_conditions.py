@@ -1,0 +1,143 @@
+"""A finding that rests on an assumption says so, in the words of the program and in every format."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudalint.finding import Finding
+from cudalint.project.analysis import Options, analyse
+from cudalint.report.render import OutputFormat, Style, render
+from cudalint.session import Report
+from cudalint.text.source import SourceFile
+
+HEAD = """\
+import argparse
+import os
+import sys
+import multiprocessing as mp
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+def start():
+    with mp.Pool(2) as pool:
+        print(pool.map(work, [1, 2]))
+
+
+"""
+# The body of the main guard, and the condition of the finding at the pool.
+CASES = {
+    "a flag": (
+        "args = parser.parse_args()\nif args.use_gpu:\n    torch.cuda.init()\nstart()\n",
+        "if `--use-gpu` is given",
+    ),
+    "a flag that switches off": (
+        "args = parser.parse_args()\nif not args.cuda:\n    sys.argv.clear()\nelse:\n    torch.cuda.init()\nstart()\n",
+        "if `--no-cuda` is not given",
+    ),
+    "a choice, by an early return of its caller": (
+        "args = parser.parse_args()\n\n\ndef main(mode):\n    if mode != 'gpu':\n        return\n"
+        "    torch.cuda.init()\n    start()\n\n\nmain(args.mode)\n",
+        "if `--mode` is gpu",
+    ),
+    "a number of workers": (
+        "args = parser.parse_args()\ntorch.cuda.init()\nif args.workers > 1:\n    start()\n",
+        "if `--workers` is more than 1",
+    ),
+    "the number of GPUs, of which there is one in any case": (
+        "if torch.cuda.device_count() > 0 and torch.cuda.device_count() >= 2:\n    torch.cuda.init()\nstart()\n",
+        "if `torch.cuda.device_count()` is at least 2",
+    ),
+    "variables of the environment": (
+        "if os.environ.get('GPU') == '1':\n    torch.cuda.init()\nif 'CI' not in os.environ:\n    start()\n",
+        "if `GPU` is 1 and `CI` is not set",
+    ),
+    "a variable that is set": ("if os.getenv('GPU'):\n    torch.cuda.init()\nstart()\n", "if `GPU` is set"),
+    "an item of a file": (
+        "import json\n\nconfig = json.load(open('c.json'))\nif config['gpu']:\n    torch.cuda.init()\nstart()\n",
+        "if `config['gpu']` is true",
+    ),
+    "an attribute": (
+        "import settings\n\nif settings.current.gpu:\n    torch.cuda.init()\nstart()\n",
+        "if `settings.current.gpu` is true",
+    ),
+    "a test that is long to write": (
+        "import json\n\nconfig = json.load(open('c.json'))\n"
+        "if config['devices']['first_of_all_the_machines']['kind_of_accelerator']:\n    torch.cuda.init()\nstart()\n",
+        "if what is asked in line 21 is true",
+    ),
+    "a case": (
+        "match sys.argv[1]:\n    case 'gpu':\n        torch.cuda.init()\n    case _:\n        pass\nstart()\n",
+        "if `sys.argv[1]` is gpu",
+    ),
+    "what the worker asks": (
+        "import settings\n\n\ndef careful(n):\n    return work(n) if settings.gpu else 0\n\n\ntorch.cuda.init()\n"
+        "with mp.Pool(2) as pool:\n    pool.map(careful, [1])\n",
+        "if `settings.gpu` is true",
+    ),
+    "more than a reader can keep": (
+        "args = parser.parse_args()\nif args.use_gpu and args.workers > 1 and os.environ.get('A') == 'b':\n"
+        "    torch.cuda.init()\n    start()\n",
+        "if `--use-gpu` is given and `--workers` is more than 1",
+    ),
+    "nothing that decides": (
+        "args = parser.parse_args()\nif args.use_gpu:\n    print('hello')\ntorch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "both answers": (
+        "args = parser.parse_args()\nif args.use_gpu:\n    torch.cuda.init()\nelse:\n"
+        "    print(torch.cuda.is_available())\nstart()\n",
+        None,
+    ),
+    "what the program refuses to run without": (
+        "if len(sys.argv) < 2:\n    sys.exit('usage')\nif not torch.cuda.is_available():\n    raise RuntimeError\n"
+        "assert os.environ.get('DATA')\ntorch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "a framework that the program is about": (
+        "import importlib.util\n\nif importlib.util.find_spec('torch') is not None:\n    torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "another package": (
+        "import importlib.util\n\nif importlib.util.find_spec('apex') is not None:\n    torch.cuda.init()\nstart()\n",
+        "if apex is installed",
+    ),
+}
+PARSER = """\
+parser = argparse.ArgumentParser()
+parser.add_argument("-g", "--use-gpu", action="store_true")
+parser.add_argument("--no-cuda", dest="cuda", action="store_false")
+parser.add_argument("--mode", choices=["cpu", "gpu"])
+parser.add_argument("--workers", type=int)
+"""
+
+
+def _findings(body: str) -> tuple[Finding, ...]:
+    given = (PARSER if "parser" in body else "") + body
+    text = (
+        HEAD + 'if __name__ == "__main__":\n' + "".join(f"    {row}\n" if row else "\n" for row in given.splitlines())
+    )
+    return analyse([SourceFile("train.py", text, text.encode())], Options()).findings
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_condition_is_in_the_words_of_the_program(name: str) -> None:
+    body, condition = CASES[name]
+    assert [f.condition for f in _findings(body) if f.code == "CUD101"] == [condition]
+
+
+def test_the_condition_of_a_version_comes_first() -> None:
+    text = HEAD + 'if __name__ == "__main__":\n    if os.environ.get("GPU"):\n        torch.cuda.init()\n    start()\n'
+    options = Options(target_versions=((3, 12), (3, 14)))
+    found = analyse([SourceFile("train.py", text, text.encode())], options).findings
+    assert [f.condition for f in found if f.code == "CUD101"] == ["before Python 3.14, if `GPU` is set"]
+
+
+@pytest.mark.parametrize("output", sorted(set(OutputFormat), key=lambda output: output.value))
+def test_every_format_shows_it(output: OutputFormat) -> None:
+    findings = _findings(CASES["a flag"][0])
+    report = Report(findings=findings, texts={"train.py": HEAD})
+    assert "--use-gpu` is given" in render(report, output, Style(colour=False, directory="/"))
