@@ -80,6 +80,7 @@ def join_process(a: Process, b: Process) -> Process:
         default_device=a.default_device or b.default_device,
         default_where=a.default_where or b.default_where,
         contexts=a.contexts | b.contexts,
+        loans=a.loans | b.loans,
         gpu_sharers=max(a.gpu_sharers, b.gpu_sharers, key=len),
         growth=a.growth if b.growth is not None else None,
         growth_asked=a.growth_asked or b.growth_asked,

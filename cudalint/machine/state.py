@@ -99,6 +99,17 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
+class Loan:
+    """GPU memory that was sent to another process at ``anchor``.
+
+    It is no longer needed there when this process has waited for what was made at one of the places ``waits_for``.
+    """
+
+    anchor: Site
+    waits_for: frozenset[Site]
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """What the machine knows of one process.
 
@@ -143,6 +154,7 @@ class Process:
     thread_start: tuple[Site, Chain] | None = None
     joblib_backend: Value = ()
     pending: tuple[tuple[Site, Chain, str], ...] = ()
+    loans: frozenset[Loan] = frozenset()
     hidden: frozenset[str] = frozenset()
     visible_choice: Value = ()
     late_visible: tuple[Site, ...] = ()

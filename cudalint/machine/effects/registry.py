@@ -48,7 +48,7 @@ from cudalint.machine.effects.stdlib import (
 from cudalint.machine.effects.torch import checkpoints, loaders, modules, ranks, spawn
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import missing_globals
+from cudalint.machine.launch import lending, missing_globals
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Tensor, Value, unknown
@@ -188,7 +188,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "executor": pools.executor,
     "executor.loop": event_loops.run_in_executor,
     "thread.call": event_loops.to_thread,
+    "pool.end": pools.workers_end,
     "future": results.future_result,
+    "futures.wait": results.wait,
     "process": processes.process,
     "process.current": process_identity.current_process,
     "process.parent": process_identity.parent_process,
@@ -198,6 +200,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "process.join": processes.process_join,
     "fork": processes.fork,
     "spawn": spawn.spawn,
+    "spawn.join": spawn.ranks_join,
     "fork-launcher": fork_launchers.fork_launcher,
     "parallel": joblib.parallel,
     "parallel.imported": joblib.imported,
@@ -334,3 +337,4 @@ class LibraryEffects:
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""
         ranks.ends(machine, state)
+        lending.ends(machine, state)

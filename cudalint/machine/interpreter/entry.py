@@ -14,6 +14,10 @@ from cudalint.machine.state import Process
 from cudalint.machine.trace import Site, TraceStep
 
 MOST_STEPS = 12_000
+# What workers give back, which is theirs.
+RESULT = "result"
+# How the message ends of memory whose owner waits for those that it lends it to.
+LIVES_ON = ", as it does here"
 MOST_ASSUMED_STEPS = 3_000
 # What many entries begin with is imported once.
 MOST_PREPARED_STEPS = 12_000
@@ -91,6 +95,9 @@ class EntryRecord:
     local_choices: set[tuple[Site, ...]] = field(default_factory=set)
     # The process groups that are joined after a device was selected, on some path.
     device_first: set[Site] = field(default_factory=set)
+    # Where GPU memory was sent whose receivers this process waited for, and where some path ended without that.
+    returned: set[Site] = field(default_factory=set)
+    left_behind: set[Site] = field(default_factory=set)
     # Where the questions were asked that paths split on.
     asked: dict[Hashable, Asking] = field(default_factory=dict)
     # What the paths assumed that came to the end, and those that ended by an exception which nothing caught.
@@ -105,7 +112,7 @@ class EntryRecord:
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
         return [
             replace(
-                o,
+                self._weighed(o),
                 certain=(doubt := self._doubt(o)) is None,
                 doubt=doubt,
                 outlived=o.within in self.outlived,
@@ -115,6 +122,15 @@ class EntryRecord:
             )
             for o in given
         ]
+
+    def _weighed(self, outcome: Outcome) -> Outcome:
+        """The outcome; nothing comes of lending GPU memory to processes that its owner waits for on all paths."""
+        is_lent = outcome.kind is Kind.CUDA_ACROSS and outcome.subject != RESULT
+        if not is_lent or outcome.benign or self.cut is not None:
+            return outcome
+        if outcome.anchor not in self.returned or outcome.anchor in self.left_behind:
+            return outcome
+        return replace(outcome, benign=True, detail=LIVES_ON)
 
     def _doubt(self, outcome: Outcome) -> Doubt | None:
         """What is left open, now that all paths are known."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.heap import Closure, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.interpreter.entry import LIVES_ON
 from cudalint.machine.launch.crossing import Carried, Pickler, carried
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
@@ -65,7 +66,7 @@ def _crossing_outcome(
         return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
     if fresh:
         # Who blocks until all have ended holds what it sent for as long.
-        return replace(base, benign=True, detail=", as it does here") if start.waits else base
+        return replace(base, benign=True, detail=LIVES_ON) if start.waits else base
     parent = forked_from.process
     if parent.driver is None and parent.poison is None:
         # joblib's own pickler copies through the host: it knows nothing of torch's CUDA IPC.

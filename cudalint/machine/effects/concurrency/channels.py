@@ -8,13 +8,14 @@ from cudalint.machine.effects.receivers import context_of, library_object, libra
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import launching
+from cudalint.machine.interpreter.entry import LIVES_ON
+from cudalint.machine.launch import launching, lending
 from cudalint.machine.launch.crossing import Pickler, carried, reachable
 from cudalint.machine.launch.launching import Ended, Start
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.trace import Chain
+from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import NONE, Const, Ref, Value, const, strings, union, unknown
 
 
@@ -82,6 +83,14 @@ def _put_in_parent(
         machine.emit(replace(_put_outcome(machine, call, state, Kind.CUDA_TO_FORK, origin), how="child-death"))
     elif users:
         machine.emit(_put_outcome(machine, call, state, Kind.CUDA_ACROSS, origin))
+        for holder in _holders(obj):
+            lending.lend(state, call.site, holder)
+
+
+def _holders(channel: LibraryObject) -> list[Site]:
+    """Where the processes were started that hold a queue or one end of a pipe."""
+    atoms = channel.fields.get("<holders>", ())
+    return [atom.value for atom in atoms if isinstance(atom, Const) and isinstance(atom.value, Site)]
 
 
 def _put_outcome(machine: Machine, call: Call, state: State, kind: Kind, origin: Chain | None) -> Outcome:
@@ -111,7 +120,8 @@ def queue_users(machine: Machine, state: State, start: Start, inherited: list[Va
             if not isinstance(obj, LibraryObject):
                 continue
             users = union([obj.fields.get("<users>", ()), const(mark)])
-            state.store(ref, replace(obj, fields={**obj.fields, "<users>": users}))
+            holders = union([obj.fields.get("<holders>", ()), const(start.anchor)])
+            state.store(ref, replace(obj, fields={**obj.fields, "<users>": users, "<holders>": holders}))
             for site, chain, origin in machine.puts.get(ref.address, []):
                 kind = Kind.CUDA_TO_FORK if poisoned else Kind.CUDA_ACROSS
                 machine.emit(
@@ -127,6 +137,7 @@ def queue_users(machine: Machine, state: State, start: Start, inherited: list[Va
                         started=chain,
                     )
                 )
+                lending.lend(state, site, start.anchor)
 
 
 def _forks(ended: Ended) -> bool:
@@ -156,13 +167,20 @@ def _other_end(ref: Ref) -> Ref | None:
     return None
 
 
+# By these a process waits for what another says or does; for a lock it waits until nobody holds that.
+_ANSWERS = frozenset({"get", "join", "recv", "wait"})
+
+
 def wait(machine: Machine, call: Call) -> Results:
     """``q.get()``, ``event.wait()``, ``conn.recv()``: this process stays alive until another answers."""
     state = call.state
     pending = state.process.pending
+    channel = library_object(call) if call.path.rpartition(".")[2] in _ANSWERS else None
+    for holder in () if channel is None else _holders(channel):
+        lending.awaited(machine, state, holder)
     if pending:
         launch = state.process.launch
-        for site, chain, channel in pending:
+        for site, chain, sent_by in pending:
             machine.emit(
                 outcome_of(
                     machine,
@@ -171,9 +189,11 @@ def wait(machine: Machine, call: Call) -> Results:
                     site,
                     "cost",
                     effect=chain,
-                    launcher=channel,
+                    launcher=sent_by,
                     subject="CUDA tensor",
                     launch=launch,
+                    benign=channel is not None,
+                    detail="" if channel is None else LIVES_ON,
                 )
             )
         state.process = replace(state.process, pending=())

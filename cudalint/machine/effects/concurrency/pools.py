@@ -10,7 +10,7 @@ from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, 
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import launching, pickling_errors, workers
+from cudalint.machine.launch import launching, lending, pickling_errors, workers
 from cudalint.machine.launch.arguments import arguments, count_of, failures, named_arguments, number_of, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
@@ -18,7 +18,7 @@ from cudalint.machine.launch.launching import Ended, Start
 from cudalint.machine.launch.tasks import element_of, items_of, vary
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Task, Value, const, only, strings, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Snapshot, Task, Value, const, only, strings, unknown
 
 
 def pool(machine: Machine, call: Call) -> Results:
@@ -179,8 +179,10 @@ def _pool_run(
         renewed=obj.fields.get("<respawns>") == TRUE,
         context=context,
         keyword=next(iter(strings(obj.fields.get("<keyword>", NONE))), ""),
+        waits=call.path == obj.type or (family == "pool" and name not in _LATER),
     )
     ended: list[Ended] = []
+    before = len(machine.record.outcomes)
     fork_state = parent.process if parent is not None else state.process
     for way in launching.ways(machine, parent or state, library, context):
         by_name = start.pickler is Pickler.NAMES and machine.options.uses_gpu
@@ -191,7 +193,20 @@ def _pool_run(
         ended.append(workers.start(machine, state, call.frame, start, way, parent))
         if start.renewed and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
             ended[-1] = workers.start(machine, state, call.frame, start, way)
+    lending.lent_since(machine, state, before, call.site, obj.site)
     return _pool_results(machine, call, state, family, name, ended)
+
+
+# Methods of pools that give what they promise later.
+_LATER = frozenset({"apply_async", "imap", "imap_unordered", "map_async", "starmap_async"})
+
+
+def workers_end(machine: Machine, call: Call) -> Results:
+    """``pool.join()``, ``executor.shutdown()``, the end of ``with executor``: all tasks are done."""
+    found = library_object(call)
+    if found is not None and call.get("wait") != FALSE:
+        lending.awaited(machine, call.state, found.site)
+    return [(call.state, NONE)]
 
 
 def _launcher(obj: LibraryObject, method: str) -> str:

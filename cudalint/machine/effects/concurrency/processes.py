@@ -18,7 +18,7 @@ from cudalint.machine.effects.receivers import (
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import children, launching, noting, workers
+from cudalint.machine.launch import children, launching, lending, noting, workers
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
@@ -80,10 +80,12 @@ def process_start(machine: Machine, call: Call) -> Results:
         label=_process_label(state, fields),
         context=context,
     )
+    before = len(machine.record.outcomes)
     ended = [
         workers.start(machine, state, call.frame, start, way)
         for way in launching.ways(machine, state, library, context)
     ]
+    lending.lent_since(machine, state, before, found.site)
     queue_users(machine, state, start, inherited, ended)
     _keep_started(found, state)
     if any(e.failed is not None and e.failed.how == "crash" and e.failed.certain for e in ended):
@@ -131,6 +133,9 @@ def process_join(machine: Machine, call: Call) -> Results:
     state = call.state
     if state.process.gpu_sharers:
         state.process = replace(state.process, gpu_sharers=())
+    found = starter(call.receiver, state)
+    if found is not None and call.path.endswith(".join") and call.get("timeout") in (None, NONE):
+        lending.awaited(machine, state, found.site)
     return [(state, NONE)]
 
 

@@ -7,11 +7,14 @@ from dataclasses import replace
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.interpreter.entry import RESULT
+from cudalint.machine.launch import lending
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import Bound, Partial, Ref, Snapshot, Tensor, Value, union, unknown
+from cudalint.machine.values import NONE, Bound, Partial, Ref, Snapshot, Tensor, Value, union, unknown
 
 
 def future_result(machine: Machine, call: Call) -> Results:
@@ -19,7 +22,19 @@ def future_result(machine: Machine, call: Call) -> Results:
     obj = library_object(call)
     if obj is None:
         return [(call.state, unknown("future", call.site))]
+    lending.awaited(machine, call.state, obj.site)
     return [(call.state, obj.fields.get("<result>", unknown("future", call.site)))]
+
+
+def wait(machine: Machine, call: Call) -> Results:
+    """``concurrent.futures.wait(futures)``: all of them are done, unless it stops waiting before."""
+    state = call.state
+    stops = any(call.get(name) not in (None, NONE) for name in ("timeout", "return_when"))
+    for atom in () if stops else union(machine.elements(call.get("fs") or (), state)):
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, LibraryObject):
+            lending.awaited(machine, state, found.site)
+    return [(state, unknown("done", call.site))]
 
 
 def returned_values(machine: Machine, call: Call, state: State, values: list[Value], family: str) -> Value:
@@ -54,7 +69,7 @@ def _result_outcome(machine: Machine, call: Call, state: State, tensor: Tensor, 
             "cost",
             cause=tensor.origin,
             launcher=call.label,
-            subject="result",
+            subject=RESULT,
             started=machine.chain(state, call.site, "the worker returns it"),
         )
     )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import workers
+from cudalint.machine.launch import lending, workers
 from cudalint.machine.launch.arguments import arguments, count_of, number_of, task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.values import NONE, TRUE, Rank, Value, constant, strings, unknown
+
+# What a launch gives that does not wait for its ranks.
+CONTEXT = "cudalint.ranks"
 
 
 def count_at_start(call: Call) -> int | None:
@@ -46,9 +51,21 @@ def spawn(machine: Machine, call: Call) -> Results:
         count=count_at_start(call),
         waits=waits,
     )
+    before = len(machine.record.outcomes)
     ended = [
         workers.start(machine, state, call.frame, start, Way(m, len(methods) == 1, explicit=True)) for m in methods
     ]
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
-    return [(state, unknown("spawned", call.site))]
+    if waits:
+        return [(state, NONE)]
+    lending.lent_since(machine, state, before, call.site)
+    return [(state, (state.new(("ranks", call.site), LibraryObject(CONTEXT, {}, call.site)),))]
+
+
+def ranks_join(machine: Machine, call: Call) -> Results:
+    """``context.join()``: true when all ranks have ended, which a loop waits for."""
+    found = library_object(call)
+    if found is not None:
+        lending.awaited(machine, call.state, found.site)
+    return [(call.state, unknown("joined ranks", call.site))]
