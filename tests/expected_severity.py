@@ -12,7 +12,14 @@ _WARNINGS = frozenset({"CUD102", "CUD201", "CUD205", "CUD302", "CUD303", "CUD501
 _NOTES = frozenset({"CUD501"})
 _NOTED = {
     ("CUD201/broken_spawn_pool_initializer.py", "CUD201", 50): "an initializer gives each of four workers its model",
+    ("CUD302/broken_bound_method_forkserver.py", "CUD302", 29): "Pool.map returns when all tasks are done",
+    ("CUD302/broken_executor_model.py", "CUD302", 27): "its owner asks for the result",
     ("CUD302/broken_hogwild.py", "CUD302", 28): "mp.spawn holds the model and joins all ranks",
+    ("CUD302/broken_pipe_fork_before_cuda.py", "CUD302", 32): "its owner receives an answer, and joins the process",
+    ("CUD302/broken_queue_to_spawned.py", "CUD302", 33): "its owner waits for the consumer's event",
+    ("CUD302/broken_spawn_pool_map.py", "CUD302", 23): "Pool.map returns when all tasks are done",
+    ("CUD302/broken_spawn_process_args.py", "CUD302", 23): "its owner joins the process",
+    ("CUD304/ok_waits_for_consumer.py", "CUD302", 18): "the producer waits for the consumer's event",
 }
 # What is softer than its rule: the fixture, the code, the row, and why.
 _SOFTER = {

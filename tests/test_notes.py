@@ -156,3 +156,190 @@ if __name__ == "__main__":
 )
 def test_an_owner_that_waits_for_all_receivers(launch: str, severity: str) -> None:
     assert ("CUD302", severity) in found(SHARED.replace("LAUNCH", launch))
+
+
+SERVE = """\
+import torch
+import torch.multiprocessing as mp
+from concurrent.futures import ProcessPoolExecutor, wait
+
+
+def work(x, *more):
+    print(x.sum().item())
+
+
+def serve(tasks, answers):
+    answers.put(tasks.get().sum().item())
+
+
+"""
+WAITS = {
+    "joins a list of processes": ("note", """\
+    ps = [ctx.Process(target=work, args=(x, i)) for i in range(4)]
+    for p in ps:
+        p.start()
+    for p in ps:
+        p.join()
+"""),
+    "joins processes that it gathered": ("note", """\
+    ps = []
+    for i in range(4):
+        p = ctx.Process(target=work, args=(x, i))
+        p.start()
+        ps.append(p)
+    for p in ps:
+        p.join()
+"""),
+    "joins its process": ("note", """\
+    p = ctx.Process(target=work, args=(x,))
+    p.start()
+    p.join()
+"""),
+    "waits for nobody": ("warning", """\
+    p = ctx.Process(target=work, args=(x,))
+    p.start()
+"""),
+    "waits for some seconds": ("warning", """\
+    p = ctx.Process(target=work, args=(x,))
+    p.start()
+    p.join(5)
+"""),
+    "leaves the process to its caller": ("warning", """\
+    p = ctx.Process(target=work, args=(x,))
+    p.start()
+    return p
+"""),
+    "joins on one path": ("warning", """\
+    import sys
+    p = ctx.Process(target=work, args=(x,))
+    p.start()
+    if len(sys.argv) > 1:
+        p.join()
+"""),
+    "joins another process": ("warning", """\
+    p = ctx.Process(target=work, args=(x,))
+    q = ctx.Process(target=print, args=(1,))
+    p.start()
+    q.start()
+    q.join()
+"""),
+    "gets an answer": ("note", """\
+    tasks, answers = ctx.Queue(), ctx.Queue()
+    p = ctx.Process(target=serve, args=(tasks, answers))
+    p.start()
+    tasks.put(x)
+    print(answers.get())
+"""),
+    "puts and ends": ("warning", """\
+    tasks, answers = ctx.Queue(), ctx.Queue()
+    p = ctx.Process(target=serve, args=(tasks, answers))
+    p.start()
+    tasks.put(x)
+"""),
+    "waits for an event": ("note", """\
+    done = ctx.Event()
+    p = ctx.Process(target=work, args=(x, done))
+    p.start()
+    done.wait()
+"""),
+    "waits at a barrier": ("note", """\
+    barrier = ctx.Barrier(3)
+    for i in range(2):
+        ctx.Process(target=work, args=(x, barrier)).start()
+    barrier.wait()
+"""),
+    "maps": ("note", """\
+    with ctx.Pool(2) as pool:
+        print(pool.map(work, [x, x]))
+"""),
+    "maps and does not wait": ("warning", """\
+    pool = ctx.Pool(2)
+    pool.map_async(work, [x, x])
+    return pool
+"""),
+    "joins its pool": ("note", """\
+    pool = ctx.Pool(2)
+    pool.map_async(work, [x, x])
+    pool.close()
+    pool.join()
+"""),
+    "gets a result of its pool": ("note", """\
+    with ctx.Pool(2) as pool:
+        r = pool.apply_async(work, (x,))
+        r.get()
+"""),
+    "asks for a result": ("note", """\
+    with ProcessPoolExecutor(1, mp_context=ctx) as ex:
+        f = ex.submit(work, x)
+        print(f.result())
+"""),
+    "leaves its executor": ("note", """\
+    with ProcessPoolExecutor(1, mp_context=ctx) as ex:
+        ex.submit(work, x)
+"""),
+    "shuts down without waiting": ("warning", """\
+    ex = ProcessPoolExecutor(1, mp_context=ctx)
+    ex.submit(work, x)
+    ex.shutdown(wait=False)
+"""),
+    "waits for futures": ("note", """\
+    ex = ProcessPoolExecutor(1, mp_context=ctx)
+    fs = [ex.submit(work, x) for _ in range(3)]
+    wait(fs)
+"""),
+    "joins the context of its ranks": ("note", """\
+    c = mp.spawn(work, args=(x,), nprocs=2, join=False)
+    while not c.join():
+        pass
+"""),
+    "does not join the ranks": ("warning", """\
+    c = mp.spawn(work, args=(x,), nprocs=2, join=False)
+"""),
+    "joins in a helper": ("note", """\
+    ps = start_all(ctx, x)
+    finish(ps)
+
+def start_all(ctx, x):
+    ps = []
+    for i in range(2):
+        p = ctx.Process(target=work, args=(x, i))
+        ps.append(p)
+    [p.start() for p in ps]
+    return ps
+
+def finish(ps):
+    while ps:
+        ps.pop().join()
+"""),
+    "joins processes in a dict": ("note", """\
+    ps = {}
+    for name in ("a", "b"):
+        ps[name] = ctx.Process(target=work, args=(x, name))
+        ps[name].start()
+    for name, p in ps.items():
+        p.join()
+"""),
+    "joins in a method": ("note", """\
+    Boss(ctx, x).run()
+
+class Boss:
+    def __init__(self, ctx, x):
+        self.workers = [ctx.Process(target=work, args=(x,)) for _ in range(2)]
+    def run(self):
+        for w in self.workers:
+            w.start()
+        try:
+            pass
+        finally:
+            for w in self.workers:
+                w.join()
+"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_an_owner_that_waits_until_its_memory_is_no_longer_looked_at(name: str) -> None:
+    severity, body = WAITS[name]
+    start = "def main():\n    ctx = mp.get_context('spawn')\n    x = torch.ones(8, device='cuda')\n"
+    text = f"{SERVE}{start}{body}\n\nif __name__ == '__main__':\n    main()\n"
+    assert set(found(text)) == {("CUD302", severity)}

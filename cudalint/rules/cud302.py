@@ -45,9 +45,7 @@ def work(x):
 
 def main():
     x = torch.ones(8, device="cuda")
-    worker = multiprocessing.get_context("spawn").Process(target=work, args=(x,))
-    worker.start()
-    worker.join()
+    multiprocessing.get_context("spawn").Process(target=work, args=(x,)).start()
 
 
 if __name__ == "__main__":
@@ -86,8 +84,11 @@ top of the worker, or around the call that gives the result. It costs a copy, an
 **Display** where the other end is not seen (queues and pipes), where the value hides in an object, and for a worker
 that writes in place: there the sharing may be the point.
 
-A value that is given to `mp.spawn(..., join=True)` is a note: the call holds it, and returns when all ranks have ended.
-That a parent joins processes of its own is not looked at.
+It is a note where the owner waits on every path until the receivers are done: it joins their processes (without a
+timeout) or the context of `mp.spawn(..., join=False)`, waits for an event, a barrier or an answer through a queue or a
+pipe that they hold, or has the result of what it gave a pool or an executor (`map`, `result()`, `get()`, `wait()`,
+`pool.join()`, the end of `with executor`). `mp.spawn(..., join=True)` does that by itself. A GPU tensor that a worker
+returns stays a warning: the worker owns it.
 
 ## When it stays silent
 - The value is on the CPU when it is sent.
