@@ -38,12 +38,14 @@ class Assumption:
 class Asking:
     """Where the program asks a question: ``whole`` is the test, ``subject`` what it compares with a constant.
 
-    ``positive``: the test holds where the question is answered by yes.
+    ``positive``: the test holds where the question is answered by yes. ``chooses``: it is no test, but something that
+    happens on a GPU or not by the answer.
     """
 
     whole: Site
     subject: Site | None
     positive: bool
+    chooses: bool = False
 
 
 def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]:
@@ -157,7 +159,15 @@ def _variable(told: questions.Asked, answer: bool) -> str:
 # -- what stands in the program --------------------------------------------------------------------------
 
 
+def is_said_by_user(value: Hashable) -> bool:
+    """Whether a value is what an option or a variable of the environment says."""
+    source = _source(value)
+    return source is not None and isinstance(source.sym, tuple) and source.sym[0] in ("option", "environ")
+
+
 def _written(place: Asking, told: questions.Asked, answer: bool) -> Assumption:
+    if place.chooses:
+        return Assumption(place.whole, _negated("is on a GPU", answer))
     if place.subject is not None and told[0] != "true":
         return Assumption(place.subject, _relation(told, answer))
     return Assumption(place.whole, _truth(answer is place.positive))

@@ -342,9 +342,19 @@ def without_key(found: Dict, key: Value) -> Dict:
 
 
 def merged(one: Dict, two: Dict) -> Dict:
-    """``one | two``."""
-    exact = one.exact and two.exact
-    return replace(one, items={**one.items, **two.items}, element=union([one.element, two.element]), exact=exact)
+    """``one | two``; where not all keys of the second are known, it may have those of the first."""
+    items = {**one.items, **two.items}
+    if not two.exact and two.element:
+        items.update({key: union([value, two.element]) for key, value in one.items.items() if key not in two.items})
+    return replace(one, items=items, element=union([one.element, two.element]), exact=one.exact and two.exact)
+
+
+def overlaid(found: Dict, mapping: Value, sym: Hashable) -> Dict:
+    """``{**found, **mapping}`` of a mapping of which nothing is known: it may give each key another value."""
+    atom = only(mapping)
+    base = atom.sym if isinstance(atom, Unknown) else sym
+    items = {key: union([value, unknown(base, "[]", const(key))]) for key, value in found.items.items()}
+    return replace(found, items=items, exact=False)
 
 
 def append(found: Sequence, value: Value) -> Sequence:

@@ -56,6 +56,7 @@ class Doubt(Enum):
     METHOD = "whether it forks cannot be seen here"
     MISSING = "that depends on a package that may be installed"
     ELSEWHERE = "on other paths the same workers do not fork"
+    DEVICE = "which device is used cannot be seen here"
     CUT = "not all that comes before could be looked at"
 
 

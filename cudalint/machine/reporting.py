@@ -41,7 +41,7 @@ def outcome_of(
     facts = state.facts
     if missing and (_INSTALLED, missing) not in (question for question, _ in facts):
         facts = (((_INSTALLED, missing), False), *facts)
-    doubt = _doubt(certain, machine.record.cut is not None, facts)
+    doubt = _doubt(machine, certain, facts)
     if doubt is Doubt.METHOD and detail == "unseen":
         doubt = Doubt.CALLER
     return Outcome(
@@ -66,9 +66,11 @@ def outcome_of(
     )
 
 
-def _doubt(certain: bool, is_cut: bool, facts: tuple[Fact, ...]) -> Doubt | None:
+def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | None:
     if any(isinstance(question, tuple) and question[0] == _INSTALLED and not answer for question, answer in facts):
         return Doubt.MISSING
-    if is_cut:
+    if any(answer and question in machine.record.stand_ins for question, answer in facts):
+        return Doubt.DEVICE
+    if machine.record.cut is not None:
         return Doubt.CUT
     return None if certain else Doubt.METHOD

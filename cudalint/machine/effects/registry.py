@@ -29,7 +29,7 @@ from cudalint.machine.effects.frameworks import (
     lightning,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, devices, queries
+from cudalint.machine.effects.gpu import arrays, choices, devices, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import celery, components, gunicorn, handlers, outside, queues, web
 from cudalint.machine.effects.stdlib import (
@@ -296,7 +296,7 @@ class LibraryEffects:
             return [(call.state, unknown("undone", call.site))]
         if not call.path.endswith(".__init__"):
             call.receiver = library_self(call)
-        return effect(machine, call)
+        return [result for one in choices.apart(machine, call) for result in effect(machine, one)]
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""

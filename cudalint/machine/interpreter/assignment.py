@@ -45,6 +45,9 @@ class Assignment(Core):
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict) and isinstance(second, Dict):
             self.store_dict(atom, operators.merged(found, second), state)
             return left
+        if isinstance(atom, Ref) and isinstance(found, Dict) and node.op == "|":
+            self.store_dict(atom, operators.overlaid(found, right, ("aug", node.ordinal)), state)
+            return left
         return operators.binary(node.op, left, right, ("aug", node.ordinal))
 
     def assign(self, target: ir.Expr, value: Value, state: State, frame: Frame, ordinal: int) -> list[State]:

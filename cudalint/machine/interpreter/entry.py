@@ -100,6 +100,8 @@ class EntryRecord:
     left_behind: set[Site] = field(default_factory=set)
     # Where the questions were asked that paths split on.
     asked: dict[Hashable, Asking] = field(default_factory=dict)
+    # Whether a device is the one that the program names where something else may say another: unknown what that says.
+    stand_ins: set[Hashable] = field(default_factory=set)
     # What the paths assumed that came to the end, and those that ended by an exception which nothing caught.
     completed: list[Facts] = field(default_factory=list)
     refused: list[Facts] = field(default_factory=list)

@@ -14,7 +14,19 @@ from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Lib, Ref, Tensor, Value, const, constant, holds_deferred, only, union, unknown
+from cudalint.machine.values import (
+    Lib,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    constant,
+    holds_deferred,
+    only,
+    union,
+    unknown,
+)
 
 
 class Expressions(Core):
@@ -145,6 +157,9 @@ class Expressions(Core):
         if isinstance(first, Dict) and op == "|" and isinstance(second, Dict):
             made_map = replace(operators.merged(first, second), view=None)
             return (state.new(("merged", frame.module, ordinal), made_map),)
+        if isinstance(first, Dict) and op == "|" and isinstance(base := only(right), Unknown):
+            made_map = replace(operators.overlaid(first, right, base.sym), view=None)
+            return (state.new(("merged", frame.module, ordinal), made_map),)
         return operators.binary(op, left, right, ("bin", frame.module, ordinal))
 
     def _unary(self, node: ir.Unary, state: State, frame: Frame) -> Results:
@@ -187,10 +202,9 @@ class Expressions(Core):
                     atom = only(spread)
                     found = after.get(atom) if isinstance(atom, Ref) else None
                     if isinstance(found, Dict):
-                        items = {**made.items, **found.items}
-                        made = Dict(items, union([made.element, found.element]), made.exact and found.exact)
+                        made = operators.merged(made, found)
                     else:
-                        made = replace(made, exact=False)
+                        made = operators.overlaid(made, spread, ("spread", frame.module, node.ordinal))
                     continue
                 made = operators.with_key(made, as_key(queue.pop(0), after), queue.pop(0))
             results.append((after, (after.new(("dict", frame.module, node.ordinal), made),)))

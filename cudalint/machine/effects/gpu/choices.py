@@ -3,15 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from cudalint.machine import operators
+from cudalint.machine import assumptions, operators, questions
+from cudalint.machine.assumptions import Asking
 from cudalint.machine.frame import Call
 from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Const, Dev, Ref, Value, strings
+from cudalint.machine.values import NONE, Atom, Const, Dev, Ref, Value, const, strings
 
+# Effects that a device decides on without their models having to say so, by the parameter that names it.
+_BY_DEVICE = frozenset({"default-device", "device", "move", "set-device", "tensor"})
 _SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
 _DEEPEST = 3
+
+
+def apart(machine: Machine, call: Call) -> list[Call]:
+    """A call once for each answer to whether its device is a GPU, where it is one unless something unknown says else.
+
+    A stand-in is as good as any other value where a user decides by an option or a variable; elsewhere it is not known
+    whether it is ever used.
+    """
+    name = call.text("device") or ("device" if call.text("does") in _BY_DEVICE else "")
+    value = call.get(name) if name else None
+    if value is None or len(value) < 2 or questions.identity(value) is None:
+        return [call]
+    texts = [(atom, device) for atom in value if (device := _first(operators.device_of((atom,)))) is not None]
+    on_gpu = [atom for atom, device in texts if device.is_gpu]
+    if not on_gpu:
+        return [call]
+    question = operators.compare("==", value, _text_of(on_gpu[0]), None)
+    truth, sym = machine.truth(question, call.state)
+    rest = tuple(atom for atom in value if atom not in on_gpu)
+    if truth is not None or sym is None:
+        return [_with(call, name, tuple(on_gpu) if truth else rest, call.state)]
+    machine.record.asked.setdefault(questions.plain(sym, True)[0], Asking(call.site, None, True, chooses=True))
+    if not assumptions.is_said_by_user(value):
+        machine.record.stand_ins.add(questions.plain(sym, True)[0])
+    other = call.state.clone()
+    call.state.assume(sym, True)
+    other.assume(sym, False)
+    return [_with(call, name, tuple(on_gpu), call.state), _with(call, name, rest, other)]
+
+
+def _text_of(atom: Atom) -> Value:
+    return const(operators.device_text(atom)) if isinstance(atom, Dev) else (atom,)
+
+
+def _with(call: Call, name: str, value: Value, state: State) -> Call:
+    """The same call with another argument."""
+    if name in call.kwargs:
+        return replace(call, state=state, kwargs={**call.kwargs, name: value})
+    place = call.params.index(name)
+    return replace(call, state=state, args=[*call.args[:place], value, *call.args[place + 1 :]])
 
 
 def depends(call: Call) -> bool:

@@ -135,16 +135,15 @@ def dict_method(machine: Machine, call: Call) -> Results:
             made = Sequence("list", tuple(pairs), (), not found.exact)
             return [(state, (state.new(("items", call.site), made),))]
         case "update":
-            items = dict(found.items) | dict(call.kwargs)
-            exact = found.exact
             for value in call.args:
                 other = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
                 if isinstance(other, Dict):
-                    items.update(other.items)
-                    exact = exact and other.exact
+                    found = operators.merged(found, other)
                 else:
-                    exact = False
-            machine.store_dict(ref, replace(found, items=items, exact=exact), state)
+                    found = operators.overlaid(found, value, ("update", call.site))
+            items = {**found.items}
+            items.update(call.kwargs)
+            machine.store_dict(ref, replace(found, items=items, exact=found.exact and not call.open), state)
             return [(state, NONE)]
         case "copy":
             return [(state, (state.new(("copy", call.site), replace(found, view=None)),))]
