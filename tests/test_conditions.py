@@ -83,6 +83,14 @@ CASES = {
         "    torch.cuda.init()\n    start()\n",
         "if `--use-gpu` is given and `--workers` is more than 1",
     ),
+    "the default of a variable": (
+        "torch.ones(1, device=os.environ.get('DEVICE', 'cuda'))\nstart()\n",
+        "if `DEVICE` is cuda",
+    ),
+    "the default of a setting": (
+        "import json\n\nconfig = json.load(open('c.json'))\ntorch.ones(1, device=config.get('gpu', 'cuda'))\nstart()\n",
+        "if `torch.ones(1, device=config.get('gpu', 'cuda'))` is on a GPU",
+    ),
     "nothing that decides": (
         "args = parser.parse_args()\nif args.use_gpu:\n    print('hello')\ntorch.cuda.init()\nstart()\n",
         None,

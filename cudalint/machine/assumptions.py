@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
-from cudalint.machine.operators import MOST_GPUS
+from cudalint.machine.operators import LAID_OVER, MOST_GPUS
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Const, Rank, Unknown
 
@@ -159,10 +159,10 @@ def _variable(told: questions.Asked, answer: bool) -> str:
 # -- what stands in the program --------------------------------------------------------------------------
 
 
-def is_said_by_user(value: Hashable) -> bool:
-    """Whether a value is what an option or a variable of the environment says."""
+def is_stand_in(value: Hashable) -> bool:
+    """Whether a value is one that a mapping was laid over of which nothing is known."""
     source = _source(value)
-    return source is not None and isinstance(source.sym, tuple) and source.sym[0] in ("option", "environ")
+    return source is not None and isinstance(source.sym, tuple) and source.sym[0] == LAID_OVER
 
 
 def _written(place: Asking, told: questions.Asked, answer: bool) -> Assumption:

@@ -29,6 +29,8 @@ from cudalint.machine.values import (
 )
 
 LONGEST = 200
+# What a mapping may say that was laid over another.
+LAID_OVER = "laid over"
 # No machine has more; larger numbers stand for something else.
 MOST_GPUS = 64
 
@@ -353,7 +355,7 @@ def overlaid(found: Dict, mapping: Value, sym: Hashable) -> Dict:
     """``{**found, **mapping}`` of a mapping of which nothing is known: it may give each key another value."""
     atom = only(mapping)
     base = atom.sym if isinstance(atom, Unknown) else sym
-    items = {key: union([value, unknown(base, "[]", const(key))]) for key, value in found.items.items()}
+    items = {key: union([value, unknown(LAID_OVER, base, key)]) for key, value in found.items.items()}
     return replace(found, items=items, exact=False)
 
 

@@ -48,8 +48,9 @@ def _context_methods(context: Value, state: State) -> list[str] | None:
     for atom in context:
         found = state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(found, LibraryObject) and "<method>" in found.fields:
-            names = strings(found.fields["<method>"])
-            result.extend(names or ["?"])
+            given = found.fields["<method>"]
+            names = strings(given)
+            result.extend(names if len(names) == len(given) else [*names, "?"])
         elif isinstance(atom, Const) and isinstance(atom.value, str):
             result.append(atom.value)
         elif isinstance(atom, Lib):

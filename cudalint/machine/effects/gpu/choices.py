@@ -22,8 +22,8 @@ _DEEPEST = 3
 def apart(machine: Machine, call: Call) -> list[Call]:
     """A call once for each answer to whether its device is a GPU, where it is one unless something unknown says else.
 
-    A stand-in is as good as any other value where a user decides by an option or a variable; elsewhere it is not known
-    whether it is ever used.
+    The default of what is asked for by name is what a program does unless it is told otherwise; of what a mapping was laid
+    over it is not known whether it is ever used.
     """
     name = call.text("device") or ("device" if call.text("does") in _BY_DEVICE else "")
     value = call.get(name) if name else None
@@ -39,7 +39,7 @@ def apart(machine: Machine, call: Call) -> list[Call]:
     if truth is not None or sym is None:
         return [_with(call, name, tuple(on_gpu) if truth else rest, call.state)]
     machine.record.asked.setdefault(questions.plain(sym, True)[0], Asking(call.site, None, True, chooses=True))
-    if not assumptions.is_said_by_user(value):
+    if assumptions.is_stand_in(value):
         machine.record.stand_ins.add(questions.plain(sym, True)[0])
     other = call.state.clone()
     call.state.assume(sym, True)
