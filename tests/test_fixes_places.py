@@ -740,6 +740,23 @@ JOIN = 'dist.init_process_group("nccl", rank=rank, world_size=n, init_method=MEE
             id="the same GPU for all",
         ),
         pytest.param(
+            "CUD503",
+            ranks(f"def run(rank, n):\n    {JOIN}\n"
+                  '    devices = [torch.device(f"cuda:{i}") for i in range(n)]\n    device = devices[0]\n'
+                  "    dist.all_reduce(torch.ones(1, device=device))"),
+            ["    device = devices[0]"],
+            ["    device = devices[rank]"],
+            id="the same item for all",
+        ),
+        pytest.param(
+            "CUD503",
+            ranks(f"def run(rank, n, gpus=(0, 1)):\n    {JOIN}\n    model = torch.nn.Linear(2, 2).to(gpus[0])\n"
+                  "    torch.nn.parallel.DistributedDataParallel(model)"),
+            ["    model = torch.nn.Linear(2, 2).to(gpus[0])"],
+            ["    model = torch.nn.Linear(2, 2).to(gpus[rank])"],
+            id="the same item of a parameter for all",
+        ),
+        pytest.param(
             "CUD504",
             ranks(f"def run(rank, n): x = torch.ones(1).cuda(); torch.cuda.set_device(rank); {JOIN}; {USE}"),
             [f"def run(rank, n): x = torch.ones(1).cuda(); torch.cuda.set_device(rank); {JOIN}; {USE}"],

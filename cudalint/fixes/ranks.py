@@ -116,6 +116,7 @@ def _may_come_first(view: View, statement: cst.BaseStatement) -> bool:
 def select_own(case: Case) -> Iterator[Proposal]:
     """``set_device`` with the rank that is at hand, in place of a constant or before the process group is joined."""
     yield from _other_choice(case)
+    yield from _other_item(case)
     yield from select_early(case)
 
 
@@ -130,6 +131,45 @@ def _other_choice(case: Case) -> Iterator[Proposal]:
             for rank, doubt in _ranks_at(case, place, call):
                 change = place.replace(call.args[0].value, rank)
                 yield Proposal("select a GPU of its own in each rank", in_file(place, [change]), doubt=doubt)
+
+
+def _other_item(case: Case) -> Iterator[Proposal]:
+    """Where each rank takes the same item of a row of devices: the item of its number."""
+    for view, node in _joining(case):
+        function = view.function(node)
+        for call in view.calls():
+            if view.function(call) is not function:
+                continue
+            for index in _constant_items(view, call):
+                for rank, doubt in _ranks_at(case, view, index):
+                    change = view.replace(index, rank)
+                    yield Proposal("take the device of its own in each rank", in_file(view, [change]), doubt=doubt)
+
+
+def _constant_items(view: View, call: cst.Call) -> Iterator[cst.Integer]:
+    """The numbers by which items are taken of rows, to be the device of a call."""
+    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
+    for position, argument in enumerate(call.args):
+        keyword = None if argument.keyword is None else argument.keyword.value
+        if keyword in _DEVICES or (keyword is None and position == 0 and name in _TAKES_DEVICE):
+            yield from _item_numbers(view, argument.value)
+
+
+def _item_numbers(view: View, value: cst.BaseExpression) -> Iterator[cst.Integer]:
+    match value:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer() as number))]):
+            yield number
+        case cst.List(elements=elements):
+            for element in elements:
+                yield from _item_numbers(view, element.value)
+        case cst.Name(value=name):
+            made = names.definition(view, name, value)
+            if made is not None:
+                yield from _item_numbers(view, made.value)
+
+
+_DEVICES = frozenset({"device", "device_id", "device_ids"})
+_TAKES_DEVICE = frozenset({"cuda", "device", "set_device", "to"})
 
 
 def select_early(case: Case) -> Iterator[Proposal]:

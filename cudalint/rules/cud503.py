@@ -93,7 +93,7 @@ if __name__ == "__main__":
 **Unsafe** where the rank's number is at hand: as the first parameter of the function that `mp.spawn` starts, as a local
 rank that the program has read, as `rank=` of the group, or as `LOCAL_RANK` where the program speaks of it.
 `torch.cuda.set_device(...)` is put first in the rank's function or before `init_process_group`; where all ranks select
-the same GPU, the number takes the place of theirs. The launcher may already give each rank a GPU of its own through
+the same GPU, or take the same item of a row of devices, the number takes the place of theirs. The launcher may already give each rank a GPU of its own through
 `CUDA_VISIBLE_DEVICES`, and then `set_device(rank)` would fail. **Display** elsewhere.
 
 ## When it stays silent

@@ -22,8 +22,8 @@ _DEEPEST = 3
 def apart(machine: Machine, call: Call) -> list[Call]:
     """A call once for each answer to whether its device is a GPU, where it is one unless something unknown says else.
 
-    The default of what is asked for by name is what a program does unless it is told otherwise; of what a mapping was laid
-    over it is not known whether it is ever used.
+    The default of what is asked for by name is what a program does unless it is told otherwise. Of what a mapping was
+    laid over it is not known whether it is ever used.
     """
     name = call.text("device") or ("device" if call.text("does") in _BY_DEVICE else "")
     value = call.get(name) if name else None
