@@ -174,17 +174,23 @@ def device(machine: Machine, call: Call) -> Results:
     index = call.get("index")
     found: list[Atom] = []
     for one in operators.device_of(value):
-        if index is not None and one.index is None:
-            number = only(index)
-            if isinstance(number, Const) and isinstance(number.value, int):
-                one = Dev(one.kind, number.value)
-            elif number is not None:
-                one = Dev(one.kind, number if isinstance(number, Rank) else Rank("each"))
+        if index not in (None, NONE) and one.index is None:
+            one = Dev(one.kind, _number_of(index or ()))
         found.append(one)
     if not found:
         symbol = only(value)
         return [(call.state, unknown("device", symbol if isinstance(symbol, Unknown) else call.site))]
     return [(call.state, tuple(dict.fromkeys(found)))]
+
+
+def _number_of(index: Value) -> int | Rank:
+    """The number of a GPU: where the code does not show it, a process may have another one than the next."""
+    match only(index):
+        case Const(value=int(number)):
+            return number
+        case Rank() as rank:
+            return rank
+    return Rank("each")
 
 
 def move(machine: Machine, call: Call) -> Results:
