@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from metamorphic import alias, dead_code, device, queues, reformat, rename, split, start_method, wrap
+from metamorphic import alias, branches, dead_code, device, queues, reformat, rename, split, start_method, wrap
 from metamorphic.program import MAIN, Files
 from metamorphic.transformation import Transformation
 
@@ -32,6 +32,9 @@ ALL = {
         wrap.PARTIAL,
         wrap.CALLABLE,
         wrap.METHOD,
+        branches.SWAP,
+        branches.HELPER,
+        branches.FIELD,
         IDENTITY,
         wrap.LAMBDA,
         start_method.SPAWN,
