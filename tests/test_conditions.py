@@ -149,3 +149,61 @@ def test_every_format_shows_it(output: OutputFormat) -> None:
     findings = _findings(CASES["a flag"][0])
     report = Report(findings=findings, texts={"train.py": HEAD})
     assert "--use-gpu` is given" in render(report, output, Style(colour=False, directory="/"))
+
+
+# What decides, and the condition that says so wherever it is asked.
+ASKED = {
+    "args.use_gpu": "if `--use-gpu` is given",
+    "args.mode == 'gpu'": "if `--mode` is gpu",
+    "os.environ.get('GPU') == '1'": "if `GPU` is 1",
+    "len(sys.argv) > 2": "if `len(sys.argv)` is more than 2",
+}
+# One and the same program, written in other ways.
+WAYS = {
+    "a statement": "if {test}:\n    torch.cuda.init()\nstart()\n",
+    "the branches swapped": "if not ({test}):\n    pass\nelse:\n    torch.cuda.init()\nstart()\n",
+    "an expression": "torch.cuda.init() if {test} else None\nstart()\n",
+    "an operator": "{test} and torch.cuda.init()\nstart()\n",
+    "the choice of a device": "device = 'cuda' if {test} else 'cpu'\ntorch.ones(1, device=device)\nstart()\n",
+    "an early return": "def prepare():\n    if not ({test}):\n        return\n    torch.cuda.init()\n\n\n"
+    "prepare()\nstart()\n",
+    "a return of the whole": "def run():\n    if {test}:\n        torch.cuda.init()\n        return start()\n"
+    "    return start()\n\n\nrun()\n",
+    "an exception": "try:\n    if not ({test}):\n        raise ValueError\nexcept ValueError:\n    pass\nelse:\n"
+    "    torch.cuda.init()\nstart()\n",
+    "a loop that is left": "for _ in range(1):\n    if not ({test}):\n        break\n    torch.cuda.init()\nstart()\n",
+}  # fmt: skip
+# Where the answer is kept before it is asked for.
+KEPT = {
+    "a variable": "answer = {test}\nif answer:\n    torch.cuda.init()\nstart()\n",
+    "a helper": "def wanted():\n    return {test}\n\n\nif wanted():\n    torch.cuda.init()\nstart()\n",
+    "a helper with a return for each": "def wanted():\n    if {test}:\n        return True\n    return False\n\n\n"
+    "if wanted():\n    torch.cuda.init()\nstart()\n",
+    "a parameter": "def prepare(on):\n    if on:\n        torch.cuda.init()\n\n\nprepare({test})\nstart()\n",
+    "a field": "class Options:\n    def __init__(self, on):\n        self.on = on\n\n\noptions = Options({test})\n"
+    "if options.on:\n    torch.cuda.init()\nstart()\n",
+    "an item": "options = {{'on': {test}}}\nif options['on']:\n    torch.cuda.init()\nstart()\n",
+    "a closure": "def maker(on):\n    def prepare():\n        if on:\n            torch.cuda.init()\n"
+    "    return prepare\n\n\nmaker({test})()\nstart()\n",
+}
+
+
+@pytest.mark.parametrize("test", ASKED)
+def test_a_condition_is_the_same_however_it_is_written(test: str) -> None:
+    found = {way: _findings(f"args = parser.parse_args()\n{text.format(test=test)}") for way, text in WAYS.items()}
+    shown = {way: [(f.code, f.severity.value, f.condition) for f in each] for way, each in found.items()}
+    assert shown == {way: [("CUD101", "error", ASKED[test])] for way in WAYS}
+
+
+@pytest.mark.parametrize("test", [test for test in ASKED if "len" not in test])
+def test_a_condition_is_the_same_wherever_its_answer_was_kept(test: str) -> None:
+    found = {way: _findings(f"args = parser.parse_args()\n{text.format(test=test)}") for way, text in KEPT.items()}
+    shown = {way: [(f.code, f.severity.value, f.condition) for f in each] for way, each in found.items()}
+    assert shown == {way: [("CUD101", "error", ASKED[test])] for way in KEPT}
+
+
+@pytest.mark.parametrize("way", KEPT)
+def test_a_condition_without_a_name_is_what_is_asked_in_the_end(way: str) -> None:
+    (finding,) = _findings(f"args = parser.parse_args()\n{KEPT[way].format(test='len(sys.argv) > 2')}")
+    assert finding.severity.value == "error"
+    assert finding.condition is not None
