@@ -63,7 +63,7 @@ VISIBLE = """
     def device_of(gpus):
         if torch.cuda.is_available():
             os.environ["CUDA_VISIBLE_DEVICES"] = {value}
-            return torch.device("{device}")
+            return torch.device({device})
         return torch.device("cpu")
 
 
@@ -74,11 +74,18 @@ VISIBLE = """
 @pytest.mark.parametrize(
     ("imports", "value", "device", "given"),
     [
-        pytest.param("", "gpus", "cuda:0", '"1"', id="names GPU 0 later"),
-        pytest.param("", "gpus", "cuda", '"0,1,2,3"', id="several GPUs"),
-        pytest.param("", "gpus", "cuda", "sys.argv[1]", id="GPUs from outside"),
-        pytest.param("import onnxruntime\n", "str(gpus)", "cuda", "1", id="onnxruntime does not listen"),
-        pytest.param("import tensorflow as tf\n", "str(gpus)", "cuda", "1", id="TensorFlow does not listen"),
+        pytest.param("", "gpus", '"cuda:0"', '"1"', id="names GPU 0 later"),
+        pytest.param("", "str(gpus)", '"cuda", 0', "1", id="names GPU 0 by its number"),
+        pytest.param("", "str(gpus)", "torch.ones(1).cuda(0).device", "1", id="moves to GPU 0 by its number"),
+        pytest.param("", "str(gpus)", "torch.ones(1, device=0).device", "1", id="makes something on GPU 0"),
+        pytest.param("", "gpus", '"cuda"', '"0,1,2,3"', id="several GPUs"),
+        pytest.param("", "str(gpus)", '"cuda"', '"0,1"', id="several GPUs as a text of a text"),
+        pytest.param("", 'f"{gpus}"', '"cuda"', '"2, 3"', id="several GPUs as a text that is put together"),
+        pytest.param("", "gpus", '"cuda"', "sys.argv[1]", id="GPUs from outside"),
+        pytest.param("import onnxruntime\n", "str(gpus)", '"cuda"', "1", id="onnxruntime does not listen"),
+        pytest.param("import tensorflow as tf\n", "str(gpus)", '"cuda"', "1", id="TensorFlow does not listen"),
+        pytest.param("from llama_cpp import Llama\n", "str(gpus)", '"cuda"', "1", id="llama.cpp does not listen"),
+        pytest.param("import rapidocr_onnxruntime\n", "str(gpus)", '"cuda"', "1", id="what is built on it neither"),
     ],
 )
 def test_an_index_is_no_repair_where_it_means_another_gpu_or_none(
@@ -90,7 +97,7 @@ def test_an_index_is_no_repair_where_it_means_another_gpu_or_none(
 
 
 def test_an_index_is_a_repair_where_it_means_the_same_gpu() -> None:
-    before = text_of(VISIBLE.format(imports="", value="str(gpus)", device="cuda", given="1"))
+    before = text_of(VISIBLE.format(imports="", value="str(gpus)", device='"cuda"', given="1"))
     after, level, _ = repair(before, "CUD202")
     assert "torch.cuda.set_device(gpus)" in after
     assert level is Applicability.UNSAFE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -160,7 +160,8 @@ def _against_index(case: Case, view: View, node: cst.CSTNode) -> str | None:
         return f"{deaf} does not look at what another framework selected"
     if any(0 in _named_gpus(v) for v in _views(case, view)):
         return "the program names GPU 0, which would then be the first one of the machine"
-    if isinstance(_visible_value(node), cst.Name | cst.Attribute | cst.Subscript) and not _is_one_gpu(view, node):
+    as_it_is = isinstance(_visible_value(node), cst.Name | cst.Attribute | cst.Subscript)
+    if _names_several(view) or (as_it_is and not _is_one_gpu(view, node)):
         return "the variable may name several GPUs, and an index is one"
     return None
 
@@ -174,7 +175,10 @@ def _views(case: Case, view: View) -> list[View]:
 
 
 # Frameworks that use the GPU that the variable shows them, whatever is selected elsewhere.
-_DEAF = re.compile(r"\b(?:onnxruntime|tensorflow|jax|paddle|mxnet|tensorrt|pycuda|cudf|cuml|xgboost|lightgbm|faiss)\b")
+_DEAF = re.compile(
+    r"\b(?:\w*onnxruntime|tensorflow|keras|jax|paddle|paddleocr|mxnet|tensorrt|pycuda|cudf|cuml|xgboost|lightgbm|catboost"
+    r"|faiss|insightface|llama_cpp|ctranslate2|faster_whisper|vllm|warp|taichi|decord)\b"
+)
 
 
 def _is_one_gpu(view: View, node: cst.CSTNode) -> bool:
@@ -182,10 +186,18 @@ def _is_one_gpu(view: View, node: cst.CSTNode) -> bool:
 
     What an attribute holds, as the options of a command line do, comes from elsewhere.
     """
-    texts = [n.evaluated_value for n in view.inside(view.tree) if isinstance(n, cst.SimpleString)]
-    numbers = [text for text in texts if isinstance(text, str) and _SEVERAL.fullmatch(text)]
-    only_one = bool(numbers) and all(text.isdecimal() for text in numbers)
-    return only_one and not isinstance(_visible_value(node), cst.Attribute)
+    return bool(_numbers(view)) and not isinstance(_visible_value(node), cst.Attribute)
+
+
+def _names_several(view: View) -> bool:
+    """Whether a text of the file names several GPUs."""
+    return any(not text.isdecimal() for text in _numbers(view))
+
+
+def _numbers(view: View) -> list[str]:
+    """The texts of a file that are a number, or several."""
+    texts = (n.evaluated_value for n in view.inside(view.tree) if isinstance(n, cst.SimpleString))
+    return [text for text in texts if isinstance(text, str) and _SEVERAL.fullmatch(text)]
 
 
 _SEVERAL = re.compile(r"\d+(?:\s*,\s*\d+)*")
@@ -279,10 +291,24 @@ def _named_gpus(view: View) -> frozenset[int]:
         match node:
             case cst.SimpleString(evaluated_value=str() as text) if text.startswith("cuda:") and text[5:].isdecimal():
                 found.add(int(text[5:]))
-            case cst.Call(func=func, args=[cst.Arg(value=cst.Integer(evaluated_value=int() as index)), *_]):
-                if ".cuda." in dotted(func):
-                    found.add(index)
+            case cst.Call(func=func, args=args):
+                name = func.attr.value if isinstance(func, cst.Attribute) else dotted(func)
+                takes = name in _TAKES_GPU or ".cuda." in dotted(func)
+                found.update(_numbers_given(args, takes))
     return frozenset(found)
+
+
+def _numbers_given(args: Sequence[cst.Arg], takes: bool) -> Iterator[int]:
+    """The numbers among arguments that say which GPU is meant."""
+    for argument in args:
+        named = argument.keyword is not None and argument.keyword.value in _GPU_NUMBERS
+        number = argument.value
+        if isinstance(number, cst.Integer) and (named or (takes and argument.keyword is None)):
+            yield number.evaluated_value
+
+
+_TAKES_GPU = frozenset({"cuda", "device", "to"})
+_GPU_NUMBERS = frozenset({"device", "device_id", "device_index", "gpu", "gpu_id"})
 
 
 def process_per_gpu(case: Case) -> Iterator[Proposal]:
