@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
-from cudalint.machine.operators import LAID_OVER, MOST_GPUS
+from cudalint.machine.operators import LAID_OVER
+from cudalint.machine.questions import MOST_GPUS
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Const, Rank, Unknown
 

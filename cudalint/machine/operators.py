@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine import questions
 from cudalint.machine.heap import Dict, Object, Sequence
+from cudalint.machine.questions import MOST_GPUS
 from cudalint.machine.values import (
     FALSE,
     TRUE,
@@ -31,8 +32,6 @@ from cudalint.machine.values import (
 LONGEST = 200
 # What a mapping may say that was laid over another.
 LAID_OVER = "laid over"
-# No machine has more; larger numbers stand for something else.
-MOST_GPUS = 64
 
 
 def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:

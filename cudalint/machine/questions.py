@@ -14,6 +14,11 @@ from cudalint.machine.values import Atom, Const, Dev, Lib, Rank, Ref, Unknown, V
 Fact = tuple[Hashable, bool]
 # How many GPUs there are: the same number wherever it is asked for.
 DEVICES = unknown("devices")
+# How many processes the group has that a process joined, and what a launcher says of that.
+RANKS = unknown("ranks")
+_TOLD_RANKS = ("environ", "WORLD_SIZE")
+# More GPUs no machine has; larger numbers stand for something else.
+MOST_GPUS = 64
 # What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains.
 Asked = tuple[str, Hashable]
 
@@ -86,6 +91,28 @@ def asked_rank(sym: Hashable) -> Rank | None:
     """The rank that a question is about."""
     subject, _ = read(sym)
     return subject if isinstance(subject, Rank) else None
+
+
+def are_of_several_ranks(facts: Iterable[Fact]) -> bool:
+    """Whether a rank among others can be where these facts hold: its number is not negative, and they are not alone."""
+    facts = tuple(facts)
+    for sym, holds in facts:
+        subject, asked = read(sym)
+        if isinstance(subject, Rank) and all(answer_of(asked, n) is not holds for n in range(MOST_GPUS)):
+            return False
+        many = range(2, MOST_GPUS)
+        if _counts_ranks(subject) and all(answer_of(asked, n) is (not holds) for n in many):
+            return False
+    return True
+
+
+def _counts_ranks(subject: Hashable) -> bool:
+    match subject:
+        case Unknown(sym=("int", sym)):
+            return sym == _TOLD_RANKS
+        case tuple():
+            return any(isinstance(atom, Unknown) and _counts_ranks(atom) for atom in subject)
+    return subject == RANKS[0]
 
 
 def only_rank(facts: Iterable[Fact]) -> int | None:

@@ -229,6 +229,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "first-argument": loaders.apply_transform,
     "group": ranks.init,
     "group.rank": ranks.rank,
+    "group.size": ranks.size,
+    "group.backend": ranks.backend,
     "group.destroy": ranks.destroy,
     "group.initialized": ranks.is_initialized,
     "group.select": ranks.select,

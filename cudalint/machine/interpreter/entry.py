@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from cudalint.machine.assumptions import Asking, Facts, assumptions
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import Fact
+from cudalint.machine.questions import Fact, are_of_several_ranks
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process
 from cudalint.machine.trace import Site, TraceStep
@@ -25,6 +25,18 @@ MOST_PREPARED_STEPS = 12_000
 MOST_TEST_STEPS = 700
 # Outcomes that another path takes back, by what it does first.
 _BY_ABSENCE = frozenset({Kind.INIT_BEFORE_DEVICE, Kind.BARRIER_BEFORE_DEVICE, Kind.GLOBAL_RANK_DEVICE})
+# Outcomes that take several ranks.
+_OF_RANKS = frozenset(
+    {
+        Kind.ALLOCATION_BEFORE_DEVICE,
+        Kind.BARRIER_BEFORE_DEVICE,
+        Kind.BARRIER_GUESSES,
+        Kind.COLLECTIVE_BEFORE_DEVICE,
+        Kind.GLOBAL_RANK_DEVICE,
+        Kind.INIT_BEFORE_DEVICE,
+        Kind.RANK_WITHOUT_DEVICE,
+    }
+)
 # Outcomes of workers that inherit what their parent did: a path averts them by how it starts its workers.
 _OF_INHERITING = frozenset(
     {Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}
@@ -112,6 +124,7 @@ class EntryRecord:
         Where a bound cut, such a path may not have been seen. ``modelled`` are the libraries that go without saying.
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
+        given = [o for o in given if o.kind not in _OF_RANKS or are_of_several_ranks(o.facts)]
         return [
             replace(
                 self._weighed(o),

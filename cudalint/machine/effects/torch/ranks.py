@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.ir.walk import mentions
-from cudalint.machine import gpu_memory, operators
+from cudalint.machine import gpu_memory, operators, questions
 from cudalint.machine.assumed import is_one
 from cudalint.machine.effects.gpu import arrays, cuda, devices
 from cudalint.machine.effects.stdlib.environment import RENDEZVOUS
@@ -15,7 +15,22 @@ from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Group, Launch, Process, Selected, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import EACH, NONE, Const, Dev, Index, Lib, Rank, Ref, Tensor, Value, only, strings, unknown
+from cudalint.machine.values import (
+    EACH,
+    NONE,
+    Const,
+    Dev,
+    Index,
+    Lib,
+    Rank,
+    Ref,
+    Tensor,
+    Value,
+    const,
+    only,
+    strings,
+    unknown,
+)
 
 
 def init(machine: Machine, call: Call) -> Results:
@@ -350,6 +365,25 @@ def rank(machine: Machine, call: Call) -> Results:
     if kind == "global" and joined is not None and joined.rank is not None:
         return [(call.state, (joined.rank,))]
     return [(call.state, (Rank(kind),))]
+
+
+def size(machine: Machine, call: Call) -> Results:
+    """``get_world_size()``: how many ranks the group has, which stays the same."""
+    group = call.state.process.group
+    if not _of_all(call) or call.args:
+        return [(call.state, unknown("group size", call.site))]
+    return [(call.state, const(1) if group is not None and group.alone else questions.RANKS)]
+
+
+def backend(machine: Machine, call: Call) -> Results:
+    """``get_backend()``: what the group was joined with."""
+    group = call.state.process.group
+    if group is None or not _of_all(call) or call.args or group.backend not in _BACKENDS:
+        return [(call.state, unknown("backend", call.site))]
+    return [(call.state, const(group.backend))]
+
+
+_BACKENDS = frozenset({"gloo", "mpi", "nccl"})
 
 
 def destroy(machine: Machine, call: Call) -> Results:
