@@ -14,8 +14,9 @@ import pytest
 
 from cudalint.config import load
 from cudalint.machine.interpreter import Host
+from cudalint.machine.assumptions import Assumption
 from cudalint.machine.launched import Launched
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project import cores, running, workers
 from cudalint.project.entry_results import EntryResult, as_row, from_row
@@ -253,6 +254,8 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         subject="x",
         detail="y",
         condition="before",
+        doubt=Doubt.METHOD,
+        assumptions=(Assumption("`--gpu`", "is given"), Assumption(site, "is true")),
         in_test=True,
         within=site,
         facts=((("kept", 0), True),),
