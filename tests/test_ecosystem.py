@@ -159,7 +159,7 @@ def test_a_launch_has_a_root_cause_for_each_start_method_of_the_range() -> None:
     source = SourceFile("program.py", text, text.encode())
     found = analyse([source], Options(target_versions=((3, 10), (3, 14)))).findings
     assert [(f.code, f.severity.value, f.condition) for f in found] == [
-        ("CUD101", "error", "before Python 3.14"),
+        ("CUD101", "error", "before Python 3.14, if `--warm` is given"),
         ("CUD108", "error", "from Python 3.14"),
     ]
 

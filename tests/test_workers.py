@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cudalint.config import load
-from cudalint.machine.interpreter import Host
 from cudalint.machine.assumptions import Assumption
+from cudalint.machine.interpreter import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.trace import Site, TraceStep
