@@ -91,6 +91,22 @@ CASES = {
         "import json\n\nconfig = json.load(open('c.json'))\ntorch.ones(1, device=config.get('gpu', 'cuda'))\nstart()\n",
         "if `torch.ones(1, device=config.get('gpu', 'cuda'))` is on a GPU",
     ),
+    "a number that a variable has": (
+        "if int(os.environ.get('GPUS', '0')):\n    torch.cuda.init()\nstart()\n",
+        "if `GPUS` is not 0",
+    ),
+    "an option that is a number": (
+        "args = parser.parse_args()\nif args.workers:\n    torch.cuda.init()\nstart()\n",
+        "if `--workers` is not 0",
+    ),
+    "an option that has to be there": (
+        "args = parser.parse_args()\nif args.mode is not None:\n    torch.cuda.init()\nstart()\n",
+        "if `--mode` is given",
+    ),
+    "one of several values": (
+        "args = parser.parse_args()\nif args.mode in ('gpu', 'both'):\n    torch.cuda.init()\nstart()\n",
+        "if `--mode` is one of both, gpu",
+    ),
     "nothing that decides": (
         "args = parser.parse_args()\nif args.use_gpu:\n    print('hello')\ntorch.cuda.init()\nstart()\n",
         None,
@@ -135,6 +151,16 @@ def _findings(body: str) -> tuple[Finding, ...]:
 def test_the_condition_is_in_the_words_of_the_program(name: str) -> None:
     body, condition = CASES[name]
     assert [f.condition for f in _findings(body) if f.code == "CUD101"] == [condition]
+
+
+def test_options_of_click_are_named_as_they_are_given() -> None:
+    text = HEAD.replace("import sys", "import sys\nimport click") + (
+        '@click.command()\n@click.option("--gpu/--no-gpu")\n@click.option("--mode")\ndef main(gpu, mode):\n'
+        '    if gpu and mode == "fast":\n        torch.cuda.init()\n    start()\n\n\n'
+        'if __name__ == "__main__":\n    main()\n'
+    )
+    found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
+    assert [f.condition for f in found] == ["if `--gpu` is given and `--mode` is fast"]
 
 
 def test_the_condition_of_a_version_comes_first() -> None:

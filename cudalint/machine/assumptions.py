@@ -21,6 +21,7 @@ Facts = tuple[questions.Fact, ...]
 _MOST_CONSTANTS = 4
 _MOST_CHARACTERS = 24
 _PRESENT = "is installed"
+_NUMBERS = frozenset({"int", "float"})
 _CASTS = frozenset({"int", "float", "str", "bool"})
 
 
@@ -110,6 +111,8 @@ def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer:
             return Assumption(package, _negated(_PRESENT, answer))
         case ("in environ", str(name)):
             return Assumption(f"`{name}`", _negated("is set", answer))
+    if told[0] == "true" and _is_number(subject):
+        told, answer = ("==", 0), not answer
     source = _source(subject)
     match None if source is None else source.sym:
         case ("option", _, str(flag), str(style)):
@@ -139,11 +142,19 @@ def _source(subject: Hashable) -> Unknown | None:
     return subject
 
 
+def _is_number(subject: Hashable) -> bool:
+    """Whether a value was made a number, which is false if it is 0."""
+    atoms = subject if isinstance(subject, tuple) else (subject,)
+    return any(isinstance(a, Unknown) and isinstance(a.sym, tuple) and a.sym[0] in _NUMBERS for a in atoms)
+
+
 def _option(told: questions.Asked, answer: bool, style: str) -> str:
     """Of a flag it counts whether it is given, of another option as well where it has no value otherwise."""
     op, operand = told
     if (op, operand) == ("==", None):
         return _negated("is given", not answer)
+    if op == "true" and style == "number":
+        return _negated("is 0", not answer)
     if op == "true" and style in ("flag", "value"):
         return _negated("is given", answer)
     if op == "true" and style == "off":

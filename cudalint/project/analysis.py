@@ -362,7 +362,7 @@ class _Judged:
 
 # A condition with more parts is not read.
 MOST_ASSUMPTIONS = 2
-LONGEST_EXPRESSION = 50
+LONGEST_EXPRESSION = 60
 
 
 def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding, Outcome]:

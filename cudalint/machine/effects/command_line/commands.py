@@ -35,7 +35,8 @@ def plain(machine: Machine, call: Call) -> Results:
 
 def option(machine: Machine, call: Call) -> Results:
     """``@click.option("--workers", default=4)``: the function is called with the default."""
-    names = [n for v in call.args for n in strings(v)]
+    # ``--gpu/--no-gpu`` is named after the first of both.
+    names = [n.partition("/")[0] for v in call.args for n in strings(v)]
     name = _parameter(names)
     if name is None:
         return [(call.state, unknown("option", call.site))]
@@ -51,8 +52,8 @@ def option(machine: Machine, call: Call) -> Results:
 def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
     """How a user writes an option, and how it is to be understood that it has a value."""
     flag = max((n for n in names if n.startswith("-")), key=len, default=names[0])
-    is_flag = "/" in flag or call.kwargs.get("is_flag") == TRUE
-    return flag.partition("/")[0], "flag" if is_flag else "value"
+    two = any("/" in text for value in call.args for text in strings(value))
+    return flag, "flag" if two or call.kwargs.get("is_flag") == TRUE else "value"
 
 
 def _text(name: str) -> Lib:

@@ -12,8 +12,9 @@ from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Lib, Rank, Ref, Unknown, Value, constant, only, strings, union, unknown
 
 NAMESPACE = "argparse.Namespace"
+_NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
-_VALUES = frozenset({Lib("builtins.int"), Lib("builtins.float"), Lib("builtins.str"), Lib("pathlib.Path")})
+_TEXTS = frozenset({Lib("builtins.str"), Lib("pathlib.Path")})
 
 
 def parser(machine: Machine, call: Call) -> Results:
@@ -90,8 +91,9 @@ def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
     if action == "store_true" and default is not True:
         return flag, "flag"
     kind = only(call.kwargs.get("type", NONE))
-    says_nothing = default is None and (kind in NONE or kind in _VALUES)
-    return flag, "value" if says_nothing else "choice"
+    if default is None and kind in _NUMBERS:
+        return flag, "number"
+    return flag, "value" if default is None and (kind in NONE or kind in _TEXTS) else "choice"
 
 
 def _option(default: Value, given: Value) -> Value:
