@@ -64,7 +64,7 @@ class CompiledWheel(BuildHookInterface[Any]):
 
 
 def modules_to_compile(root: Path, config: dict[str, Any]) -> list[str]:
-    """The files that ``modules`` names, without those of ``interpreted``; raises ``ValueError`` where one names none."""
+    """The files that ``modules`` names, without those of ``interpreted``; ``ValueError`` where a name has none."""
     named = {path for pattern in config["modules"] for path in _named(root, pattern)}
     return sorted(named - {path for pattern in config["interpreted"] for path in _named(root, pattern)})
 
