@@ -74,8 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         empty.mkdir()
         (empty / "nothing.py").write_text("print()\n", encoding="utf-8")
         folders = {NOTHING: empty} | {member.name: corpus.fetched(member, options.corpus) for member in members}
-        differing = [name for name, folder in folders.items() if _findings(pure, folder) != _findings(compiled, folder)]
-        _measure(pure, compiled, folders, options.rounds)
+        differing = _compare(pure, compiled, folders, options.rounds)
     print("other findings: " + (", ".join(differing) or "none"))
     return 1 if differing else 0
 
@@ -110,38 +109,39 @@ def _plain() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
-def _check(folder: Path) -> tuple[str, ...]:
-    return ("check", "--no-cache", "--isolated", "--jobs", "1", "--output-format", "json", str(folder))
-
-
 def _output(found: Installed, *arguments: str) -> bytes:
-    """What cudalint prints; raises ``CalledProcessError`` where it could not do its work."""
-    done = subprocess.run([found.program("cudalint"), *arguments], env=_plain(), stdout=subprocess.PIPE, check=False)
-    if done.returncode not in (0, 1):
-        done.check_returncode()
+    done = subprocess.run([found.program("cudalint"), *arguments], env=_plain(), stdout=subprocess.PIPE, check=True)
     return done.stdout
 
 
-def _findings(found: Installed, folder: Path) -> bytes:
-    return _output(found, *_check(folder))
+def _checked(found: Installed, folder: Path) -> tuple[bytes, float]:
+    """The findings of a package, and the seconds of processor time that they took; raises ``RuntimeError``."""
+    options = ("--no-cache", "--isolated", "--jobs", "1", "--output-format", "json")
+    command = [found.program("cudalint"), "check", *options, str(folder)]
+    with tempfile.TemporaryFile() as output:
+        usage = used(command, cwd=folder, environment=_plain(), output=output, errors=sys.stderr.buffer, limit=_LIMIT)
+        if usage.code not in (0, 1):
+            raise RuntimeError(f"{found.wheel.name} ended with {usage.code} on {folder}")
+        output.seek(0)
+        return output.read(), usage.cpu
 
 
-def _seconds(found: Installed, folder: Path) -> float:
-    command = [found.program("cudalint"), *_check(folder)]
-    with open(os.devnull, "wb") as nothing:
-        usage = used(command, cwd=folder, environment=_plain(), output=nothing, errors=nothing, limit=_LIMIT)
-    return usage.cpu
-
-
-def _measure(pure: Installed, compiled: Installed, folders: dict[str, Path], rounds: int) -> None:
-    """Both in turn, and print medians; a ratio is taken within a round."""
-    print("\n| package | pure | compiled | ratio |\n| --- | ---: | ---: | ---: |")
+def _compare(pure: Installed, compiled: Installed, folders: dict[str, Path], rounds: int) -> list[str]:
+    """Run both in turn and print medians, a ratio being taken within a round; the packages with other findings."""
+    differing: dict[str, None] = {}
+    print("\n| package | pure | compiled | ratio |\n| --- | ---: | ---: | ---: |", flush=True)
     for name, folder in folders.items():
-        pairs = [(_seconds(pure, folder), _seconds(compiled, folder)) for _ in range(rounds)]
-        slow, fast = (statistics.median(side) for side in zip(*pairs, strict=True))
-        ratio = statistics.median(one / other for one, other in pairs)
-        print(f"| {name} | {slow:.2f} | {fast:.2f} | {ratio:.2f} |", flush=True)
+        pairs: list[tuple[float, float]] = []
+        for _ in range(rounds):
+            (known, slow), (given, fast) = _checked(pure, folder), _checked(compiled, folder)
+            pairs.append((slow, fast))
+            if known != given:
+                differing[name] = None
+        one, other = (statistics.median(side) for side in zip(*pairs, strict=True))
+        ratio = statistics.median(slow / fast for slow, fast in pairs)
+        print(f"| {name} | {one:.2f} | {other:.2f} | {ratio:.2f} |", flush=True)
     print()
+    return list(differing)
 
 
 if __name__ == "__main__":
