@@ -1,8 +1,8 @@
 """python -m bench.compiled [--corpus DIR] [--rounds N] [--only NAME ...] [--wheels PURE COMPILED] [--tests].
 
 From `tests/`. Builds a pure and a compiled wheel of this checkout, installs each in an environment of its own, and
-compares them: the same findings of the packages, byte for byte, and what a run costs. `--tests` first runs the tests of
-fixtures and small projects on the compiled one. Ends with 1 where anything differs.
+compares them: the same findings, cuts and counts, byte for byte, and what a run costs. `--tests` first runs the tests
+of fixtures and small projects on the compiled one. Ends with 1 where anything differs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (empty / "nothing.py").write_text("print()\n", encoding="utf-8")
         folders = {NOTHING: empty} | {member.name: corpus.fetched(member, options.corpus) for member in members}
         differing = _compare(pure, compiled, folders, options.rounds)
-    print("other findings: " + (", ".join(differing) or "none"))
+    print("they differ on: " + (", ".join(differing) or "none"))
     return 1 if differing else 0
 
 
@@ -115,11 +115,14 @@ def _output(found: Installed, *arguments: str) -> bytes:
 
 
 def _checked(found: Installed, folder: Path) -> tuple[bytes, float]:
-    """The findings of a package, and the seconds of processor time that they took; raises ``RuntimeError``."""
-    options = ("--no-cache", "--isolated", "--jobs", "1", "--output-format", "json")
+    """What a run says, and the seconds of processor time that it took; raises ``RuntimeError``.
+
+    Besides the findings it says what was cut, and counts what it did.
+    """
+    options = ("--no-cache", "--isolated", "--jobs", "1", "--output-format", "json", "--verbose")
     command = [found.program("cudalint"), "check", *options, str(folder)]
     with tempfile.TemporaryFile() as output:
-        usage = used(command, cwd=folder, environment=_plain(), output=output, errors=sys.stderr.buffer, limit=_LIMIT)
+        usage = used(command, cwd=folder, environment=_plain(), output=output, errors=output, limit=_LIMIT)
         if usage.code not in (0, 1):
             raise RuntimeError(f"{found.wheel.name} ended with {usage.code} on {folder}")
         output.seek(0)
@@ -127,7 +130,7 @@ def _checked(found: Installed, folder: Path) -> tuple[bytes, float]:
 
 
 def _compare(pure: Installed, compiled: Installed, folders: dict[str, Path], rounds: int) -> list[str]:
-    """Run both in turn and print medians, a ratio being taken within a round; the packages with other findings."""
+    """Run both in turn and print medians, a ratio being taken within a round; the packages on which they differ."""
     differing: dict[str, None] = {}
     print("\n| package | pure | compiled | ratio |\n| --- | ---: | ---: | ---: |", flush=True)
     for name, folder in folders.items():
