@@ -83,6 +83,26 @@ def test_what_a_call_too_deep_may_have_averted_is_no_error(case: str) -> None:
     assert [note for note in found.notes if "calls nested too deeply" in note]
 
 
+# How a function calls the next one: within much else, each in its own way.
+NESTED = {
+    "signs": f"    return {'-' * 1_900}nested{{next}}(x)\n",
+    "arguments": f"    return {'id(' * 150}nested{{next}}(x){')' * 150}\n",
+    "alternatives": f"    return {'1 if x == 0 else ' * 200}nested{{next}}(x)\n",
+    "blocks": "".join(f"{' ' * (4 + i)}if x:\n" for i in range(80)) + f"{' ' * 84}nested{{next}}(x)\n",
+    "tests": f"    if {'x and (y or ' * 90}nested{{next}}(x){')' * 90}:\n        pass\n",
+}
+
+
+@pytest.mark.parametrize("form", NESTED.values(), ids=NESTED)
+def test_calls_within_much_else_are_cut_before_there_is_no_room(form: str) -> None:
+    calls = "".join(f"def nested{i}(x, y=None):\n{form.replace('{next}', str(i + 1))}\n\n" for i in range(35))
+    _, first, last = SPAWN
+    calls += f"def nested35(x, y=None):\n    {last}\n\n\n"
+    found = checked(f"{HEAD}{WORK}{calls}def main(x):\n    {first}\n    nested0(x)\n\n\nmain(input())\n")
+    assert errors(found) == []
+    assert [note for note in found.notes if "calls nested too deeply" in note]
+
+
 @pytest.mark.parametrize(("case", "code"), [("start method", "CUD101"), ("device before a collective", "CUD502")])
 def test_without_a_cut_it_is_an_error(case: str, code: str) -> None:
     averting, first, last = CASES[case]

@@ -15,6 +15,7 @@ LAYERS = (
     "finding",
     "proof",
     "fingerprint",
+    "compiled",
     "secret",
     "store",
     "disk",
@@ -60,7 +61,7 @@ LAYERS = (
     "hosts",
 )
 # What rooms of the interpreter may import of it; machine.py puts them together.
-SHARED = {"core", "entry", "hooks", "lineages", "program", "results", "spelling"}
+SHARED = {"core", "entry", "hooks", "lineages", "program", "results", "room", "spelling"}
 THIRD_PARTY = {
     "libcst": ("ir", "project", "fixes"),
     "click": ("hosts",),

@@ -10,12 +10,14 @@ from cudalint.machine import operators
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Lib, Ref, Value, only, union, unknown
 
 
+@room
 class Assignment(Core):
     """Changes variables and objects."""
 

@@ -20,7 +20,8 @@ from cudalint.machine.heap import (
     Scope,
     Sequence,
 )
-from cudalint.machine.interpreter.core import MOST_DEPTH, Core
+from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_NESTED, Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -41,6 +42,7 @@ from cudalint.machine.values import (
 RECURSION = 3
 
 
+@room
 class Calls(Core):
     """Calls values."""
 
@@ -201,7 +203,7 @@ class Calls(Core):
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
-        if self._depth >= MOST_DEPTH:
+        if self._depth >= MOST_DEPTH or self._nested > MOST_NESTED:
             self.record.cut = self.record.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, given)

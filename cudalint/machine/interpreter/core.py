@@ -26,6 +26,9 @@ from cudalint.models.library import Library
 MOST_DEPTH = 40
 # Modules that import one another; an import takes a tenth of the room of a call.
 MOST_IMPORTS = 100
+# Statements and expressions within one another, those of all running calls together. A compiled machine needs room for
+# each on the stack of its process, where Python sees no bound.
+MOST_NESTED = 1_000
 # An entry is long once it has used this part of its steps.
 LONG_PART = 4
 
@@ -66,6 +69,8 @@ class Core(Hooks, ABC):
         # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
         self._importing = 0
         self._active: list[tuple[str, int]] = []
+        # How many statements and expressions are running, each within the one before it.
+        self._nested = 0
         # The classes that are being made by their metaclass.
         self._making: list[Ref] = []
         # The calls that are running, with what is known of their arguments.

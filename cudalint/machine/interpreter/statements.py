@@ -10,10 +10,12 @@ from cudalint.machine import operators
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Value
 
 
+@room
 class Statements(Core):
     """Runs blocks of statements."""
 
