@@ -39,7 +39,7 @@ _LAUNCHERS = (
     b"rq", b"huey", b"supersuit", b"sglang", b"ThreadDataLoader", b"DenseDataLoader", b"DataListLoader",
     b"GraphDataLoader", b"from_engine_args", b"make_vec", b"make_vec_env", b"start_multi_process_pool", b"hypercorn",
     b"LocalCUDACluster", b"preexec_fn", b"BaseManager", b"pipeline_def", b"NeighborLoader", b"LinkNeighborLoader",
-    b"RandomNodeLoader", b"ShaDowKHopSampler", b"HGTLoader", b"submitit",
+    b"RandomNodeLoader", b"ShaDowKHopSampler", b"HGTLoader", b"submitit", b"BaseApplication",
 )  # fmt: skip
 _CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")

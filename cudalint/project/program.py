@@ -105,6 +105,10 @@ class FileProgram:
             result.parsed.pop(name, None)
         return result
 
+    def may_launch(self, module: str) -> bool:
+        """Whether something that a rule judges may start in the code of a module."""
+        return self.facts(module).may_launch
+
     def facts(self, name: str) -> FileFacts:
         """What searching the bytes of a module's file shows."""
         found = self._facts.get(name)

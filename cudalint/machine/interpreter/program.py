@@ -33,6 +33,9 @@ class Program(Protocol):
     def is_notebook(self, module: str) -> bool:
         """Whether a module is a notebook, which runs in the main module of a kernel."""
 
+    def may_launch(self, module: str) -> bool:
+        """Whether something that a rule judges may start in the code of a module."""
+
     def set_by_main(self, module: str) -> frozenset[str]:
         """Names that a module has only where it is the main program."""
 

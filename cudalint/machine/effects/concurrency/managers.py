@@ -32,7 +32,10 @@ def manager(machine: Machine, call: Call) -> Results:
     context = context_of(call)
     if context is None:
         launching.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
-    fields: dict[str, Value] = {"<context>": context or NONE, "<poisoned>": const(_forks_poisoned(machine, call, context))}
+    fields: dict[str, Value] = {
+        "<context>": context or NONE,
+        "<poisoned>": const(_forks_poisoned(machine, call, context)),
+    }
     made = LibraryObject("multiprocessing.Manager", fields, call.site)
     return [(call.state, (call.state.new(("manager", call.site), made),))]
 
@@ -121,7 +124,7 @@ def _server(call: Call) -> State | None:
 
 
 def store(machine: Machine, call: Call) -> Results:
-    """``proxy[key] = x``, ``proxy.append(x)``, ``queue.put(x)``: x is pickled to the server, and read back from there."""
+    """``proxy[key] = x``, ``queue.put(x)``: x is pickled to the server, and again to whoever reads it."""
     state, proxy = call.state, library_object(call)
     if proxy is None or state.process.dead:
         return [(state, NONE)]

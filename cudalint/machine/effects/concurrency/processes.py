@@ -24,7 +24,20 @@ from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Bound, Partial, Ref, Task, Value, const, constant, only, strings, unknown
+from cudalint.machine.values import (
+    NONE,
+    TRUE,
+    Bound,
+    Partial,
+    Ref,
+    Task,
+    Value,
+    const,
+    constant,
+    only,
+    strings,
+    unknown,
+)
 
 
 def process(machine: Machine, call: Call) -> Results:

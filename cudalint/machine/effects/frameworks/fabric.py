@@ -27,7 +27,7 @@ def fabric(machine: Machine, call: Call) -> Results:
 
 
 def launch(machine: Machine, call: Call) -> Results:
-    """``fabric.launch(f)``: f in forked or spawned ranks, which are not followed, else in this process, on its device."""
+    """``fabric.launch(f)``: f in ranks that are forked or spawned and not followed, else in this process."""
     state, found = call.state, library_object(call)
     strategies = [] if found is None else strings(found.fields.get("<strategy>", ()))
     if refuses_to_fork(machine, call, strategies, "Fabric.launch"):
@@ -38,7 +38,9 @@ def launch(machine: Machine, call: Call) -> Results:
         return _spawn(machine, call)
     after = state
     if found is not None and found.fields.get("<cpu>") == FALSE:
-        touched = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, Dev("cuda"), context=True)
+        touched = cuda.touch(
+            machine, state, call.frame, call.site, "torch", "init", call.label, Dev("cuda"), context=True
+        )
         if touched is None:
             return []
         after = touched

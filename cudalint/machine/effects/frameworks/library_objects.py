@@ -81,10 +81,12 @@ def trainer(machine: Machine, call: Call) -> Results:
 
 
 def trainer_train(machine: Machine, call: Call) -> Results:
-    """``trainer.train()``: iterates a loader of its own over the training data, and calls what judges the answers."""
+    """``trainer.train()``: iterates a loader of its own over the data, and calls what judges the answers."""
     found = _library_object(None if call.receiver is None else (call.receiver,), call.state)
     trained = [call.state] if found is None else _read_data(machine, call, found, call.state)
-    return [(after, unknown("train", call.site)) for state in trained for after in _rewarded(machine, call, found, state)]
+    return [
+        (after, unknown("train", call.site)) for state in trained for after in _rewarded(machine, call, found, state)
+    ]
 
 
 def _read_data(machine: Machine, call: Call, found: LibraryObject, state: State) -> list[State]:

@@ -56,7 +56,7 @@ _KEPT = (
 
 
 def loader(machine: Machine, call: Call) -> Results:
-    """``DataLoader(dataset, ...)``: starts nothing yet. A model may say which parameter the dataset is by ``iterable``."""
+    """``DataLoader(dataset, ...)``: starts nothing yet. Its model may name another parameter by ``iterable``."""
     state = call.state
     fields: dict[str, Value] = {"dataset": call.get(call.text("iterable", "dataset")) or NONE}
     for name in _KEPT:
@@ -427,7 +427,7 @@ def transform_dataset(machine: Machine, call: Call) -> Results:
 
 
 def with_transform(machine: Machine, call: Call) -> Results:
-    """``dataset.with_transform(f)``: a dataset that runs f on what is read of it; ``set_transform`` changes this one."""
+    """``dataset.with_transform(f)``: a dataset that runs f on what is read; ``set_transform`` changes this one."""
     return _formatted(call, call.get(call.text("function", "transform")) or NONE)
 
 
