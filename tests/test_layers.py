@@ -46,6 +46,7 @@ LAYERS = (
     "policy",
     "discovery",
     "config",
+    "nearest",
     "config_schema",
     "context",
     "intake",

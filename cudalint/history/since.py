@@ -69,6 +69,7 @@ def _found(config: Config, store: Store | None, revision: str, move: _Move, path
     moved = replace(
         config,
         root=root,
+        by_folder=False,
         exclude=tuple(map(move.path, config.exclude)),
         lenient=tuple(map(move.path, config.lenient)),
         per_file_ignores=tuple((move.path(pattern), codes) for pattern, codes in config.per_file_ignores),
