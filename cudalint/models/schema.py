@@ -84,6 +84,7 @@ DOES = frozenset(
         "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
         "command.with-option", "compiled", "compose", "compose.call", "config.create",
         "config.item", "config.structured", "consume", "container", "copy", "copy.deep",
+        "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
         "dataclass.field", "dataclass.replace", "dataset.tensors", "dataset.transform", "dataset.with-format",
         "dataset.with-transform", "dataset.wrapped", "ddp",
         "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",

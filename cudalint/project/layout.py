@@ -154,7 +154,8 @@ class Layout:
         folder = self._folder_of(package)
         if folder is None:
             return None
-        found = {inner for one in self._portions.get(package, (folder,)) if (inner := self._at(one, [name])) is not None}
+        given = (self._at(one, [name]) for one in self._portions.get(package, (folder,)))
+        found = {inner for inner in given if inner is not None}
         return found.pop() if len(found) == 1 else None
 
     def _folder_of(self, package: str) -> str | None:

@@ -41,7 +41,7 @@ _LAUNCHERS = (
     b"LocalCUDACluster", b"preexec_fn", b"BaseManager", b"pipeline_def", b"NeighborLoader", b"LinkNeighborLoader",
     b"RandomNodeLoader", b"ShaDowKHopSampler", b"HGTLoader", b"submitit", b"BaseApplication",
 )  # fmt: skip
-_CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
+_CALLS = (b"Pool", b"Process", b"Parallel", b"Manager", b"spawn", b"fork", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")
 _NAMED_LAUNCH, _CALLED_LAUNCH, _THREAD = Words(_LAUNCHERS), Words(_CALLS), Words(_THREADS)
 _STRATEGY = re.compile(rb"ddp_(?:fork|notebook)")

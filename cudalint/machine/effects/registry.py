@@ -22,6 +22,7 @@ from cudalint.machine.effects.concurrency import (
 )
 from cudalint.machine.effects.frameworks import (
     accelerators,
+    dali,
     engines,
     estimators,
     fabric,
@@ -261,6 +262,12 @@ EFFECTS: dict[str, LibraryEffect] = {
     "estimator": library_objects.estimator,
     "estimator.fit": library_objects.estimator_fit,
     "engine": engines.engine,
+    "dali.define": dali.pipeline_def,
+    "dali.make": dali.make,
+    "dali.pipeline": dali.pipeline,
+    "dali.source": dali.source,
+    "dali.start": dali.start,
+    "dali.build": dali.build,
     "keras.dataset": keras.dataset,
     "keras.fit": keras.fit,
     "keras.model": keras.model,
