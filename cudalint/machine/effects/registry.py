@@ -223,6 +223,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "manager.start": managers.begin,
     "manager.make": managers.make,
     "manager.store": managers.store,
+    "manager.item": managers.item,
     "loader": loaders.loader,
     "loader.iter": loaders.loader_iter,
     "loader.sampling": loaders.sampling_loader,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.receivers import context_of, initialised, library_object, library_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.heap import Dict, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import task
@@ -16,7 +16,7 @@ from cudalint.machine.launch.launching import FRESH, Start
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Value, const, constant, only, unknown
+from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Value, const, constant, only, union, unknown
 
 # What the managers of the standard library make for everybody, as dicts and queues that several processes use.
 _PROXIES = frozenset({"dict", "list", "Namespace", "Queue", "JoinableQueue"})
@@ -83,8 +83,7 @@ def make(machine: Machine, call: Call) -> Results:
     state, name = call.state, call.path.rpartition(".")[2]
     found = library_object(call)
     if found is not None and name in _PROXIES:
-        fields = {"<poisoned>": found.fields.get("<poisoned>", NONE), "<kind>": const(name)}
-        return [(state, (state.new(("proxy", call.site), LibraryObject(_PROXY, fields, call.site)),))]
+        return [(state, _proxy(machine, call, name, found.fields.get("<poisoned>", NONE)))]
     types = state.get(_REGISTERED)
     function = types.fields.get(name) if isinstance(types, LibraryObject) else None
     server = _server(call)
@@ -113,6 +112,22 @@ def make(machine: Machine, call: Call) -> Results:
     return [(state, unknown("proxy", call.site, state.process.identity))]
 
 
+def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
+    """A proxy for a new dict, list, namespace or queue, with what that begins with."""
+    state = call.state
+    fields = {"<poisoned>": poisoned, "<kind>": const(kind)}
+    given = call.args[0] if call.args else NONE
+    atom = only(given)
+    held = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(held, Dict):
+        fields.update({_item(const(key)): value for key, value in held.items.items()})
+    elif kind == "list":
+        fields[_EACH] = union(machine.elements(given, state))
+    if kind == "Namespace":
+        fields.update({name: union([value, _changed(call)]) for name, value in call.kwargs.items()})
+    return (state.new(("proxy", call.site), LibraryObject(_PROXY, fields, call.site)),)
+
+
 def _server(call: Call) -> State | None:
     """The state of this process in which a manager's server started; None where it is not seen to be started."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
@@ -131,6 +146,7 @@ def store(machine: Machine, call: Call) -> Results:
     values = (*call.args, *call.kwargs.values())
     found = [c for v in values for c in carried(v, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
     if not found:
+        _keep(call, proxy)
         return [(state, NONE)]
     kind = constant(proxy.fields.get("<kind>", NONE))
     poisoned = proxy.fields.get("<poisoned>") == TRUE
@@ -148,3 +164,39 @@ def store(machine: Machine, call: Call) -> Results:
         )
     )
     return [(state, NONE)]
+
+
+def _keep(call: Call, proxy: LibraryObject) -> None:
+    """Remember what was stored, under its key or name, or as one of the elements."""
+    if not isinstance(call.receiver, Ref) or not call.args:
+        return
+    name = call.path.rpartition(".")[2]
+    fields = dict(proxy.fields)
+    if name == "__setitem__" and isinstance(constant(call.args[0]), str | int):
+        fields[_item(call.args[0])] = call.args[-1]
+    elif name == "__setattr__":
+        fields[str(constant(call.args[0]))] = union([call.args[-1], _changed(call)])
+    else:
+        fields[_EACH] = union([fields.get(_EACH, ()), call.args[-1]])
+    call.state.store(call.receiver, replace(proxy, fields=fields))
+
+
+def item(machine: Machine, call: Call) -> Results:
+    """``proxy[key]``, ``proxy.get(key)``, ``queue.get()``: what this process stored, or another one since."""
+    proxy = library_object(call)
+    if proxy is None:
+        return [(call.state, _changed(call))]
+    stored = proxy.fields.get(_item(call.args[0]) if call.args else _EACH) or proxy.fields.get(_EACH, ())
+    return [(call.state, union([stored, _changed(call)]))]
+
+
+_EACH = "<element>"
+
+
+def _item(key: Value) -> str:
+    return f"<item {constant(key)!r}>"
+
+
+def _changed(call: Call) -> Value:
+    """What another process may have stored there."""
+    return unknown("stored", call.site, call.state.process.identity)
