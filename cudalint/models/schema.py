@@ -79,6 +79,7 @@ DOES = frozenset(
     {
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "builtins.contains", "cache", "call",
+        "callback",
         "cast", "celery.app", "celery.discover", "celery.settings", "celery.signal", "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",

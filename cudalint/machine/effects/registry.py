@@ -70,6 +70,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "wrapped": callables.wrapped,
     "module.tensor": modules.module_tensor,
     "call": plain.call_argument,
+    "callback": plain.callback,
     "import-module": importing.import_module,
     "cast": builtins.cast,
     "container": containers.container,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import Closure
+from cudalint.machine.heap import Class, Closure, Instance, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Partial, Ref, Value
+from cudalint.machine.values import Atom, Bound, Partial, Ref, Value, only
 
 # How many callbacks an entry looks at, and how many statements of each.
 MOST_CALLBACKS = 8
@@ -35,7 +35,7 @@ class Callbacks(Core):
         if not self.options.uses_gpu:
             return
         for value in values:
-            for atom in value:
+            for atom in (one for given in value for one in self._callables(given, state)):
                 found = self._callback(atom, state)
                 if found is None or found.function.is_generator or not self.program.may_launch(found.module):
                     continue
@@ -44,6 +44,18 @@ class Callbacks(Core):
                 if state.process.driver is not None and not state.facts and self._is_new(found):
                     self._calls_back(atom, found, state, frame, site)
 
+    def _callables(self, atom: Atom, state: State) -> Iterable[Atom]:
+        """What may be called of a value: itself, or the methods of an object whose class a library knows."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Instance):
+            return (atom,)
+        if self.library_base(found.cls, state) is None:
+            return ()
+        scopes = (state.get(cls.scope) for cls in self.mro(found.cls, state) if isinstance(cls, Class))
+        own = (item for scope in scopes if isinstance(scope, Scope) for item in scope.variables.items())
+        methods = (only(value) for name, value in own if not name.startswith("_"))
+        return [Bound(method, atom) for method in methods if isinstance(method, Ref)]
+
     def _callback(self, atom: Atom, state: State) -> Closure | None:
         """The function of the program that a callable runs."""
         match atom:
@@ -51,7 +63,7 @@ class Callbacks(Core):
                 return self._callback(inner, state)
             case Bound(function=Ref() as ref) | (Ref() as ref):
                 found = state.get(ref)
-                return found if isinstance(found, Closure) else None
+                return found if isinstance(found, Closure) and found.kind == "function" else None
         return None
 
     def _is_new(self, closure: Closure) -> bool:

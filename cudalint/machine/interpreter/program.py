@@ -21,6 +21,9 @@ class Program(Protocol):
     def child(self, package: str, name: str) -> str | None:
         """The submodule of this name in a package of the project."""
 
+    def modules_called(self, name: str) -> tuple[str, ...]:
+        """The modules of packages that have this name within them."""
+
     def parents(self, name: str) -> tuple[str, ...]:
         """The packages that are imported before a module, the outermost first."""
 

@@ -13,7 +13,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, TRUE, Dev, Ref, Value, const, only, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Dev, Ref, Value, const, only, union, unknown
 
 
 def placed(machine: Machine, call: Call) -> Results:
@@ -58,6 +58,10 @@ def training_arguments(machine: Machine, call: Call) -> Results:
     return [(state, (state.new(("arguments", call.site), made),))]
 
 
+# What a trainer is given to call now and then, and what is not seen to be called.
+_CALLBACKS = ("compute_metrics", "callbacks", "preprocess_logits_for_metrics", "model_init", "formatting_func")
+
+
 def trainer(machine: Machine, call: Call) -> Results:
     """``Trainer(model, args, ...)``: moves the model to the device of its arguments."""
     state = call.state
@@ -66,6 +70,7 @@ def trainer(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     for name in ("train_dataset", "data_collator", "reward_funcs"):
         fields[f"<{name}>"] = call.get(name) or NONE
+    fields["<callbacks>"] = union([call.kwargs[name] for name in _CALLBACKS if name in call.kwargs]) or NONE
     fields.update({k: v for k, v in (arguments.fields if arguments is not None else {}).items() if k != "<spared>"})
     made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
@@ -84,6 +89,9 @@ def trainer_train(machine: Machine, call: Call) -> Results:
     """``trainer.train()``: iterates a loader of its own over the data, and calls what judges the answers."""
     found = _library_object(None if call.receiver is None else (call.receiver,), call.state)
     trained = [call.state] if found is None else _read_data(machine, call, found, call.state)
+    kept = NONE if found is None else found.fields.get("<callbacks>", NONE)
+    for state in trained:
+        machine.hands_over((kept, *machine.elements(kept, state)), state, call.frame, call.site)
     return [
         (after, unknown("train", call.site)) for state in trained for after in _rewarded(machine, call, found, state)
     ]

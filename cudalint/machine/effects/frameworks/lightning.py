@@ -19,6 +19,7 @@ def trainer(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {
         "<strategy>": call.get("strategy") or NONE,
         "<accelerator>": call.get("accelerator") or const("auto"),
+        "<callbacks>": call.kwargs.get("callbacks", NONE),
     }
     made = LibraryObject("lightning.Trainer", fields, call.site)
     return [(call.state, (call.state.new(("trainer", call.site), made),))]
@@ -87,6 +88,9 @@ def _trains(machine: Machine, call: Call, trainer: LibraryObject | None) -> list
     if accelerators and accelerators <= ON_GPU:
         state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", "Trainer.fit", context=True)
     states = [] if state is None else [state]
+    kept = NONE if trainer is None else trainer.fields.get("<callbacks>", NONE)
+    for current in states:
+        machine.hands_over((kept, *machine.elements(kept, current)), current, call.frame, call.site)
     stage = call.path.rpartition(".")[2]
     given = [call.get(name) for name in ("train_dataloaders", "val_dataloaders", "dataloaders")]
     for loader in given:
