@@ -125,12 +125,12 @@ def starts_workers(machine: Machine, call: Call) -> Results:
 
 def _asked_for(call: Call) -> Value | None:
     """How many workers a call asks for, by an argument or by an option of the configuration that it is given."""
-    name, holder = call.text("workers"), call.text("args")
+    holder = call.text("args")
     if not holder:
-        return call.get(name)
+        return call.get(call.text("workers"))
     atom = only(call.get(holder) or ())
     found = call.state.get(atom) if isinstance(atom, Ref) else None
-    return found.fields.get(name) if isinstance(found, LibraryObject) else None
+    return found.fields.get(call.text("key")) if isinstance(found, LibraryObject) else None
 
 
 def cluster(machine: Machine, call: Call) -> Results:

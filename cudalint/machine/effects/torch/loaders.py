@@ -428,7 +428,7 @@ def transform_dataset(machine: Machine, call: Call) -> Results:
 
 def with_transform(machine: Machine, call: Call) -> Results:
     """``dataset.with_transform(f)``: a dataset that runs f on what is read; ``set_transform`` changes this one."""
-    return _formatted(call, call.get(call.text("function", "transform")) or NONE)
+    return _formatted(call, call.get("transform") or NONE)
 
 
 def with_format(machine: Machine, call: Call) -> Results:
