@@ -48,7 +48,7 @@ class Nearest:
         return known
 
     def _found(self, folder: str) -> Config:
-        if not self._base.by_folder:
+        if not self._base.by_folder or not self._lies_in_project(folder):
             return self._base
         path = os.path.join(folder, config.PROJECT_FILE)
         if path == self._base.source:
@@ -58,3 +58,8 @@ class Nearest:
             return config.on_top(own, self._base.given)
         above = os.path.dirname(folder)
         return self._base if above == folder else self._of_folder(above)
+
+    def _lies_in_project(self, folder: str) -> bool:
+        """Whether a folder is the project's, or nothing says where the project begins."""
+        root = self._base.root
+        return root is None or folder == root or folder.startswith(root.rstrip(os.sep) + os.sep)

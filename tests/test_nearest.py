@@ -105,3 +105,9 @@ def test_a_cached_result_rests_on_the_settings_of_all_its_files(run: Run, servic
     assert found(run, services, "--cache-dir", "kept") == API | JOBS
     write(services / "api", "[tool.cudalint]\nselect = ['CUD902', 'CUD305']\nextend-exclude = ['gen']\n")
     assert found(run, services, "--cache-dir", "kept") == {one for one in API if one[1] == "CUD902"} | JOBS
+
+
+def test_folders_outside_of_the_project_have_no_say(run: Run, services: Path) -> None:
+    write(services / "api", "[tool.cudalint]\nextra-paths = ['../jobs']\n")
+    write(services / "jobs", "[tool.cudalint]\nunknown = 1\n")
+    assert run("check", "--select", "CUD204", "api").returncode == 1
