@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cudalint.finding import Finding, Severity
+from cudalint.machine.interpreter.callbacks import MOST_CALLBACK_STEPS, MOST_CALLBACKS
 from cudalint.machine.interpreter.entry import MOST_STEPS
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
@@ -175,3 +176,16 @@ def test_a_test_whose_module_was_cut_is_in_doubt() -> None:
     }
     given = [SourceFile(path, text, text.encode()) for path, text in texts.items()]
     assert errors(analyse(given, Options())) == []
+
+
+def test_callbacks_cost_a_bounded_part_and_cut_nothing() -> None:
+    """What an unknown function is given is looked at with steps of its own, however much it does."""
+    given = "".join(f"def callback{i}():\n    long()\n    mp.Pool(2).map(work, [1])\n\n\n" for i in range(30))
+    calls = "".join(f"    unknown.on_event(callback{i})\n" for i in range(30))
+    text = f"{HEAD}import unknown\n\n\n{LONG}{WORK}{given}def main():\n    torch.zeros(1, device='cuda')\n{calls}"
+    launch = "    mp.Process(target=work, args=(1,)).start()\n\n\nif __name__ == '__main__':\n    main()\n"
+    analysis = analyse([SourceFile("program.py", text + launch, (text + launch).encode())], Options(), alone=True)
+    assert analysis.work.steps < 100 + MOST_CALLBACKS * (MOST_CALLBACK_STEPS + 1)
+    # What a callback does after its steps are used up is not known; the program itself is followed to its end.
+    assert [(f.code, f.severity) for f in analysis.findings] == [("CUD101", Severity.ERROR)]
+    assert not [note for note in analysis.notes if "cut off" in note]

@@ -47,6 +47,7 @@ LAYERS = (
     "policy",
     "discovery",
     "config",
+    "nearest",
     "config_schema",
     "context",
     "intake",

@@ -128,6 +128,7 @@ class Calls(Core):
                 return self.call_value(function, args, merged, state, frame, site, given.is_open, given.statement)
             case Ref():
                 return self._call_ref(atom, given.taken())
+        self.hands_over((*given.args, *given.kwargs.values()), state, frame, site)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts)))]
 
@@ -136,6 +137,7 @@ class Calls(Core):
         state, frame, site, args, kwargs = given.state, given.frame, given.site, given.args, given.kwargs
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
+            self.hands_over((*args, *kwargs.values()), state, frame, site)
             return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, receiver))
         call.receiver = receiver
         return self.library_call(call)

@@ -64,6 +64,9 @@ class Core(Hooks, ABC):
         self.uncaught: list[tuple[State, Raised]] = []
         self.saved: dict[Atom, bool] = {}
         self.evaluated: Counter[Site] = Counter()
+        # The functions that unknown ones were given and that were tried out, and the work of that.
+        self.called_back: set[Site] = set()
+        self.steps_aside = 0
         self._steps = 0
         self._most_steps = options.most_steps
         # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
@@ -88,7 +91,7 @@ class Core(Hooks, ABC):
     @property
     def steps(self) -> int:
         """The work done so far."""
-        return self._steps
+        return self._steps + self.steps_aside
 
     def _take_step(self) -> bool:
         """Count a statement that is about to run; False where no step is left for it."""
@@ -289,6 +292,10 @@ class Core(Hooks, ABC):
         statement: bool = False,
     ) -> Results:
         """Call each alternative of a value; ``Given`` says what the arguments mean."""
+
+    @abstractmethod
+    def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
+        """An unknown function, or an object that nobody knows, is given these values."""
 
     @abstractmethod
     def _call_atom(self, atom: Atom, given: Given) -> Results:

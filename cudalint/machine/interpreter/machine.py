@@ -10,6 +10,7 @@ from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter.assignment import Assignment
 from cudalint.machine.interpreter.attributes import Attributes
 from cudalint.machine.interpreter.bodies import Bodies
+from cudalint.machine.interpreter.callbacks import Callbacks
 from cudalint.machine.interpreter.calls import Calls
 from cudalint.machine.interpreter.classes import Classes
 from cudalint.machine.interpreter.conditions import Conditions
@@ -37,6 +38,7 @@ class Machine(
     Expressions,
     Functions,
     Calls,
+    Callbacks,
     Classes,
     Attributes,
     Bodies,
