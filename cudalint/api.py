@@ -252,8 +252,7 @@ def _config(
         ignore=config.parse_selectors("ignore", ignore),
     )
     return replace(
-        found,
-        selection=found.selection.below(layer),
+        config.on_top(found, config.Given(layer)),
         baseline=found.baseline if baseline is None else os.path.abspath(baseline),
     )
 

@@ -21,6 +21,7 @@ Platform: TypeAlias = Literal["linux", "darwin", "win32"]
 
 _Value = TypeVar("_Value")
 
+PROJECT_FILE = "pyproject.toml"
 PLATFORMS: tuple[str, ...] = get_args(Platform)
 FAIL_ON: tuple[str, ...] = tuple(severity.value for severity in Severity)
 DEFAULT_VERSIONS: Versions = ((3, 10), (3, 13))
@@ -82,6 +83,16 @@ class ConfigError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """What the options of a run say on top of every configuration file: rules, and patterns for files."""
+
+    layer: Layer = field(default_factory=Layer)
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    exclude: tuple[str, ...] = ()
+    extend_exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """How a run is done. ``source`` is the pyproject.toml that was read, ``root`` the project's directory."""
 
@@ -107,6 +118,9 @@ class Config:
     baseline: str | None = None
     # Selectors, each with the severity that findings of their rules have here.
     severity: tuple[tuple[str, Severity], ...] = ()
+    # Whether a nearer pyproject.toml with settings counts for the files below it.
+    by_folder: bool = True
+    given: Given = field(default_factory=Given)
     # How many processes may run entries; None for as many as there are cores. No result depends on it.
     jobs: int | None = None
 
@@ -129,11 +143,11 @@ def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = Fals
     """
     start = _shared_directory(paths)
     if isolated:
-        return Config(root=_root(start))
+        return Config(root=_root(start), by_folder=False)
     if file is not None:
         return _from_file(file, start)
     first: tuple[str, Mapping[str, object]] | None = None
-    for path in _upwards(start, "pyproject.toml"):
+    for path in _upwards(start, PROJECT_FILE):
         document = _read_toml(path)
         if "cudalint" in _table(document, "tool"):
             return _parse(path, document)
@@ -143,18 +157,38 @@ def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = Fals
     return Config(root=_root(start))
 
 
+def in_folder(path: str) -> Config | None:
+    """What a pyproject.toml below the run's says of its files; None where it has no settings."""
+    document = _read_toml(path)
+    return _parse(path, document) if "cudalint" in _table(document, "tool") else None
+
+
+def on_top(found: Config, given: Given) -> Config:
+    """A configuration with what the options of a run say."""
+    kept = (*given.exclude, *found.extend_exclude) if given.exclude else found.exclude
+    lenient = () if given.exclude else tuple(name for name in found.lenient if name not in given.extend_exclude)
+    return replace(
+        found,
+        selection=found.selection.below(given.layer),
+        per_file_ignores=given.per_file_ignores or found.per_file_ignores,
+        exclude=(*kept, *given.extend_exclude),
+        lenient=lenient,
+        given=given,
+    )
+
+
 def _from_file(file: str, start: str) -> Config:
     """What a named file says; the project stays where it is, and models count from the file."""
     path = os.path.abspath(file)
     document = _read_toml(path)
-    is_project = os.path.basename(path) == "pyproject.toml" or "cudalint" in _table(document, "tool")
+    is_project = os.path.basename(path) == PROJECT_FILE or "cudalint" in _table(document, "tool")
     found = _parse(path, document if is_project else {"tool": {"cudalint": document}})
-    return replace(found, root=_root(start))
+    return replace(found, root=_root(start), by_folder=False)
 
 
 def _root(start: str) -> str | None:
     """Where the project begins: at the nearest pyproject.toml, or the repository."""
-    marks = (next(_upwards(start, mark), None) for mark in ("pyproject.toml", ".git"))
+    marks = (next(_upwards(start, mark), None) for mark in (PROJECT_FILE, ".git"))
     return next((os.path.dirname(mark) for mark in marks if mark), None)
 
 

@@ -6,9 +6,9 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import disk
 from cudalint.policy.globs import Globs
@@ -23,6 +23,7 @@ SUFFIXES = (".py", ".pyw", ".ipynb")
 _SHEBANG = re.compile(rb"#![^\r\n]*\bpython")
 _ROW_LENGTH = 256
 _PACKAGE = "__init__.py"
+_SETTINGS = "pyproject.toml"
 # What Emacs leaves beside a file while it is edited: a link to nowhere, by design.
 _LOCK = ".#"
 
@@ -57,8 +58,16 @@ class Exclusion:
     is_forced: bool = False
 
 
+# What is not read in a folder where other settings count than those of the run, and where its patterns count from.
+Elsewhere: TypeAlias = Callable[[str], tuple[Exclusion, str] | None]
+
+
 def discover(
-    paths: Iterable[str], exclude: Exclusion, root: str | None, unsaved: Iterable[str] = ()
+    paths: Iterable[str],
+    exclude: Exclusion,
+    root: str | None,
+    unsaved: Iterable[str] = (),
+    elsewhere: Elsewhere = lambda _: None,
 ) -> tuple[str, ...]:
     """The absolute paths of the files to read, each once, sorted.
 
@@ -67,7 +76,7 @@ def discover(
     ``unsaved`` are the paths of files that an editor has, whether or not they are on the disk.
     """
     found: set[str] = set()
-    excluded = _Excluded(exclude, root or os.getcwd())
+    excluded = _Exclusions(_Excluded(exclude, root or os.getcwd()), elsewhere)
     new = [path for path in unsaved if path.endswith(SUFFIXES) and not exists(path)]
     for path in paths:
         absolute = os.path.abspath(path)
@@ -106,6 +115,25 @@ def exists(path: str) -> bool:
     return True
 
 
+class _Exclusions:
+    """What is left out where: by the settings that count in a folder, and for named paths by those of the run too."""
+
+    __slots__ = ("_elsewhere", "base")
+
+    def __init__(self, base: _Excluded, elsewhere: Elsewhere) -> None:
+        self.base = base
+        self._elsewhere = elsewhere
+
+    def within(self, folder: str) -> _Excluded:
+        """What leaves out the entries of a folder."""
+        found = self._elsewhere(folder)
+        return self.base if found is None else _Excluded(*found)
+
+    def covers(self, path: str) -> bool:
+        """Whether a path, or a directory above it, is left out."""
+        return self.base.covers(path) or self.within(os.path.dirname(path)).covers(path)
+
+
 class _Excluded:
     """An exclusion made ready to be asked."""
 
@@ -136,16 +164,18 @@ def _is_inner_package(folder: str) -> bool:
     return all(os.path.isfile(os.path.join(place, _PACKAGE)) for place in (folder, os.path.dirname(folder)))
 
 
-def _walk(top: str, excluded: _Excluded, above: tuple[_IgnoreFile, ...]) -> Iterator[str]:
-    pending = [(top, above)]
+def _walk(top: str, exclusions: _Exclusions, above: tuple[_IgnoreFile, ...]) -> Iterator[str]:
+    pending = [(top, above, exclusions.within(top))]
     while pending:
-        directory, inherited = pending.pop()
+        directory, inherited, excluded = pending.pop()
         try:
             entries = list(os.scandir(directory))
         except OSError:
             yield directory
             continue
         ignore_files = (*inherited, *_ignore_file(directory, entries))
+        if any(entry.name == _SETTINGS for entry in entries):
+            excluded = exclusions.within(directory)
         for entry in entries:
             is_directory = _is_directory(entry)
             if not is_directory and not _is_program(entry):
@@ -153,7 +183,7 @@ def _walk(top: str, excluded: _Excluded, above: tuple[_IgnoreFile, ...]) -> Iter
             if excluded.matches(entry.path) or _is_ignored(ignore_files, entry.path, is_directory):
                 continue
             if is_directory:
-                pending.append((entry.path, ignore_files))
+                pending.append((entry.path, ignore_files, excluded))
             else:
                 yield entry.path
 

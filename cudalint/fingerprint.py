@@ -16,7 +16,8 @@ from hashlib import blake2b
 from cudalint import __version__
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-_CODE = (".py", ".toml")
+# In a compiled wheel the machine is a library beside its source.
+_CODE = (".py", ".toml", ".so", ".pyd")
 # Neither takes part in a check, and both are large.
 _APART = frozenset({"__pycache__", "verify", "_fixtures", "_evidence"})
 

@@ -6,7 +6,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
@@ -26,6 +26,7 @@ from cudalint.intake import (
     take_bytes,
     take_text,
 )
+from cudalint.nearest import Nearest
 from cudalint.policy import baseline, suppression
 from cudalint.policy.accepted import Accepted
 from cudalint.policy.baseline import Baseline, BaselineError, Entry
@@ -121,6 +122,7 @@ class Session:
         self._store = store
         self._before = before
         self._unsaved: Mapping[str, bytes] = dict(unsaved or {})
+        self._nearest = Nearest(config)
 
     @property
     def root(self) -> str | None:
@@ -134,7 +136,8 @@ class Session:
 
     def selected(self, paths: Iterable[str]) -> tuple[str, ...]:
         """The files that a check of these paths is about; raises ``NotFound`` for a path that does not exist."""
-        return discover(tuple(paths), self._config.exclusion, self._config.root, self._unsaved)
+        config = self._config
+        return discover(tuple(paths), config.exclusion, config.root, self._unsaved, self._nearest.exclusion)
 
     def check(
         self,
@@ -159,7 +162,9 @@ class Session:
         files = read(self.selected(paths), instead)
         accepted = self._accepted(file.path for file in files)
         rest = cache(lambda: self._rest(files, instead))
-        asked = self._question("project", str(repair), str(whole), *map(os.path.abspath, paths))
+        others = self._nearest.others(file.path for file in files)
+        words = (*map(os.path.abspath, paths), *map(_of_files, others))
+        asked = self._question("project", str(repair), str(whole), *words)
         asked = asked.about(*accepted.states()).about(*states(files))
         known = _recalled(asked, files, rest)
         if known is not None:
@@ -377,13 +382,8 @@ class Session:
         texts = {source.path: source.text for source in intake.sources}
         for path in selected:
             if path not in unread and path in texts:
-                yield from suppression.unused(path, texts[path], comments(path), verdict, self._is_judged)
-
-    def _is_judged(self, prefix: str) -> bool:
-        """Whether this run can tell that a noqa code is of no use: it is ours, and all it names was shown."""
-        if not prefix.startswith("CUD"):
-            return False
-        return all(self._config.selection.shows(code) for code in rules.codes() if code.startswith(prefix))
+                judged = partial(_is_judged, self._nearest.of(path))
+                yield from suppression.unused(path, texts[path], comments(path), verdict, judged)
 
     def _report(
         self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool, accepted: Accepted
@@ -416,7 +416,7 @@ class Session:
 
     def _rated(self, finding: Finding) -> Finding:
         """The finding as severe as the configuration wants it."""
-        wanted = dict(self._config.severity)
+        wanted = dict(self._nearest.of(finding.span.filename).severity)
         selector = most_specific(wanted, finding.code) if wanted else None
         return finding if selector is None else replace(finding, severity=wanted[selector])
 
@@ -425,21 +425,37 @@ class Session:
         fix = finding.fix
         if fix is None or fix.applicability is Applicability.DISPLAY:
             return finding
-        if matches(self._config.extend_unsafe_fixes, finding.code):
+        config = self._nearest.of(finding.span.filename)
+        if matches(config.extend_unsafe_fixes, finding.code):
             reason = fix.reason or "the configuration says so"
             return replace(finding, fix=replace(fix, applicability=Applicability.UNSAFE, reason=reason))
-        if matches(self._config.extend_safe_fixes, finding.code):
+        if matches(config.extend_safe_fixes, finding.code):
             return replace(finding, fix=replace(fix, applicability=Applicability.SAFE))
         return finding
 
     def _shows(self, finding: Finding) -> bool:
-        if not self._config.selection.shows(finding.code):
+        filename = finding.span.filename
+        config = self._nearest.of(filename)
+        if not config.selection.shows(finding.code):
             return False
-        root, filename = self._config.root or os.getcwd(), finding.span.filename
+        root = config.root or os.getcwd()
         return not any(
             matches(ignored, finding.code) and Globs((pattern,), root).covers(filename, root)
-            for pattern, ignored in self._config.per_file_ignores
+            for pattern, ignored in config.per_file_ignores
         )
+
+
+def _is_judged(config: Config, prefix: str) -> bool:
+    """Whether a run can tell that a noqa code is of no use: it is ours, and all it names was shown."""
+    if not prefix.startswith("CUD"):
+        return False
+    return all(config.selection.shows(code) for code in rules.codes() if code.startswith(prefix))
+
+
+def _of_files(config: Config) -> str:
+    """What a configuration decides for the files that it counts for."""
+    graded = (config.severity, config.extend_safe_fixes, config.extend_unsafe_fixes)
+    return repr((config.root, config.selection, config.per_file_ignores, config.exclusion, *graded))
 
 
 def _recalled(asked: Question, files: tuple[Read, ...], rest: Callable[[], tuple[Read, ...]]) -> Report | None:

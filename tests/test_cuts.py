@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cudalint.finding import Finding, Severity
+from cudalint.machine.interpreter.callbacks import MOST_CALLBACK_STEPS, MOST_CALLBACKS
 from cudalint.machine.interpreter.entry import MOST_STEPS
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
@@ -83,6 +84,26 @@ def test_what_a_call_too_deep_may_have_averted_is_no_error(case: str) -> None:
     assert [note for note in found.notes if "calls nested too deeply" in note]
 
 
+# How a function calls the next one: within much else, each in its own way.
+NESTED = {
+    "signs": f"    return {'-' * 1_900}nested{{next}}(x)\n",
+    "arguments": f"    return {'id(' * 150}nested{{next}}(x){')' * 150}\n",
+    "alternatives": f"    return {'1 if x == 0 else ' * 200}nested{{next}}(x)\n",
+    "blocks": "".join(f"{' ' * (4 + i)}if x:\n" for i in range(80)) + f"{' ' * 84}nested{{next}}(x)\n",
+    "tests": f"    if {'x and (y or ' * 90}nested{{next}}(x){')' * 90}:\n        pass\n",
+}
+
+
+@pytest.mark.parametrize("form", NESTED.values(), ids=NESTED)
+def test_calls_within_much_else_are_cut_before_there_is_no_room(form: str) -> None:
+    calls = "".join(f"def nested{i}(x, y=None):\n{form.replace('{next}', str(i + 1))}\n\n" for i in range(35))
+    _, first, last = SPAWN
+    calls += f"def nested35(x, y=None):\n    {last}\n\n\n"
+    found = checked(f"{HEAD}{WORK}{calls}def main(x):\n    {first}\n    nested0(x)\n\n\nmain(input())\n")
+    assert errors(found) == []
+    assert [note for note in found.notes if "calls nested too deeply" in note]
+
+
 @pytest.mark.parametrize(("case", "code"), [("start method", "CUD101"), ("device before a collective", "CUD502")])
 def test_without_a_cut_it_is_an_error(case: str, code: str) -> None:
     averting, first, last = CASES[case]
@@ -155,3 +176,16 @@ def test_a_test_whose_module_was_cut_is_in_doubt() -> None:
     }
     given = [SourceFile(path, text, text.encode()) for path, text in texts.items()]
     assert errors(analyse(given, Options())) == []
+
+
+def test_callbacks_cost_a_bounded_part_and_cut_nothing() -> None:
+    """What an unknown function is given is looked at with steps of its own, however much it does."""
+    given = "".join(f"def callback{i}():\n    long()\n    mp.Pool(2).map(work, [1])\n\n\n" for i in range(30))
+    calls = "".join(f"    unknown.on_event(callback{i})\n" for i in range(30))
+    text = f"{HEAD}import unknown\n\n\n{LONG}{WORK}{given}def main():\n    torch.zeros(1, device='cuda')\n{calls}"
+    launch = "    mp.Process(target=work, args=(1,)).start()\n\n\nif __name__ == '__main__':\n    main()\n"
+    analysis = analyse([SourceFile("program.py", text + launch, (text + launch).encode())], Options(), alone=True)
+    assert analysis.work.steps < 100 + MOST_CALLBACKS * (MOST_CALLBACK_STEPS + 1)
+    # What a callback does after its steps are used up is not known; the program itself is followed to its end.
+    assert [(f.code, f.severity) for f in analysis.findings] == [("CUD101", Severity.ERROR)]
+    assert not [note for note in analysis.notes if "cut off" in note]

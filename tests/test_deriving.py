@@ -315,6 +315,7 @@ def test_models_are_compared_with_a_release(run: Run, tmp_path: Path) -> None:
     package.mkdir()
     (package / "__init__.py").write_text("from .pool import ProcessPool\n")
     methods = "        pass\n    def schedule(self, {first}, args=(), kwargs=None):\n        pass\n"
+    methods += "    def submit(self, function, timeout, /, *args, **kwargs):\n        pass\n"
     (package / "pool.py").write_text(
         pool + methods.format(first="function") + "    def map(self, function, *items):\n        pass\n"
     )

@@ -15,6 +15,7 @@ LAYERS = (
     "finding",
     "proof",
     "fingerprint",
+    "compiled",
     "secret",
     "store",
     "disk",
@@ -46,6 +47,7 @@ LAYERS = (
     "policy",
     "discovery",
     "config",
+    "nearest",
     "config_schema",
     "context",
     "intake",
@@ -60,7 +62,7 @@ LAYERS = (
     "hosts",
 )
 # What rooms of the interpreter may import of it; machine.py puts them together.
-SHARED = {"core", "entry", "hooks", "lineages", "program", "results", "spelling"}
+SHARED = {"core", "entry", "hooks", "lineages", "program", "results", "room", "spelling"}
 THIRD_PARTY = {
     "libcst": ("ir", "project", "fixes"),
     "click": ("hosts",),

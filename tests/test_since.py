@@ -233,3 +233,19 @@ def test_folders_beside_the_project_are_those_of_the_revision(run: Run, project:
     assert found(run, project, "--since", "HEAD", "beside.py") == ["beside.py"]
     commit(tmp_path)
     assert found(run, project, "--since", "HEAD", "beside.py") == []
+
+
+def test_what_nearer_settings_show_is_known_of_the_revision(run: Run, tmp_path: Path) -> None:
+    nearer = {".": "ignore = ['CUD902']", "api": "extend-select = ['CUD902']"}
+    for folder, settings in nearer.items():
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "pyproject.toml").write_text(f"[tool.cudalint]\n{settings}\n", encoding="utf-8")
+    path = tmp_path / "api" / "app.py"
+    path.write_text("import torch\n\nprint()  # noqa: CUD305\n", encoding="utf-8")
+    git(tmp_path, "init", "-q")
+    commit(tmp_path, "first")
+    assert run("check", "--since", "HEAD", ".").returncode == 0
+    path.write_text(path.read_text() + "print(torch)  # noqa: CUD206\n", encoding="utf-8")
+    done = run("check", "--since", "HEAD", "--output-format", "json", ".")
+    (finding,) = json.loads(done.stdout)
+    assert (finding["code"], "CUD206" in finding["message"]) == ("CUD902", True)

@@ -13,6 +13,7 @@ from cudalint.discovery import is_program
 from cudalint.history.git import GitError, repository
 from cudalint.policy import baseline
 from cudalint.policy.baseline import Baseline
+from cudalint.policy.selection import Selection
 from cudalint.project.scripts import METADATA
 from cudalint.session import Session
 from cudalint.store import Store
@@ -69,9 +70,12 @@ def _found(config: Config, store: Store | None, revision: str, move: _Move, path
     moved = replace(
         config,
         root=root,
+        # What was there is known whatever shows it now: which settings count for a file may have changed.
+        by_folder=False,
+        selection=Selection(),
+        per_file_ignores=(),
         exclude=tuple(map(move.path, config.exclude)),
         lenient=tuple(map(move.path, config.lenient)),
-        per_file_ignores=tuple((move.path(pattern), codes) for pattern, codes in config.per_file_ignores),
         extra_paths=tuple(path for path in map(move.path, config.extra_paths) if os.path.isdir(path)),
         baseline=None,
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cudalint import config, rules
-from cudalint.config import Config, ConfigError
+from cudalint.config import Config, ConfigError, Given
 from cudalint.discovery import NotFound, exists, leaves_out
 from cudalint.finding import Applicability
 from cudalint.hosts import baselines, caching, streams
@@ -199,15 +199,18 @@ def _with_options(found: Config, options: CheckOptions) -> Config:
         extend_select=config.parse_selectors("--extend-select", options.extend_select),
         ignore=config.parse_selectors("--ignore", options.ignore),
     )
-    found = _with_exclusion(found, options)
-    found = config.on_target(found, options.target_version, options.platform)
+    given = Given(
+        layer,
+        _ignores(options.per_file_ignores),
+        config.parse_patterns("--exclude", map(_anchored, options.exclude)),
+        config.parse_patterns("--extend-exclude", map(_anchored, options.extend_exclude)),
+    )
+    found = config.on_target(config.on_top(found, given), options.target_version, options.platform)
     fail_on = options.fail_on
     return dataclasses.replace(
         found,
-        selection=found.selection.below(layer),
         fail_on=found.fail_on if fail_on is None else config.parse_severity(fail_on),
         force_exclude=found.force_exclude if options.force_exclude is None else options.force_exclude,
-        per_file_ignores=_ignores(options.per_file_ignores) or found.per_file_ignores,
         baseline=_baseline(found, options),
         jobs=options.jobs,
     )
@@ -218,14 +221,6 @@ def _baseline(found: Config, options: CheckOptions) -> str | None:
     if options.baseline is None:
         return found.baseline
     return os.path.abspath(options.baseline) if options.baseline else None
-
-
-def _with_exclusion(found: Config, options: CheckOptions) -> Config:
-    exclude = config.parse_patterns("--exclude", map(_anchored, options.exclude))
-    more = config.parse_patterns("--extend-exclude", map(_anchored, options.extend_exclude))
-    kept = (*exclude, *found.extend_exclude) if exclude else found.exclude
-    lenient = () if exclude else tuple(name for name in found.lenient if name not in more)
-    return dataclasses.replace(found, exclude=(*kept, *more), lenient=lenient)
 
 
 def _ignores(pairs: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:

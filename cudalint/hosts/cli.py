@@ -85,8 +85,24 @@ def _misplaced(_context: click.Context, _parameter: click.Parameter, wanted: boo
         raise click.UsageError("--verify comes first: cudalint --verify [OPTIONS] [PATHS]")
 
 
+def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from cudalint import compiled
+
+    click.echo(f"cudalint {__version__}{' (compiled)' if compiled.is_compiled() else ''}")
+    context.exit()
+
+
 @click.group(cls=_Group, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="cudalint", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
 @click.option(
     "--verify",
     is_flag=True,

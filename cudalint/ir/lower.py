@@ -62,7 +62,7 @@ _AUGMENTED = {
     cst.MatrixMultiplyAssign: "@",
 }
 
-_CONSTANTS: dict[str, object] = {"True": True, "False": False, "None": None}
+_CONSTANTS: dict[str, bool | None] = {"True": True, "False": False, "None": None}
 
 
 class _Unit:

@@ -8,7 +8,7 @@ Nodes compare by identity.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Hashable, Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -29,7 +29,7 @@ class Expr:
 class Const(Expr):
     """A literal: str, bytes, int, float, complex, bool, None or Ellipsis."""
 
-    value: object
+    value: Hashable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

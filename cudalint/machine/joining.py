@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from operator import attrgetter
 from typing import TypeVar
@@ -147,8 +147,9 @@ def join(a: State, b: State) -> State:
     mine_all, _ = a.since(shared)
     theirs_all, their_counts = b.since(shared)
     heap = dict(a.heap)
+    own, frozen = a.heap, a.frozen
     for address, theirs in theirs_all.items():
-        mine = a.at(address)
+        mine = own.get(address) or frozen.get(address)
         if mine is None:
             heap[address] = theirs
         elif mine is not theirs:
@@ -201,14 +202,30 @@ def equivalent(a: State, b: State) -> bool:
         b.distinguishing_address is not a.distinguishing_address and _differ(b.distinguishing_address, a, b)
     ):
         return False
-    shared = _shared_layer(a.layer, b.layer)
-    mine_all, _ = a.since(shared)
-    theirs_all, _ = b.since(shared)
-    for address in (*mine_all, *(k for k in theirs_all if k not in mine_all)):
-        if _differ(address, a, b):
+    for address, mine, theirs in _different(a, b):
+        if mine is not BLOT and theirs is not BLOT and mine != theirs and _distinguishes(mine, theirs, a, b):
             a.distinguishing_address = b.distinguishing_address = address
             return False
     return True
+
+
+def _different(a: State, b: State) -> Iterator[tuple[Hashable, Object, Object]]:
+    """The objects that both paths have and that one of them changed since they split."""
+    shared = _shared_layer(a.layer, b.layer)
+    mine_all, _ = a.since(shared)
+    theirs_all, _ = b.since(shared)
+    mine_before, theirs_before = a.frozen, b.frozen
+    for address, mine in mine_all.items():
+        theirs = theirs_all.get(address)
+        if theirs is None:
+            theirs = theirs_before.get(address)
+        if theirs is not None and theirs is not mine:
+            yield address, mine, theirs
+    for address, theirs in theirs_all.items():
+        if address not in mine_all:
+            before = mine_before.get(address)
+            if before is not None and before is not theirs:
+                yield address, before, theirs
 
 
 def _equivalent_processes(a: Process, b: Process) -> bool:
@@ -417,25 +434,24 @@ def merge_imported(states: Iterable[State]) -> list[State]:
 def _equivalent_at_import(a: State, b: State) -> bool:
     if a.placed.keys() != b.placed.keys():
         return False
-    shared = _shared_layer(a.layer, b.layer)
-    mine_all, _ = a.since(shared)
-    theirs_all, _ = b.since(shared)
-    return not any(_told_apart_by_device(address, a, b) for address in {**mine_all, **theirs_all})
+    return not any(mine != theirs and _differ_in_devices(mine, theirs) for _, mine, theirs in _different(a, b))
 
 
-def _told_apart_by_device(address: Hashable, a: State, b: State) -> bool:
-    mine, theirs = a.at(address), b.at(address)
-    if mine is theirs or mine is None or theirs is None or mine == theirs:
-        return False
+def _differ_in_devices(mine: Object, theirs: Object) -> bool:
+    """Whether an object holds another device, method or library on each path."""
     left, right = _parts(mine), _parts(theirs)
-    return any(_differ_in_device(left.get(name, ()), right.get(name, ())) for name in left.keys() | right.keys())
+    for name in left.keys() | right.keys():
+        given, other = left.get(name, ()), right.get(name, ())
+        if given is not other and _differ_in_device(given, other):
+            return True
+    return False
 
 
 def _parts(obj: Object) -> Mapping[Hashable, Value]:
     """What an object holds, by name."""
     match obj:
         case Scope(variables=names) | Instance(attributes=names) | LibraryObject(fields=names):
-            return {name: names[name] for name in names}
+            return names  # type: ignore[return-value]
         case Sequence(items=items, element=element):
             return {None: tuple(atom for value in (*(items or ()), element) for atom in value)}
         case Dict(items=named, element=element):

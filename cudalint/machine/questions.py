@@ -38,7 +38,7 @@ _REFUSED = {">": "<=", ">=": "<"}
 def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
     """The unknown truth of ``left op right``, of things that keep their identity."""
     if isinstance(left, Const) and op in _MIRRORED and not isinstance(right, Const):
-        left, op, right = right, _MIRRORED[op], left
+        return comparison(_MIRRORED[op], right, left)
     if isinstance(right, Const):
         op = "==" if op == "is" else op
     elif op in (">", ">=") or (op == "<=" and not isinstance(left, Const)):

@@ -425,7 +425,7 @@ class State:
         if not isinstance(found, Scope):
             return
         if scope.address not in self.owned:
-            found = replace(found, variables=dict(found.variables))
+            found = Scope(dict(found.variables), found.parent, found.module, found.kind, found.outside)
             self.heap[scope.address] = found
             self.owned.add(scope.address)
         self.journal.written.add(scope.address)

@@ -6,7 +6,7 @@ at once, which is most of what importing costs.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -94,7 +94,7 @@ def _function(function: ir.Function, module: str) -> list[_Bound] | None:
 
 
 def _constant(node: ir.Expr) -> Value | None:
-    return const(node.value) if isinstance(node, ir.Const) and isinstance(node.value, Hashable) else None
+    return const(node.value) if isinstance(node, ir.Const) else None
 
 
 def _gathered(parts: Iterable[list[_Bound] | None]) -> list[_Bound] | None:

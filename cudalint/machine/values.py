@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from cudalint.machine.trace import Chain, Site
 
@@ -154,7 +155,8 @@ class Deferred:
 class Snapshot:
     """The state a worker forked from, kept with the object that started it."""
 
-    state: object
+    # A ``State``, which is made of values.
+    state: Any
 
 
 Atom = Deferred | Snapshot | Unknown | Const | Other | Lib | Rank | Dev | Tensor | Ref | Bound | Partial | Super | Task

@@ -259,7 +259,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
 
 
 # Effects of libraries that use a GPU by themselves, though none of their functions is said to.
-_ON_GPU = frozenset({"engine", "estimator", "trainer", "text-pipe", "placed"})
+_ON_GPU = frozenset({"engine", "estimator", "fabric", "trainer", "text-pipe", "placed"})
 
 
 def _gpu_roots(document: Mapping[str, object], framework: object) -> Iterable[str]:

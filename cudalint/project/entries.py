@@ -34,11 +34,15 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
     result: list[str] = []
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
         leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
-        # A server's configuration names its application without importing it.
-        matters = leads and (program.reaches_gpu(name) or b"wsgi_app" in program.sources[name].data)
+        matters = leads and (program.reaches_gpu(name) or _names_modules(program.sources[name].data))
         if matters or any(home in launching and program.reaches_gpu(home) for home in _asked(program, name)):
             result.append(name)
     return result
+
+
+def _names_modules(data: bytes) -> bool:
+    """Whether a server's configuration names its application, or its tasks, without importing them."""
+    return b"wsgi_app" in data or (b"celery" in data and (b"include" in data or b"autodiscover_tasks" in data))
 
 
 _FIXTURE = re.compile(rb"@(?:\w+\.)?fixture\b[^@]*?^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)

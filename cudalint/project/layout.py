@@ -27,6 +27,12 @@ class Layout:
     folders: set[str] = field(default_factory=set)
     tops: dict[str, set[str]] = field(default_factory=dict)
     top: str = ""
+    # The folders without ``__init__.py`` outside of packages, by name: the folders that hold them.
+    namespaces: dict[str, set[str]] = field(default_factory=dict)
+    # The folders that hold packages.
+    holders: frozenset[str] = frozenset()
+    # What such a folder is one part of, as far as it was asked for.
+    _portions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Packages above a folder without ``__init__.py``, by the modules that are imported through both.
     outer: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _found: dict[tuple[str, str], str | None] = field(default_factory=dict)
@@ -71,7 +77,23 @@ class Layout:
                 return found
             folder = os.path.dirname(folder)
         homes = self.tops.get(parts[0], set())
-        return self._at(next(iter(homes)), parts) if len(homes) == 1 else None
+        found = self._at(next(iter(homes)), parts) if len(homes) == 1 else None
+        return self._in_namespace(parts) if found is None else found
+
+    def _in_namespace(self, parts: list[str]) -> str | None:
+        """A module below folders without ``__init__.py`` that have one name in several roots: one package to Python.
+
+        By itself the name stands for them where it has packages: others are folders that happen to be called so.
+        """
+        homes = sorted(self.namespaces.get(parts[0], ()))
+        if len(parts) == 1:
+            homes = [home for home in homes if os.path.join(home, parts[0]) in self.holders]
+        found = list(dict.fromkeys(name for home in homes if (name := self._at(home, parts)) is not None))
+        if not found or (len(found) > 1 and not all(map(self.is_bare, found))):
+            return None
+        if self.is_bare(found[0]):
+            self._portions[found[0]] = tuple(name.rstrip(os.sep) for name in found)
+        return found[0]
 
     def anywhere(self, name: str) -> str | None:
         """The module of this dotted name in the first root that has it."""
@@ -130,7 +152,11 @@ class Layout:
     def child(self, package: str, name: str) -> str | None:
         """The module ``name`` in a package."""
         folder = self._folder_of(package)
-        return None if folder is None else self._at(folder, [name])
+        if folder is None:
+            return None
+        given = (self._at(one, [name]) for one in self._portions.get(package, (folder,)))
+        found = {inner for inner in given if inner is not None}
+        return found.pop() if len(found) == 1 else None
 
     def _folder_of(self, package: str) -> str | None:
         if self.is_bare(package):
@@ -180,6 +206,13 @@ def layout(paths: Iterable[str], root: str | None) -> Layout:
             result.folders.add(folder)
             folder = os.path.dirname(folder) if os.path.dirname(folder) != folder else ""
     result.tops = dict(homes)
+    spaces: dict[str, set[str]] = defaultdict(set)
+    for folder in result.folders - result.packages:
+        above, name = os.path.split(folder)
+        if above not in result.packages:
+            spaces[name].add(above)
+    result.namespaces = dict(spaces)
+    result.holders = frozenset(map(os.path.dirname, result.packages))
     result.top = root or _common(os.path.dirname(p) for p in ordered)
     return result
 

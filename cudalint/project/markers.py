@@ -18,9 +18,9 @@ _GPU = Words(
 )  # fmt: skip
 # Packages that count only where they are imported: their names are words that prose and code use as well.
 _PACKAGES = (
-    b"catboost|clip|ctranslate2|cudf|cugraph|cuml|dask_cudf|decord|easyocr|faiss|faster_whisper|flair|insightface|"
-    b"lightgbm|llama_cpp|monai|nvidia|onnxruntime|open_clip|paddle|paddleocr|rmm|stable_baselines3|stanza|taichi|"
-    b"tensorrt|torch_geometric|ultralytics|warp|whisper|xgboost"
+    b"bitsandbytes|catboost|clip|ctranslate2|cudf|cugraph|cuml|dask_cudf|decord|easyocr|faiss|faster_whisper|flair|insightface|"
+    b"lightgbm|llama_cpp|monai|nvidia|onnxruntime|open_clip|paddle|paddleocr|pyannote|rmm|stable_baselines3|stanza|"
+    b"taichi|tensorrt|torch_geometric|triton|ultralytics|warp|whisper|whisperx|xgboost"
 )
 # A pattern that begins with a word is found much faster than one that begins with a choice.
 _IMPORTS = (
@@ -37,14 +37,16 @@ _LAUNCHERS = (
     b"uwsgidecorators", b"SubprocVecEnv", b"AsyncVectorEnv", b"SubprocVectorEnv", b"ShmemVectorEnv",
     b"dask.distributed", b"LocalCluster", b"loky", b"uvicorn", b"process_index",
     b"rq", b"huey", b"supersuit", b"sglang", b"ThreadDataLoader", b"DenseDataLoader", b"DataListLoader",
-    b"GraphDataLoader", b"from_engine_args", b"make_vec",
+    b"GraphDataLoader", b"from_engine_args", b"make_vec", b"make_vec_env", b"start_multi_process_pool", b"hypercorn",
+    b"LocalCUDACluster", b"preexec_fn", b"BaseManager", b"pipeline_def", b"NeighborLoader", b"LinkNeighborLoader",
+    b"RandomNodeLoader", b"ShaDowKHopSampler", b"HGTLoader", b"BaseApplication",
 )  # fmt: skip
-_CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"LLM")
+_CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"Manager", b"LLM")
 _THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")
 _NAMED_LAUNCH, _CALLED_LAUNCH, _THREAD = Words(_LAUNCHERS), Words(_CALLS), Words(_THREADS)
 _STRATEGY = re.compile(rb"ddp_(?:fork|notebook)")
-_OF_PROCESSES = (b"Trainer", b"multiprocessing", b"multiprocess", b"billiard", b"gunicorn")
-_PROCESS = Words((*_LAUNCHERS, *_CALLS[:-1], *_THREADS[:3], *_OF_PROCESSES))
+_OF_PROCESSES = (b"Trainer", b"Fabric", b"multiprocessing", b"multiprocess", b"billiard", b"gunicorn")
+_PROCESS = Words((*_LAUNCHERS, *_CALLS[:-2], *_THREADS[:3], *_OF_PROCESSES))
 _SELECTS = re.compile(rb"\bset_device\b|\bselect_device\b|\.use\(\)")
 # A device object at the beginning of a line, or under another name. ``torch.device`` is none.
 _DEVICE = re.compile(

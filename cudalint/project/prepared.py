@@ -83,6 +83,6 @@ def _is_contained(machine: Machine) -> bool:
     record = machine.record
     if record.outcomes or record.launches or record.serves or record.protected or record.spent:
         return False
-    if record.local_choices or record.device_first or record.outlived:
+    if record.local_choices or record.device_first or record.outlived or machine.called_back:
         return False
     return not (machine.puts or machine.saved or machine.preloads or machine.rank_gpus or machine.rendezvous_seen)

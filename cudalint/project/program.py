@@ -105,6 +105,14 @@ class FileProgram:
             result.parsed.pop(name, None)
         return result
 
+    def modules_called(self, name: str) -> tuple[str, ...]:
+        """The modules of packages that have this name within them."""
+        return tuple(sorted(one for one in self.sources if one.endswith(f".{name}")))
+
+    def may_launch(self, module: str) -> bool:
+        """Whether something that a rule judges may start in the code of a module."""
+        return self.facts(module).may_launch
+
     def facts(self, name: str) -> FileFacts:
         """What searching the bytes of a module's file shows."""
         found = self._facts.get(name)

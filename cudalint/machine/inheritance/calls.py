@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Frame, Given, Results
@@ -95,6 +95,9 @@ class Calls(Iteration):
         for value in (*args, *kwargs.values()):
             for atom in value:
                 self._speculate(atom, state, frame, site)
+
+    def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
+        """What unknown functions are given is run by ``_hands``, for all that it does."""
 
     def _speculate(self, atom: Atom, state: State, frame: Frame, site: Site) -> None:
         """Run what a library may call, on a copy: for what it reads and does."""

@@ -7,15 +7,17 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
-from cudalint.machine.frame import Frame
+from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Lib, Ref, Value, only, union, unknown
+from cudalint.machine.values import Atom, Lib, Ref, Unknown, Value, const, only, union, unknown
 
 
+@room
 class Assignment(Core):
     """Changes variables and objects."""
 
@@ -134,12 +136,29 @@ class Assignment(Core):
             if setter is not None and len(owner) == 1:
                 return [s for s, _ in self.call_value(setter, [owner, value], {}, state, frame, site)]
             if isinstance(atom, Ref):
+                call = self._library_setter(atom, attr, value, state, frame, site)
+                if call is not None:
+                    return [s for s, _ in self.library_call(call)]
                 self._set_on_object(atom, attr, value, state, weak=len(owner) > 1)
+            elif isinstance(atom, Unknown):
+                self.hands_over([value], state, frame, site)
             elif isinstance(atom, Lib):
                 call = self._library_call(f"{atom.path}.{attr}.__set__", state, frame, site, [value])
                 if call is not None:
                     return [s for s, _ in self.library_call(call)]
         return [state]
+
+    def _library_setter(
+        self, ref: Ref, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> Call | None:
+        """What the model of a type says that setting any attribute of a library's object does."""
+        found = state.get(ref)
+        if not isinstance(found, LibraryObject):
+            return None
+        call = self._library_call(f"{found.type}.__setattr__", state, frame, site, [const(attr), value])
+        if call is not None:
+            call.receiver = ref
+        return call
 
     def _setter_of(self, atom: Atom, attr: str, state: State) -> Value | None:
         found = state.get(atom) if isinstance(atom, Ref) else None

@@ -9,6 +9,7 @@ from cudalint.machine.classes import behind, is_class
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -34,6 +35,7 @@ from cudalint.machine.values import (
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
 
 
+@room
 class Attributes(Core):
     """Finds attributes and items."""
 

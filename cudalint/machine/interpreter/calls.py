@@ -20,7 +20,8 @@ from cudalint.machine.heap import (
     Scope,
     Sequence,
 )
-from cudalint.machine.interpreter.core import MOST_DEPTH, Core
+from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_NESTED, Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -41,6 +42,7 @@ from cudalint.machine.values import (
 RECURSION = 3
 
 
+@room
 class Calls(Core):
     """Calls values."""
 
@@ -126,6 +128,7 @@ class Calls(Core):
                 return self.call_value(function, args, merged, state, frame, site, given.is_open, given.statement)
             case Ref():
                 return self._call_ref(atom, given.taken())
+        self.hands_over((*given.args, *given.kwargs.values()), state, frame, site)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts)))]
 
@@ -134,6 +137,7 @@ class Calls(Core):
         state, frame, site, args, kwargs = given.state, given.frame, given.site, given.args, given.kwargs
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
+            self.hands_over((*args, *kwargs.values()), state, frame, site)
             return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, receiver))
         call.receiver = receiver
         return self.library_call(call)
@@ -201,7 +205,7 @@ class Calls(Core):
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
-        if self._depth >= MOST_DEPTH:
+        if self._depth >= MOST_DEPTH or self._nested > MOST_NESTED:
             self.record.cut = self.record.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, given)

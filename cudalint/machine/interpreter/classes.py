@@ -11,6 +11,7 @@ from cudalint.machine.classes import Order, behind
 from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import MOST_DEPTH, Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -20,6 +21,7 @@ _METACLASS = "metaclass"
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
 
+@room
 class Classes(Core):
     """Defines classes, and makes instances of them."""
 

@@ -11,6 +11,7 @@ from cudalint.machine.assumptions import asking
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Const, Lib, Rank, Ref, Tensor, Unknown, Value, const
 
@@ -18,15 +19,19 @@ from cudalint.machine.values import Atom, Const, Lib, Rank, Ref, Tensor, Unknown
 _OWN = "cudalint"
 
 
+@room
 class Conditions(Core):
     """Decides whether values are true, or splits paths."""
 
     def branch(self, test: ir.Expr, state: State, frame: Frame) -> tuple[list[State], list[State]]:
         """The states in which a test holds, and those in which it does not."""
+        if isinstance(test, ir.Not):
+            is_turned = False
+            while isinstance(test, ir.Not):
+                test, is_turned = test.value, not is_turned
+            yes, no = self.branch(test, state, frame)
+            return (no, yes) if is_turned else (yes, no)
         match test:
-            case ir.Not(value=value):
-                yes, no = self.branch(value, state, frame)
-                return no, yes
             case ir.Bool(op="and", values=values):
                 return self._branch_all(values, state, frame)
             case ir.Bool(values=values):
@@ -52,6 +57,7 @@ class Conditions(Core):
         self.record.asked.setdefault(question, found)
 
     def _branch_all(self, values: tuple[ir.Expr, ...], state: State, frame: Frame) -> tuple[list[State], list[State]]:
+        self._nested += 1
         yes, no = [state], []
         for value in values:
             following: list[State] = []
@@ -60,9 +66,11 @@ class Conditions(Core):
                 following.extend(good)
                 no.extend(bad)
             yes, no = self.joined(following), self.joined(no)
+        self._nested -= 1
         return yes, no
 
     def _branch_any(self, values: tuple[ir.Expr, ...], state: State, frame: Frame) -> tuple[list[State], list[State]]:
+        self._nested += 1
         yes, no = [], [state]
         for value in values:
             following: list[State] = []
@@ -71,6 +79,7 @@ class Conditions(Core):
                 yes.extend(good)
                 following.extend(bad)
             yes, no = self.joined(yes), self.joined(following)
+        self._nested -= 1
         return yes, no
 
     def truth(self, value: Value, state: State) -> tuple[bool | None, Hashable | None]:

@@ -26,6 +26,9 @@ from cudalint.models.library import Library
 MOST_DEPTH = 40
 # Modules that import one another; an import takes a tenth of the room of a call.
 MOST_IMPORTS = 100
+# Statements and expressions within one another, those of all running calls together. A compiled machine needs room for
+# each on the stack of its process, where Python sees no bound.
+MOST_NESTED = 1_000
 # An entry is long once it has used this part of its steps.
 LONG_PART = 4
 
@@ -61,11 +64,16 @@ class Core(Hooks, ABC):
         self.uncaught: list[tuple[State, Raised]] = []
         self.saved: dict[Atom, bool] = {}
         self.evaluated: Counter[Site] = Counter()
+        # The functions that unknown ones were given and that were tried out, and the work of that.
+        self.called_back: set[Site] = set()
+        self.steps_aside = 0
         self._steps = 0
         self._most_steps = options.most_steps
         # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
         self._importing = 0
         self._active: list[tuple[str, int]] = []
+        # How many statements and expressions are running, each within the one before it.
+        self._nested = 0
         # The classes that are being made by their metaclass.
         self._making: list[Ref] = []
         # The calls that are running, with what is known of their arguments.
@@ -83,7 +91,7 @@ class Core(Hooks, ABC):
     @property
     def steps(self) -> int:
         """The work done so far."""
-        return self._steps
+        return self._steps + self.steps_aside
 
     def _take_step(self) -> bool:
         """Count a statement that is about to run; False where no step is left for it."""
@@ -286,6 +294,10 @@ class Core(Hooks, ABC):
         statement: bool = False,
     ) -> Results:
         """Call each alternative of a value; ``Given`` says what the arguments mean."""
+
+    @abstractmethod
+    def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
+        """An unknown function, or an object that nobody knows, is given these values."""
 
     @abstractmethod
     def _call_atom(self, atom: Atom, given: Given) -> Results:

@@ -125,18 +125,18 @@ class EntryRecord:
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
         given = [o for o in given if o.kind not in _OF_RANKS or are_of_several_ranks(o.facts)]
-        return [
-            replace(
-                self._weighed(o),
-                certain=(doubt := self._doubt(o)) is None,
-                doubt=doubt,
-                outlived=o.within in self.outlived,
-                assumptions=assumptions(
-                    (fact for fact in o.facts if not self._is_required(fact)), self.asked, modelled
-                ),
-            )
-            for o in given
-        ]
+        return [self._final(outcome, modelled) for outcome in given]
+
+    def _final(self, outcome: Outcome, modelled: Container[str]) -> Outcome:
+        """An outcome as all paths together show it."""
+        doubt = self._doubt(outcome)
+        return replace(
+            self._weighed(outcome),
+            certain=doubt is None,
+            doubt=doubt,
+            outlived=outcome.within in self.outlived,
+            assumptions=assumptions(self._optional(outcome.facts), self.asked, modelled),
+        )
 
     def _weighed(self, outcome: Outcome) -> Outcome:
         """The outcome; nothing comes of lending GPU memory to processes that its owner waits for on all paths."""

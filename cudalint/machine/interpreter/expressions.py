@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -11,6 +11,7 @@ from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -29,6 +30,7 @@ from cudalint.machine.values import (
 )
 
 
+@room
 class Expressions(Core):
     """Evaluates expressions."""
 
@@ -72,8 +74,7 @@ class Expressions(Core):
         return [(state, value)]
 
     def _const(self, node: ir.Const, state: State, frame: Frame) -> Results:
-        value = node.value
-        return [(state, const(value) if isinstance(value, Hashable) else unknown("constant", node.ordinal))]
+        return [(state, const(node.value))]
 
     def _name(self, node: ir.Name, state: State, frame: Frame) -> Results:
         value = self.lookup(node.id, state, frame.scope)

@@ -9,7 +9,8 @@ from cudalint.machine import collecting
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter import lineages
-from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_IMPORTS, Core
+from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_IMPORTS, MOST_NESTED, Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.machine.values import Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
@@ -18,6 +19,7 @@ REEXPORTS = 10
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
 
 
+@room
 class Imports(Core):
     """Imports modules."""
 
@@ -277,7 +279,7 @@ class Imports(Core):
         if frame is not None:
             inner.raises = frame.raises
             inner.tries = frame.tries
-        if self._importing > MOST_IMPORTS or self._depth > MOST_DEPTH:
+        if self._importing > MOST_IMPORTS or self._depth > MOST_DEPTH or self._nested > MOST_NESTED:
             self.record.cut = self.record.cut or "imports nested too deeply"
             return [state]
         journal = collecting.begin(state)

@@ -9,6 +9,7 @@ from cudalint.machine import enums
 from cudalint.machine.frame import Around, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -34,6 +35,7 @@ ROUNDS = 2
 MOST_TURNS = 6
 
 
+@room
 class Iteration(Core):
     """Goes through what can be iterated."""
 

@@ -10,6 +10,7 @@ from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter.assignment import Assignment
 from cudalint.machine.interpreter.attributes import Attributes
 from cudalint.machine.interpreter.bodies import Bodies
+from cudalint.machine.interpreter.callbacks import Callbacks
 from cudalint.machine.interpreter.calls import Calls
 from cudalint.machine.interpreter.classes import Classes
 from cudalint.machine.interpreter.conditions import Conditions
@@ -37,6 +38,7 @@ class Machine(
     Expressions,
     Functions,
     Calls,
+    Callbacks,
     Classes,
     Attributes,
     Bodies,
@@ -58,91 +60,101 @@ class Machine(
             return self._out_of_steps(state)
         if self.options.watched:
             self._watch_process(Site(frame.module, node.ordinal), state)
+        states: list[State]
+        self._nested += 1
         match node:
             case ir.Assign():
-                return self._assign(node, state, frame)
+                states = self._assign(node, state, frame)
             case ir.ExprStmt():
-                return self._expr_stmt(node, state, frame)
+                states = self._expr_stmt(node, state, frame)
             case ir.If():
-                return self._if(node, state, frame)
+                states = self._if(node, state, frame)
             case ir.Return():
-                return self._return(node, state, frame)
+                states = self._return(node, state, frame)
             case ir.FunctionDef():
-                return self._function_def(node, state, frame)
+                states = self._function_def(node, state, frame)
             case ir.ImportFrom():
-                return self._import_from(node, state, frame)
+                states = self._import_from(node, state, frame)
             case ir.Import():
-                return self._import(node, state, frame)
+                states = self._import(node, state, frame)
             case ir.For():
-                return self._for(node, state, frame)
+                states = self._for(node, state, frame)
             case ir.Assert():
-                return self._assert(node, state, frame)
+                states = self._assert(node, state, frame)
             case ir.With():
-                return self._with(node, state, frame)
+                states = self._with(node, state, frame)
             case ir.ClassDef():
-                return self._class_def(node, state, frame)
+                states = self._class_def(node, state, frame)
             case ir.Continue():
-                return self._continue(node, state, frame)
+                states = self._continue(node, state, frame)
             case ir.AugAssign():
-                return self._aug_assign(node, state, frame)
+                states = self._aug_assign(node, state, frame)
             case ir.Raise():
-                return self._raise(node, state, frame)
+                states = self._raise(node, state, frame)
             case ir.Try():
-                return self._try(node, state, frame)
+                states = self._try(node, state, frame)
             case ir.While():
-                return self._while(node, state, frame)
+                states = self._while(node, state, frame)
             case ir.Scoping():
-                return self._scoping(node, state, frame)
+                states = self._scoping(node, state, frame)
             case ir.Declare():
-                return [state]
+                states = [state]
             case ir.Break():
-                return self._break(node, state, frame)
+                states = self._break(node, state, frame)
             case ir.Delete():
-                return self._delete(node, state, frame)
+                states = self._delete(node, state, frame)
             case ir.Match():
-                return self._match(node, state, frame)
-        raise TypeError(f"not a statement: {node!r}")
+                states = self._match(node, state, frame)
+            case _:
+                raise TypeError(f"not a statement: {node!r}")
+        self._nested -= 1
+        return states
 
     def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
         """The values of an expression, with the states in which it has them."""
+        results: Results
+        self._nested += 1
         match node:
             case ir.Name():
-                return self._name(node, state, frame)
+                results = self._name(node, state, frame)
             case ir.Call() | ir.Attr() | ir.Sub():
-                return self._spine(node, state, frame)
+                results = self._spine(node, state, frame)
             case ir.Const():
-                return self._const(node, state, frame)
+                results = self._const(node, state, frame)
             case ir.Display():
-                return self._display(node, state, frame)
+                results = self._display(node, state, frame)
             case ir.Compare():
-                return self._compare(node, state, frame)
+                results = self._compare(node, state, frame)
             case ir.Bin():
-                return self._bin(node, state, frame)
+                results = self._bin(node, state, frame)
             case ir.Opaque():
-                return self._opaque(node, state, frame)
+                results = self._opaque(node, state, frame)
             case ir.Joined():
-                return self._joined(node, state, frame)
+                results = self._joined(node, state, frame)
             case ir.Bool():
-                return self._bool(node, state, frame)
+                results = self._bool(node, state, frame)
             case ir.Not():
-                return self._not(node, state, frame)
+                results = self._not(node, state, frame)
             case ir.Unary():
-                return self._unary(node, state, frame)
+                results = self._unary(node, state, frame)
             case ir.IfExp():
-                return self._if_exp(node, state, frame)
+                results = self._if_exp(node, state, frame)
             case ir.DictDisplay():
-                return self._dict_display(node, state, frame)
+                results = self._dict_display(node, state, frame)
             case ir.Comprehension():
-                return self._comprehension(node, state, frame)
+                results = self._comprehension(node, state, frame)
             case ir.Lambda():
-                return self._lambda(node, state, frame)
+                results = self._lambda(node, state, frame)
             case ir.Yield():
-                return self._yield(node, state, frame)
+                results = self._yield(node, state, frame)
             case ir.Await() | ir.Star():
-                return self.eval(node.value, state, frame)
+                results = self.eval(node.value, state, frame)
             case ir.Walrus():
-                return self._walrus(node, state, frame)
-        raise TypeError(f"not an expression: {node!r}")
+                results = self._walrus(node, state, frame)
+            case _:
+                raise TypeError(f"not an expression: {node!r}")
+        self._nested -= 1
+        return results
 
     def end(self, states: list[State]) -> None:
         """The entry's process ends in these states."""

@@ -21,6 +21,9 @@ class Program(Protocol):
     def child(self, package: str, name: str) -> str | None:
         """The submodule of this name in a package of the project."""
 
+    def modules_called(self, name: str) -> tuple[str, ...]:
+        """The modules of packages that have this name within them."""
+
     def parents(self, name: str) -> tuple[str, ...]:
         """The packages that are imported before a module, the outermost first."""
 
@@ -32,6 +35,9 @@ class Program(Protocol):
 
     def is_notebook(self, module: str) -> bool:
         """Whether a module is a notebook, which runs in the main module of a kernel."""
+
+    def may_launch(self, module: str) -> bool:
+        """Whether something that a rule judges may start in the code of a module."""
 
     def set_by_main(self, module: str) -> frozenset[str]:
         """Names that a module has only where it is the main program."""

@@ -11,12 +11,14 @@ from cudalint.machine.assumptions import Asking
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.questions import plain
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Value
 
 
+@room
 class Statements(Core):
     """Runs blocks of statements."""
 

@@ -9,6 +9,7 @@ from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, LibraryObject, Object
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
@@ -18,6 +19,7 @@ from cudalint.machine.values import NONE, Bound, Ref, Value, constant, only, unk
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 
 
+@room
 class Unwinding(Core):
     """Unwinds ``try`` and ``with``."""
 

@@ -8,10 +8,10 @@ from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import context_of, library_of
 from cudalint.machine.effects.servers import web
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
-from cudalint.machine.launch.arguments import count_of, failures, number_of, task
+from cudalint.machine.launch.arguments import count_of, failures, named_arguments, number_of, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start
@@ -23,6 +23,7 @@ from cudalint.machine.values import (
     Bound,
     Const,
     Lib,
+    Partial,
     Ref,
     Task,
     Value,
@@ -79,26 +80,57 @@ def environment(machine: Machine, call: Call) -> Results:
     return results
 
 
+def environments_of(machine: Machine, call: Call) -> Results:
+    """``make_vec_env(make, n_envs, vec_env_cls=)``: several of one environment, here or in what that class starts."""
+    state = call.state
+    made = named_arguments(state, call.get("env_kwargs"))
+    maker: Value = (Partial(call.get(call.text("function")) or NONE, (), tuple(sorted(made.items()))),)
+    cls = call.get("vec_env_cls") or NONE
+    if cls == NONE:
+        return environment(machine, replace(call, args=[maker]))
+    several = count_of(call.get("n_envs"), default_many=False)
+    listed: Value = (state.new(("makers", call.site), Sequence("list", (maker,) * (2 if several else 1))),)
+    options = named_arguments(state, call.get("vec_env_kwargs"))
+    return machine.call_value(cls, [listed], options, state, call.frame, call.site)
+
+
 def starts_workers(machine: Machine, call: Call) -> Results:
     """``uvicorn.run("main:app", workers=4)``: so many workers, which run what is not seen here.
 
     What its model says of other arguments by ``when`` starts one, or with ``kind = "only-when"`` has to hold;
-    ``kind = "named"``: they only run what has a name.
+    ``kind = "named"``: they only run what has a name; ``kind = "always"``: there are some unless none is asked for.
     """
     state = call.state
-    several = count_of(call.get(call.text("workers")), default_many=False)
+    count = _asked_for(call)
+    several = count_of(count, default_many=False)
     named = call.text("kind") != "named" or any(strings(call.get(name) or ()) for name in call.params[:1])
     if not named:
         web.serve(machine, call, call.get(call.params[0]) or ())
     chosen = choices.depends(call) and choices.chosen(call) is not None
-    starts = several and chosen if call.text("kind") == "only-when" else several or chosen
+    match call.text("kind"):
+        case "only-when":
+            starts = several and chosen
+        case "always":
+            starts = count != const(0)
+        case _:
+            starts = several or chosen
     if not named or not starts:
         return [(state, unknown("served", call.site))]
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
-    if not _starts(machine, call, (), (), number_of(call.get(call.text("workers"))) if several else 1):
+    if not _starts(machine, call, (), (), number_of(count) if several else 1):
         return []
     return [(state, unknown("served", call.site))]
+
+
+def _asked_for(call: Call) -> Value | None:
+    """How many workers a call asks for, by an argument or by an option of the configuration that it is given."""
+    holder = call.text("args")
+    if not holder:
+        return call.get(call.text("workers"))
+    atom = only(call.get(holder) or ())
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    return found.fields.get(call.text("key")) if isinstance(found, LibraryObject) else None
 
 
 def cluster(machine: Machine, call: Call) -> Results:

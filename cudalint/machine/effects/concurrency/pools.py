@@ -117,7 +117,7 @@ def pool_apply(machine: Machine, call: Call) -> Results:
         kwargs = named_arguments(call.state, call.get(call.text("kwargs", "kwds")))
     else:
         function = call.args[0] if call.args else call.kwargs.get("fn", ())
-        args = list(call.args[1:])
+        args = list(call.args[2 if call.text("kind") == "after-timeout" else 1 :])
         kwargs = {k: v for k, v in call.kwargs.items() if k != "fn"}
     return _pool_run(machine, call, name, function, args, kwargs)
 

@@ -1,4 +1,4 @@
-"""Single processes: ``Process``, its subclasses, ``os.fork``, fresh programs and managers."""
+"""Single processes: ``Process``, its subclasses, ``os.fork`` and fresh programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,20 @@ from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Bound, Ref, Task, Value, const, constant, only, strings, unknown
+from cudalint.machine.values import (
+    NONE,
+    TRUE,
+    Bound,
+    Partial,
+    Ref,
+    Task,
+    Value,
+    const,
+    constant,
+    only,
+    strings,
+    unknown,
+)
 
 
 def process(machine: Machine, call: Call) -> Results:
@@ -167,18 +180,31 @@ def fork(machine: Machine, call: Call) -> Results:
     return [(child, const(0)), (state, const(4242))]
 
 
-def manager(machine: Machine, call: Call) -> Results:
-    """``Manager()``: a server process of its own."""
-    if daemon_child(machine, call, "Manager()"):
-        return machine.fail(call.state, call.frame, Raised(None, ("AssertionError",)))
-    if context_of(call) is None:
-        launching.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
-    made = LibraryObject("multiprocessing.Manager", {}, call.site)
-    return [(call.state, (call.state.new(("manager", call.site), made),))]
-
-
 def fresh_process(machine: Machine, call: Call) -> Results:
-    """``subprocess.run`` and its like: a fresh program, which reads the environment as it is now."""
-    workers.visible_for_children(machine, call.state)
-    noting.note_program(machine, call.state, call.path, call.site)
-    return [(call.state, unknown("subprocess", call.site))]
+    """``subprocess.run`` and its like: a fresh program, which reads the environment as it is now.
+
+    What ``preexec_fn`` names runs in the forked child, before that becomes the program.
+    """
+    state = call.state
+    workers.visible_for_children(machine, state)
+    noting.note_program(machine, state, call.path, call.site)
+    first = call.kwargs.get("preexec_fn", NONE)
+    if any(isinstance(atom, Ref | Bound | Partial) for atom in first):
+        start = Start(
+            launcher=f"{call.path.rpartition('.')[2]}(preexec_fn=...)",
+            family="process",
+            anchor=call.site,
+            chain=machine.chain(state, call.site, "forks, and calls preexec_fn before it runs the program"),
+            many=False,
+            reused=False,
+            daemon=False,
+            failures={"body": "crash"},
+            tasks=(task(first, []),),
+            inherited=(first,),
+            label="child before its program",
+            shares=False,
+        )
+        ended = workers.start(machine, state, call.frame, start, Way("fork", True, explicit=True))
+        if workers.raise_in_parent(machine, state, call.frame, [ended]):
+            return []
+    return [(state, unknown("subprocess", call.site))]

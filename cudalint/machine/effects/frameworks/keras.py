@@ -31,6 +31,7 @@ def fit(machine: Machine, call: Call) -> Results:
     after = cuda.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
     if after is None:
         return []
+    machine.hands_over(machine.elements(call.kwargs.get("callbacks", NONE), after), after, call.frame, call.site)
     data = call.get("x") or ()
     for atom in data:
         found = after.get(atom) if isinstance(atom, Ref) else None

@@ -8,11 +8,12 @@ from cudalint.machine.effects.gpu.choices import chosen, depends
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, TRUE, Dev, Ref, Value, const, only, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Dev, Ref, Value, const, only, union, unknown
 
 
 def placed(machine: Machine, call: Call) -> Results:
@@ -57,14 +58,19 @@ def training_arguments(machine: Machine, call: Call) -> Results:
     return [(state, (state.new(("arguments", call.site), made),))]
 
 
+# What a trainer is given to call now and then, and what is not seen to be called.
+_CALLBACKS = ("compute_metrics", "callbacks", "preprocess_logits_for_metrics", "model_init", "formatting_func")
+
+
 def trainer(machine: Machine, call: Call) -> Results:
     """``Trainer(model, args, ...)``: moves the model to the device of its arguments."""
     state = call.state
     given = call.get("args")
     arguments = _library_object(given, state)
     fields: dict[str, Value] = {}
-    for name in ("train_dataset", "data_collator"):
+    for name in ("train_dataset", "data_collator", "reward_funcs"):
         fields[f"<{name}>"] = call.get(name) or NONE
+    fields["<callbacks>"] = union([call.kwargs[name] for name in _CALLBACKS if name in call.kwargs]) or NONE
     fields.update({k: v for k, v in (arguments.fields if arguments is not None else {}).items() if k != "<spared>"})
     made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
@@ -80,15 +86,37 @@ def trainer(machine: Machine, call: Call) -> Results:
 
 
 def trainer_train(machine: Machine, call: Call) -> Results:
-    """``trainer.train()``: iterates a loader of its own over the training data."""
-    state = call.state
-    found = _library_object(None if call.receiver is None else (call.receiver,), state)
-    if found is None or found.fields.get("<train_dataset>", NONE) == NONE:
-        return [(state, unknown("train", call.site))]
+    """``trainer.train()``: iterates a loader of its own over the data, and calls what judges the answers."""
+    found = _library_object(None if call.receiver is None else (call.receiver,), call.state)
+    trained = [call.state] if found is None else _read_data(machine, call, found, call.state)
+    kept = NONE if found is None else found.fields.get("<callbacks>", NONE)
+    for state in trained:
+        machine.hands_over((kept, *machine.elements(kept, state)), state, call.frame, call.site)
+    return [
+        (after, unknown("train", call.site)) for state in trained for after in _rewarded(machine, call, found, state)
+    ]
+
+
+def _read_data(machine: Machine, call: Call, found: LibraryObject, state: State) -> list[State]:
+    if found.fields.get("<train_dataset>", NONE) == NONE:
+        return [state]
     loader = state.new(("trainer loader", call.site), _loader(found, call.site))
     rounds = machine.library.function("torch.utils.data.DataLoader.__iter__") or {}
     iterating = Call(state, call.frame, call.site, "torch.utils.data.DataLoader.__iter__", rounds, [], {}, loader)
-    return [(after, unknown("train", call.site)) for after, _ in loader_iter(machine, iterating)]
+    return [after for after, _ in loader_iter(machine, iterating)]
+
+
+def _rewarded(machine: Machine, call: Call, found: LibraryObject | None, state: State) -> list[State]:
+    """The states after the functions that judge answers were called, in this process."""
+    given = NONE if found is None else found.fields.get("<reward_funcs>", NONE)
+    states = [state]
+    for function in machine.elements(given, state) or [given]:
+        if not any(isinstance(atom, Ref) and isinstance(state.get(atom), Closure | Instance) for atom in function):
+            continue
+        answers = {name: unknown(name, call.site) for name in ("prompts", "completions")}
+        done = (machine.call_value(function, [], answers, s, call.frame, call.site) for s in states)
+        states = merge([after for each in done for after, _ in each])
+    return states
 
 
 def _loader(trainer: LibraryObject, site: Site) -> LibraryObject:

@@ -19,6 +19,7 @@ def trainer(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {
         "<strategy>": call.get("strategy") or NONE,
         "<accelerator>": call.get("accelerator") or const("auto"),
+        "<callbacks>": call.kwargs.get("callbacks", NONE),
     }
     made = LibraryObject("lightning.Trainer", fields, call.site)
     return [(call.state, (call.state.new(("trainer", call.site), made),))]
@@ -38,11 +39,22 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
     state = call.state
     obj = library_object(call)
     strategies = [] if obj is None else strings(obj.fields.get("<strategy>", ()))
-    if not any(s.startswith(("ddp_fork", "ddp_notebook")) for s in strategies):
+    if not any(s.startswith(_FORKS) for s in strategies):
         return [(after, unknown("fit", call.site)) for after in _trains(machine, call, obj)]
-    driver = state.process.driver
-    if driver is None:
+    if not refuses_to_fork(machine, call, strategies, "Trainer.fit"):
         return [(state, unknown("fit", call.site))]
+    return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+
+
+_FORKS = ("ddp_fork", "ddp_notebook")
+
+
+def refuses_to_fork(machine: Machine, call: Call, strategies: list[str], launcher: str) -> bool:
+    """Whether a strategy that forks its ranks refuses to, because this process used CUDA."""
+    state = call.state
+    driver = state.process.driver
+    if driver is None or not any(s.startswith(_FORKS) for s in strategies):
+        return False
     machine.emit(
         outcome_of(
             machine,
@@ -52,15 +64,15 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
             "crash",
             certain=len(strategies) == 1,
             cause=driver,
-            launcher="Trainer.fit",
+            launcher=launcher,
             subject="training",
             started=machine.chain(state, call.site, f"strategy {strategies[0]} forks the ranks"),
         )
     )
-    return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    return True
 
 
-_ON_GPU = frozenset({"auto", "gpu", "cuda"})
+ON_GPU = frozenset({"auto", "gpu", "cuda"})
 # The loaders that each way of running a trainer asks its data for.
 _LOADERS = {
     "fit": ("train_dataloader", "val_dataloader"),
@@ -74,9 +86,12 @@ def _trains(machine: Machine, call: Call, trainer: LibraryObject | None) -> list
     """Training in this process: CUDA is initialised, the data is set up, its loaders are made and iterated."""
     accelerators = set(strings(() if trainer is None else trainer.fields.get("<accelerator>", ())))
     state: State | None = call.state
-    if accelerators and accelerators <= _ON_GPU:
+    if accelerators and accelerators <= ON_GPU:
         state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", "Trainer.fit", context=True)
     states = [] if state is None else [state]
+    kept = NONE if trainer is None else trainer.fields.get("<callbacks>", NONE)
+    for current in states:
+        machine.hands_over((kept, *machine.elements(kept, current)), current, call.frame, call.site)
     stage = call.path.rpartition(".")[2]
     given = [call.get(name) for name in ("train_dataloaders", "val_dataloaders", "dataloaders")]
     for loader in given:

@@ -63,7 +63,8 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "tensor":
             return (new_tensor(machine, call, state, device or Dev("cuda"), rest),)
         case "first":
-            return call.args[0] if call.args else unknown("first", call.site)
+            given = call.args[0] if call.args else call.get(call.params[0]) if call.params else None
+            return unknown("first", call.site) if given is None else given
         case "thing":
             return (state.new(("thing", call.site), LibraryObject(rest, {}, call.site, _origin(machine, call, state))),)
         case "every-device":

@@ -126,7 +126,8 @@ def device_enter(machine: Machine, call: Call) -> Results:
     index: Index = devices[0].index if devices else Rank("each")
     framework = call.text("framework", "torch")
     preset = call.text("gpu", "init")
-    after = touch(machine, state, call.frame, call.site, framework, preset, call.label, Dev("cuda", index))
+    opens, device = call.flag("context"), Dev("cuda", index)
+    after = touch(machine, state, call.frame, call.site, framework, preset, call.label, device, context=opens)
     if after is None:
         return []
     if isinstance(found, LibraryObject) and isinstance(call.receiver, Ref):

@@ -8,6 +8,7 @@ from cudalint.machine.effects.gpu.arrays import returned
 from cudalint.machine.effects.gpu.cuda import hides_all, is_set, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import Process
 from cudalint.machine.values import Dev, const, unknown
 
 
@@ -23,12 +24,19 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     if not _stays_on_gpu(call, device):
         wanted = "none"
     framework = call.text("framework", "torch")
+    if call.text("kind") == "started" and not _was_started(call.state.process, framework):
+        wanted = "none"
     state = touch(
         machine, call.state, call.frame, call.site, framework, wanted, call.label, device, call.flag("context")
     )
     if state is None:
         return []
     return [(state, returned(machine, call, state, device))]
+
+
+def _was_started(process: Process, framework: str) -> bool:
+    """Whether a framework that runs where it is told was told to run on the GPU, here or before this process forked."""
+    return framework in process.poisoned_by or process.is_initialised(framework)
 
 
 def _stays_on_gpu(call: Call, device: Dev | None) -> bool:

@@ -48,24 +48,30 @@ def _listed(machine: Machine, state: State, names: Value, within: str = "") -> V
 
 
 def celery_discover(machine: Machine, call: Call) -> Results:
-    """``app.autodiscover_tasks(["scoring"])``: the worker imports ``scoring.tasks``."""
+    """``app.autodiscover_tasks(["scoring"])``: the worker imports ``scoring.tasks``.
+
+    Without a list, or with a function that gives one, it is the applications of a Django project: all of its packages
+    that have such a module are taken for some.
+    """
     obj, state = library_object(call), call.state
     if obj is not None and isinstance(call.receiver, Ref):
         within = next(iter(strings(call.get("related_name") or const("tasks"))), "tasks")
-        found = (*obj.fields.get("<modules>", ()), *_listed(machine, state, call.get("packages") or NONE, within))
-        state.store(call.receiver, replace(obj, fields={**obj.fields, "<modules>": found}))
+        listed = _listed(machine, state, call.get("packages") or NONE, within)
+        fields = {**obj.fields, "<modules>": (*obj.fields.get("<modules>", ()), *listed)}
+        if not listed:
+            fields["<discovered>"] = tuple(map(Const, machine.program.modules_called(within)))
+        state.store(call.receiver, replace(obj, fields=fields))
     return [(state, NONE)]
 
 
 def _imported(machine: Machine, state: State, frame: Frame, app: LibraryObject) -> tuple[list[State], set[str]]:
     """The states after a worker imported the modules that an application names, and these."""
-    states, names = [state], set[str]()
-    for name in strings(app.fields.get("<modules>", ())):
-        home = machine.program.resolve(frame.module, name, 0)
-        if home is not None:
-            names.add(home)
-            states = [s for c in states for s, _ in machine.load(home, c, frame, app.site)]
-    return states, names
+    states = [state]
+    listed = (machine.program.resolve(frame.module, name, 0) for name in strings(app.fields.get("<modules>", ())))
+    homes = {home: None for home in (*listed, *strings(app.fields.get("<discovered>", ()))) if home is not None}
+    for home in homes:
+        states = [s for c in states for s, _ in machine.load(home, c, frame, app.site)]
+    return states, set(homes)
 
 
 def celery_settings(machine: Machine, call: Call) -> Results:

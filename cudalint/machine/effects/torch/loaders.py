@@ -20,6 +20,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     EACH,
+    FALSE,
     NONE,
     TRUE,
     Atom,
@@ -27,12 +28,14 @@ from cudalint.machine.values import (
     Const,
     Dev,
     Lib,
+    Partial,
     Ref,
     Task,
     Tensor,
     Unknown,
     Value,
     const,
+    strings,
     union,
     unknown,
 )
@@ -53,9 +56,9 @@ _KEPT = (
 
 
 def loader(machine: Machine, call: Call) -> Results:
-    """``DataLoader(dataset, ...)``: starts nothing yet."""
+    """``DataLoader(dataset, ...)``: starts nothing yet. Its model may name another parameter by ``iterable``."""
     state = call.state
-    fields: dict[str, Value] = {"dataset": call.get("dataset") or NONE}
+    fields: dict[str, Value] = {"dataset": call.get(call.text("iterable", "dataset")) or NONE}
     for name in _KEPT:
         value = call.get(name)
         if value is not None:
@@ -66,6 +69,19 @@ def loader(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     made = LibraryObject("torch.utils.data.DataLoader", fields, call.site)
     return [(state, (state.new(("loader", call.site), made),))]
+
+
+def sampling_loader(machine: Machine, call: Call) -> Results:
+    """``NeighborLoader(data, ..., transform=)``: what workers sample is transformed there, if the data is on the CPU.
+
+    Of data on the GPU the workers choose the nodes alone; the main process gathers what belongs to them.
+    """
+    state = call.state
+    data, transform = call.get("data") or NONE, call.get("transform") or NONE
+    here = call.get("filter_per_worker") == FALSE or bool(gpu_memory.tensors_in([data], state))
+    fields: dict[str, Value] = {} if here or transform == NONE else {"<transform>": transform}
+    sampled = state.new(("sampled", call.site), LibraryObject(call.path, fields, call.site))
+    return loader(machine, replace(call, kwargs={**call.kwargs, "dataset": (sampled,)}))
 
 
 def loader_iter(machine: Machine, call: Call) -> Results:
@@ -410,6 +426,35 @@ def transform_dataset(machine: Machine, call: Call) -> Results:
     transform = call.get("transform") or NONE
     fields: dict[str, Value] = {} if transform == NONE else {"<transform>": transform}
     return [(state, (state.new(("dataset", call.site), LibraryObject(call.path, fields, call.site)),))]
+
+
+def with_transform(machine: Machine, call: Call) -> Results:
+    """``dataset.with_transform(f)``: a dataset that runs f on what is read; ``set_transform`` changes this one."""
+    return _formatted(call, call.get("transform") or NONE)
+
+
+def with_format(machine: Machine, call: Call) -> Results:
+    """``dataset.with_format("torch", device=)``: a dataset that makes tensors, there, of what is read of it."""
+    device = call.kwargs.get("device", NONE)
+    if device == NONE or "torch" not in strings(call.get("type") or ()):
+        return _formatted(call, NONE)
+    made = Partial((Lib("cudalint.format"),), (), (("device", device),))
+    return _formatted(call, (made,))
+
+
+def _formatted(call: Call, transform: Value) -> Results:
+    state, receiver = call.state, call.receiver
+    found = state.get(receiver) if isinstance(receiver, Ref) else None
+    if not isinstance(receiver, Ref) or not isinstance(found, LibraryObject):
+        return [(state, unknown("dataset", call.site))]
+    fields = {name: value for name, value in found.fields.items() if name != "<transform>"}
+    if transform != NONE:
+        fields["<transform>"] = transform
+    changed = replace(found, fields=fields)
+    if call.text("kind") == "in-place":
+        state.store(receiver, changed)
+        return [(state, NONE)]
+    return [(state, (state.new(("formatted", call.site), changed),))]
 
 
 def compose(machine: Machine, call: Call) -> Results:

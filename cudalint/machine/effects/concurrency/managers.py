@@ -1,0 +1,203 @@
+"""Managers: a server process of their own, the objects that it makes, and what is stored in these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.receivers import context_of, initialised, library_object, library_of
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Dict, Instance, LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch.arguments import task
+from cudalint.machine.launch.crossing import Pickler, carried
+from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
+from cudalint.machine.launch.launching import FRESH, Start
+from cudalint.machine.outcome import Kind
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Value, const, constant, only, union, unknown
+
+# What the managers of the standard library make for everybody, as dicts and queues that several processes use.
+_PROXIES = frozenset({"dict", "list", "Namespace", "Queue", "JoinableQueue"})
+# The types that a program registers for the managers that it defines, by name.
+_REGISTERED = Ref(("types of managers",))
+_PROXY = "multiprocessing.managers.Proxy"
+
+
+def manager(machine: Machine, call: Call) -> Results:
+    """``Manager()``: a server process, from now on."""
+    if daemon_child(machine, call, "Manager()"):
+        return machine.fail(call.state, call.frame, Raised(None, ("AssertionError",)))
+    context = context_of(call)
+    if context is None:
+        launching.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
+    fields: dict[str, Value] = {
+        "<context>": context or NONE,
+        "<poisoned>": const(_forks_poisoned(machine, call, context)),
+    }
+    made = LibraryObject("multiprocessing.Manager", fields, call.site)
+    return [(call.state, (call.state.new(("manager", call.site), made),))]
+
+
+def _forks_poisoned(machine: Machine, call: Call, context: Value | None) -> bool:
+    """Whether the server forks now, from a process that used CUDA: it can make nothing of GPU memory."""
+    found = launching.ways(machine, call.state, library_of(call), context)
+    return call.state.process.driver is not None and bool(found) and all(w.method not in FRESH for w in found)
+
+
+# -- managers that a program defines -------------------------------------------------------------------------------
+
+
+def base(machine: Machine, call: Call) -> Results:
+    """``BaseManager.__init__(address, authkey, ctx=)``: starts nothing yet."""
+    initialised(call, {"<context>": call.kwargs.get("ctx", NONE)})
+    return [(call.state, NONE)]
+
+
+def register(machine: Machine, call: Call) -> Results:
+    """``Models.register("Model", Model)``: what a manager makes in its server under this name."""
+    state = call.state
+    name, function = constant(call.get("typeid") or ()), call.get("callable")
+    if isinstance(name, str) and function is not None:
+        known = state.get(_REGISTERED)
+        fields = known.fields if isinstance(known, LibraryObject) else {}
+        state.store(_REGISTERED, LibraryObject("cudalint.registered", {**fields, name: function}, call.site))
+    return [(state, NONE)]
+
+
+def begin(machine: Machine, call: Call) -> Results:
+    """``manager.start()``, or entering it: its server starts from this process as it is now."""
+    state = call.state
+    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if bootstrapping(machine, call, "manager.start()") or daemon_child(machine, call, "manager.start()"):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    if isinstance(call.receiver, Ref) and isinstance(found, Instance):
+        held: Value = (Snapshot(state.clone()),)
+        state.store(call.receiver, replace(found, attributes={**found.attributes, "<snapshot>": held}))
+    return [(state, () if call.receiver is None else (call.receiver,))]
+
+
+def make(machine: Machine, call: Call) -> Results:
+    """``manager.Model(...)``: its server makes one, and gives a proxy for it; ``manager.dict()`` is there always."""
+    state, name = call.state, call.path.rpartition(".")[2]
+    found = library_object(call)
+    if found is not None and name in _PROXIES:
+        return [(state, _proxy(machine, call, name, found.fields.get("<poisoned>", NONE)))]
+    types = state.get(_REGISTERED)
+    function = types.fields.get(name) if isinstance(types, LibraryObject) else None
+    server = _server(call)
+    if function is None or server is None:
+        return [(state, unknown("proxy", call.site, state.process.identity))]
+    instance = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    context = instance.attributes.get("<context>", NONE) if isinstance(instance, Instance) else NONE
+    start = Start(
+        launcher=f"manager.{name}",
+        family="process",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, f"the manager's process makes {name}()"),
+        many=False,
+        reused=False,
+        daemon=False,
+        failures={"body": "crash"},
+        tasks=(task(function, list(call.args), call.kwargs),),
+        inherited=(function, *call.args, *call.kwargs.values()),
+        label="manager's process",
+        context=context,
+    )
+    found_ways = launching.ways(machine, server, "multiprocessing", context)
+    ended = [workers.start(machine, state, call.frame, start, way, server) for way in found_ways]
+    if workers.raise_in_parent(machine, state, call.frame, ended):
+        return []
+    return [(state, unknown("proxy", call.site, state.process.identity))]
+
+
+def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
+    """A proxy for a new dict, list, namespace or queue, with what that begins with."""
+    state = call.state
+    fields = {"<poisoned>": poisoned, "<kind>": const(kind)}
+    given = call.args[0] if call.args else NONE
+    atom = only(given)
+    held = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(held, Dict):
+        fields.update({_item(const(key)): value for key, value in held.items.items()})
+    elif kind == "list":
+        fields[_EACH] = union(machine.elements(given, state))
+    if kind == "Namespace":
+        fields.update({name: union([value, _changed(call)]) for name, value in call.kwargs.items()})
+    return (state.new(("proxy", call.site), LibraryObject(_PROXY, fields, call.site)),)
+
+
+def _server(call: Call) -> State | None:
+    """The state of this process in which a manager's server started; None where it is not seen to be started."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    held = only(found.attributes.get("<snapshot>", NONE)) if isinstance(found, Instance) else None
+    return held.state.clone() if isinstance(held, Snapshot) and isinstance(held.state, State) else None
+
+
+# -- what is stored ------------------------------------------------------------------------------------------------
+
+
+def store(machine: Machine, call: Call) -> Results:
+    """``proxy[key] = x``, ``queue.put(x)``: x is pickled to the server, and again to whoever reads it."""
+    state, proxy = call.state, library_object(call)
+    if proxy is None or state.process.dead:
+        return [(state, NONE)]
+    values = (*call.args, *call.kwargs.values())
+    found = [c for v in values for c in carried(v, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
+    if not found:
+        _keep(call, proxy)
+        return [(state, NONE)]
+    kind = constant(proxy.fields.get("<kind>", NONE))
+    poisoned = proxy.fields.get("<poisoned>") == TRUE
+    machine.emit(
+        outcome_of(
+            machine,
+            state,
+            Kind.CUDA_TO_FORK if poisoned else Kind.CUDA_ACROSS,
+            call.site,
+            "crash" if poisoned else "cost",
+            cause=found[0].origin,
+            launcher=f"Manager().{kind}()",
+            subject="CUDA tensor",
+            started=machine.chain(state, call.site, "the manager's process is sent it"),
+            launch=state.process.launch,
+        )
+    )
+    return [(state, NONE)]
+
+
+def _keep(call: Call, proxy: LibraryObject) -> None:
+    """Remember what was stored, under its key or name, or as one of the elements."""
+    if not isinstance(call.receiver, Ref) or not call.args:
+        return
+    name = call.path.rpartition(".")[2]
+    fields = dict(proxy.fields)
+    if name == "__setitem__" and isinstance(constant(call.args[0]), str | int):
+        fields[_item(call.args[0])] = call.args[-1]
+    elif name == "__setattr__":
+        fields[str(constant(call.args[0]))] = union([call.args[-1], _changed(call)])
+    else:
+        fields[_EACH] = union([fields.get(_EACH, ()), call.args[-1]])
+    call.state.store(call.receiver, replace(proxy, fields=fields))
+
+
+def item(machine: Machine, call: Call) -> Results:
+    """``proxy[key]``, ``proxy.get(key)``, ``queue.get()``: what this process stored, or another one since."""
+    proxy = library_object(call)
+    if proxy is None:
+        return [(call.state, _changed(call))]
+    stored = proxy.fields.get(_item(call.args[0]) if call.args else _EACH) or proxy.fields.get(_EACH, ())
+    return [(call.state, union([stored, _changed(call)]))]
+
+
+_EACH = "<element>"
+
+
+def _item(key: Value) -> str:
+    return f"<item {constant(key)!r}>"
+
+
+def _changed(call: Call) -> Value:
+    """What another process may have stored there."""
+    return unknown("stored", call.site, call.state.process.identity)

@@ -1,0 +1,82 @@
+"""Lightning Fabric: the processes that it launches, and the device of what it sets up."""
+
+from __future__ import annotations
+
+from cudalint.machine.effects.frameworks.lightning import ON_GPU, refuses_to_fork
+from cudalint.machine.effects.gpu import cuda
+from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import workers
+from cudalint.machine.launch.forbidden import bootstrapping
+from cudalint.machine.launch.launching import Start, Way
+from cudalint.machine.values import CPU, FALSE, NONE, TRUE, Dev, Value, const, strings, unknown
+
+
+def fabric(machine: Machine, call: Call) -> Results:
+    """``Fabric(accelerator=, strategy=, devices=)``: starts nothing yet."""
+    accelerators = set(strings(call.get("accelerator") or const("auto")))
+    on_gpu = bool(accelerators) and accelerators <= ON_GPU
+    fields: dict[str, Value] = {
+        "<strategy>": call.get("strategy") or NONE,
+        "<cpu>": FALSE if on_gpu else TRUE,
+    }
+    made = LibraryObject("lightning.Fabric", fields, call.site)
+    return [(call.state, (call.state.new(("fabric", call.site), made),))]
+
+
+def launch(machine: Machine, call: Call) -> Results:
+    """``fabric.launch(f)``: f in ranks that are forked or spawned and not followed, else in this process."""
+    state, found = call.state, library_object(call)
+    strategies = [] if found is None else strings(found.fields.get("<strategy>", ()))
+    if refuses_to_fork(machine, call, strategies, "Fabric.launch"):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    if any(name.startswith(_FORKS) for name in strategies):
+        return [(state, unknown("launched", call.site))]
+    if any(name.endswith("_spawn") for name in strategies):
+        return _spawn(machine, call)
+    after = state
+    if found is not None and found.fields.get("<cpu>") == FALSE:
+        touched = cuda.touch(
+            machine, state, call.frame, call.site, "torch", "init", call.label, Dev("cuda"), context=True
+        )
+        if touched is None:
+            return []
+        after = touched
+    function = call.args[0] if call.args else call.kwargs.get("function")
+    if function is None or call.receiver is None:
+        return [(after, NONE)]
+    kwargs = {name: value for name, value in call.kwargs.items() if name != "function"}
+    args: list[Value] = [(call.receiver,), *call.args[1:]]
+    return machine.call_value(function, args, kwargs, after, call.frame, call.site)
+
+
+_FORKS = ("ddp_fork", "ddp_notebook")
+
+
+def _spawn(machine: Machine, call: Call) -> Results:
+    state = call.state
+    if bootstrapping(machine, call, "Fabric.launch()"):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    start = Start(
+        launcher="Fabric.launch",
+        family="spawn",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, ".launch() spawns the ranks"),
+        many=True,
+        reused=False,
+        daemon=False,
+        failures={"body": "crash"},
+        label="rank",
+        shares=False,
+    )
+    workers.start(machine, state, call.frame, start, Way("spawn", True, explicit=True))
+    return [(state, unknown("launched", call.site))]
+
+
+def device(machine: Machine, call: Call) -> Results:
+    """``fabric.device``."""
+    found = library_object(call)
+    on_gpu = found is not None and found.fields.get("<cpu>") == FALSE
+    return [(call.state, (Dev("cuda") if on_gpu else CPU,))]

@@ -1,0 +1,92 @@
+"""Callbacks: functions of the program that are given to what nobody knows, which may call them some day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cudalint.machine.frame import Frame
+from cudalint.machine.heap import Class, Closure, Instance, Scope
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.outcome import Kind
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Partial, Ref, Value, only
+
+# How many callbacks an entry looks at, and how many statements of each.
+MOST_CALLBACKS = 8
+MOST_CALLBACK_STEPS = 300
+# What goes wrong because of what this process did to CUDA, wherever in it a callback runs. All else depends on when
+# and in which process that is.
+_OF_THIS_PROCESS = frozenset(
+    {Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}
+)
+
+
+class Callbacks(Core):
+    """Runs each of them once, on a copy, on steps of its own, as if it were called at once.
+
+    That is done where this process used CUDA on all ways: whether a callback is called is open, and one open thing is
+    enough. What it does to this process is forgotten, and so is that it ran where nothing goes wrong: it is then a
+    function without a known caller, like others.
+    """
+
+    def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
+        """An unknown function, or an object that nobody knows, is given these values."""
+        if not self.options.uses_gpu:
+            return
+        for value in values:
+            for atom in (one for given in value for one in self._callables(given, state)):
+                found = self._callback(atom, state)
+                if found is None or found.function.is_generator or not self.program.may_launch(found.module):
+                    continue
+                # What comes of it depends on what the process did before.
+                self.consulted = True
+                if state.process.driver is not None and not state.facts and self._is_new(found):
+                    self._calls_back(atom, found, state, frame, site)
+
+    def _callables(self, atom: Atom, state: State) -> Iterable[Atom]:
+        """What may be called of a value: itself, or the methods of an object whose class a library knows."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Instance):
+            return (atom,)
+        if self.library_base(found.cls, state) is None:
+            return ()
+        scopes = (state.get(cls.scope) for cls in self.mro(found.cls, state) if isinstance(cls, Class))
+        own = (item for scope in scopes if isinstance(scope, Scope) for item in scope.variables.items())
+        methods = (only(value) for name, value in own if not name.startswith("_"))
+        return [Bound(method, atom) for method in methods if isinstance(method, Ref)]
+
+    def _callback(self, atom: Atom, state: State) -> Closure | None:
+        """The function of the program that a callable runs."""
+        match atom:
+            case Partial(function=(inner,)):
+                return self._callback(inner, state)
+            case Bound(function=Ref() as ref) | (Ref() as ref):
+                found = state.get(ref)
+                return found if isinstance(found, Closure) and found.kind == "function" else None
+        return None
+
+    def _is_new(self, closure: Closure) -> bool:
+        """Whether a function was not run by this entry; an import that is prepared leaves it to the entries."""
+        place = Site(closure.module, closure.function.ordinal)
+        if place in self.called_back or place in self.record.entered or len(self.called_back) >= MOST_CALLBACKS:
+            return False
+        self.called_back.add(place)
+        return not self.options.prepares
+
+    def _calls_back(self, atom: Atom, closure: Closure, state: State, frame: Frame, site: Site) -> None:
+        record = self.record
+        steps, most, cut, spent = self._steps, self._most_steps, record.cut, record.spent
+        entered, before = set(record.entered), len(record.outcomes)
+        self._most_steps = steps + MOST_CALLBACK_STEPS
+        copy = state.clone()
+        label = "a lambda" if closure.function.is_lambda else f"{closure.function.name}()"
+        copy.stack = self.chain(copy, site, f"hands over {label}, which may be called later")
+        inner = Frame(frame.scope, frame.module)
+        self.call_value((atom,), [], {}, copy, inner, site)
+        self.steps_aside += self._steps - steps
+        self._steps, self._most_steps, record.cut, record.spent = steps, most, cut, spent
+        found = [o for o in record.outcomes[before:] if o.kind in _OF_THIS_PROCESS and not o.unsaid]
+        record.outcomes[before:] = found
+        if not found:
+            record.entered = entered

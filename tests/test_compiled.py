@@ -1,0 +1,109 @@
+"""What the build of a compiled wheel rests on; the build itself takes minutes (``python -m bench.compiled``)."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import pkgutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import cudalint
+from cudalint import fingerprint, machine, project
+from cudalint.compiled import is_compiled
+from cudalint.machine.interpreter.machine import Machine
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def hook() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def config() -> dict[str, Any]:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    found: dict[str, Any] = tomllib.loads(text)["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
+    return found
+
+
+def compiled_modules() -> set[str]:
+    return {name.removesuffix(".py").replace("/", ".") for name in hook().modules_to_compile(ROOT, config())}
+
+
+def test_a_wheel_is_pure_unless_it_is_asked_for() -> None:
+    assert config()["enable-by-default"] is False
+    assert not is_compiled()
+
+
+def test_a_pattern_that_names_no_file_ends_the_build() -> None:
+    with pytest.raises(ValueError, match=r"no file is named cudalint/missing\*"):
+        hook().modules_to_compile(ROOT, {**config(), "modules": ["cudalint/missing*.py"]})
+
+
+def classes(of: ModuleType) -> Iterator[type]:
+    yield from (found for found in vars(of).values() if isinstance(found, type) and found.__module__ == of.__name__)
+
+
+def test_no_interpreted_class_derives_from_a_compiled_one() -> None:
+    compiled = compiled_modules()
+    names = [
+        found.name
+        for package in (machine, project)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    assert compiled <= {*names}
+    derived = {
+        f"{cls.__module__}.{cls.__name__}"
+        for name in names
+        for cls in classes(importlib.import_module(name))
+        if name not in compiled and any(base.__module__ in compiled for base in cls.__mro__)
+    }
+    assert derived == set()
+
+
+def test_every_part_of_the_machine_is_a_room() -> None:
+    rooms = {
+        node.name
+        for path in (ROOT / "cudalint" / "machine" / "interpreter").glob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(mark, ast.Name) and mark.id == "room" for mark in node.decorator_list)
+    }
+    assert {base.__name__ for base in Machine.__bases__} == rooms
+
+
+def test_a_library_beside_the_source_counts_for_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def key() -> str:
+        fingerprint.analysis.cache_clear()
+        return fingerprint.analysis()
+
+    (tmp_path / "state.py").write_text("", encoding="utf-8")
+    monkeypatch.setattr(fingerprint, "_PACKAGE", str(tmp_path))
+    try:
+        pure = key()
+        (tmp_path / "state.cpython-311-x86_64-linux-gnu.so").write_bytes(b"one")
+        compiled = key()
+        (tmp_path / "state.cpython-311-x86_64-linux-gnu.so").write_bytes(b"two")
+        assert len({pure, compiled, key()}) == 3
+    finally:
+        monkeypatch.undo()
+        fingerprint.analysis.cache_clear()
+
+
+def test_the_source_that_is_run_is_that_of_the_checkout() -> None:
+    assert Path(cudalint.__file__).parent == ROOT / "cudalint"
