@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class, Closure, Instance, Scope
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -22,6 +23,7 @@ _OF_THIS_PROCESS = frozenset(
 )
 
 
+@room
 class Callbacks(Core):
     """Runs each of them once, on a copy, on steps of its own, as if it were called at once.
 
