@@ -57,6 +57,10 @@ class Carried:
     device: str = ""
 
 
+# The field of an object whose contents another process holds: what is pickled of it is where that is.
+ELSEWHERE = "<elsewhere>"
+
+
 def carried(value: Value, state: State, pickler: Pickler) -> Iterator[Carried]:
     """GPU values, unpicklable objects and locks reached from a value; functions' globals if pickled by value."""
     seen: set[Hashable] = set()
@@ -125,6 +129,8 @@ def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
             return []
         case Instance(attributes=attributes):
             return [v for name, v in attributes.items() if name != "<memory>"]
+        case LibraryObject(fields=fields) if ELSEWHERE in fields:
+            return []
         case LibraryObject(fields=fields):
             return [v for name, v in fields.items() if not name.startswith("<memory") and name != "<snapshot>"]
         case Sequence(items=items, element=element):

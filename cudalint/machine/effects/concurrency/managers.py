@@ -10,13 +10,14 @@ from cudalint.machine.heap import Dict, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import task
-from cudalint.machine.launch.crossing import Pickler, carried
+from cudalint.machine.launch.crossing import ELSEWHERE, Carried, Pickler, carried
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import FRESH, Start
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Value, const, constant, only, union, unknown
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Tensor, Value, const, constant, only, union, unknown
 
 # What the managers of the standard library make for everybody, as dicts and queues that several processes use.
 _PROXIES = frozenset({"dict", "list", "Namespace", "Queue", "JoinableQueue"})
@@ -115,7 +116,7 @@ def make(machine: Machine, call: Call) -> Results:
 def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
     """A proxy for a new dict, list, namespace or queue, with what that begins with."""
     state = call.state
-    fields = {"<poisoned>": poisoned, "<kind>": const(kind)}
+    fields = {"<poisoned>": poisoned, "<kind>": const(kind), ELSEWHERE: TRUE}
     given = call.args[0] if call.args else NONE
     atom = only(given)
     held = state.get(atom) if isinstance(atom, Ref) else None
@@ -164,15 +165,17 @@ def store(machine: Machine, call: Call) -> Results:
             launch=state.process.launch,
         )
     )
+    if not poisoned and not call.path.endswith("__setattr__"):
+        _keep(call, proxy)
     return [(state, NONE)]
 
 
 def _keep(call: Call, proxy: LibraryObject) -> None:
-    """Remember what was stored, under its key or name, or as one of the elements."""
+    """Remember what was stored, under its key or name, or as one of the elements, and where that was."""
     if not isinstance(call.receiver, Ref) or not call.args:
         return
     name = call.path.rpartition(".")[2]
-    fields = dict(proxy.fields)
+    fields = {**proxy.fields, _WHERE: const(call.site)}
     if name == "__setitem__" and isinstance(constant(call.args[0]), str | int):
         fields[_item(call.args[0])] = call.args[-1]
     elif name == "__setattr__":
@@ -188,10 +191,42 @@ def item(machine: Machine, call: Call) -> Results:
     if proxy is None:
         return [(call.state, _changed(call))]
     stored = proxy.fields.get(_item(call.args[0]) if call.args else _EACH) or proxy.fields.get(_EACH, ())
+    sent = [c for c in carried(stored, call.state, Pickler.NAMES) if _is_torch(c)]
+    if sent and not call.state.process.dead:
+        return _refused(machine, call, proxy, sent[0])
     return [(call.state, union([stored, _changed(call)]))]
 
 
+def _is_torch(sent: Carried) -> bool:
+    """Whether something travels as a handle of the memory that it lies in, as torch does it."""
+    return sent.what == "model" or (isinstance(sent.atom, Tensor) and sent.atom.framework == "torch")
+
+
+def _refused(machine: Machine, call: Call, proxy: LibraryObject, sent: Carried) -> Results:
+    """The manager's process received GPU memory, which it cannot send on to whoever reads it."""
+    where = constant(proxy.fields.get(_WHERE, NONE))
+    site = where if isinstance(where, Site) else call.site
+    refused = outcome_of(
+        machine,
+        call.state,
+        Kind.UNPICKLABLE_CUDA,
+        site,
+        "crash",
+        cause=sent.origin,
+        launcher=f"Manager().{constant(proxy.fields.get('<kind>', NONE))}()",
+        subject="CUDA tensor",
+        effect=machine.chain(call.state, call.site, "the manager's process cannot send on what it received"),
+        launch=call.state.process.launch,
+        certain=sent.certain,
+        detail=": its manager receives it, but cannot send it on to who reads it",
+        within=site,
+    )
+    return machine.fail(call.state, call.frame, Raised(refused, ("RemoteError",)))
+
+
 _EACH = "<element>"
+# The place of the last store.
+_WHERE = "<where>"
 
 
 def _item(key: Value) -> str:
