@@ -1,0 +1,67 @@
+"""A process that judges cases within limits: ``python -m fuzz.worker`` reads requests as JSON rows and answers in kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import traceback
+from types import FrameType
+
+from fuzz.case import Case
+from fuzz.properties import PROPERTIES
+from fuzz.properties.property import Property
+
+SECONDS = 10
+MEMORY = 1 << 30
+
+
+class TooSlow(BaseException):
+    """The processor time of a case is used up; no ``except Exception`` keeps it."""
+
+
+def main() -> int:
+    """Answer until the requests end. Whatever a case prints goes nowhere."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    signal.signal(signal.SIGPROF, _too_slow)
+    for row in sys.stdin:
+        request = json.loads(row)
+        case = Case(request["name"], {name: text.encode("latin-1") for name, text in request["files"].items()})
+        asked = ((name, PROPERTIES[name]) for name in request["properties"])
+        found = {name: _judged(one, case, request["seconds"] * one.runs) for name, one in asked}
+        answers.write(json.dumps(found) + "\n")
+        answers.flush()
+    return 0
+
+
+def _too_slow(number: int, frame: FrameType | None) -> None:
+    raise TooSlow
+
+
+def _judged(asked: Property, case: Case, seconds: float) -> list[str]:
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        return list(asked.complaints(case))
+    except TooSlow as error:
+        return [f"more than {seconds:g} s of processor time, in {_place(error)}"]
+    except MemoryError as error:
+        return [f"more than {MEMORY >> 20} MB, in {_place(error)}"]
+    except Exception as error:
+        return [f"an exception: {type(error).__name__}: {' '.join(str(error).split())[:150]} in {_place(error)}"]
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _place(error: BaseException) -> str:
+    """The last functions of cudalint on the stack."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}cudalint{os.sep}" in frame.filename]
+    return " < ".join(f"{os.path.basename(f.filename)}:{f.lineno} {f.name}" for f in reversed(frames[-3:])) or "?"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
