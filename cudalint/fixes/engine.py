@@ -27,8 +27,9 @@ from cudalint.text.scan import Kind, lexemes
 MOST_TRIALS = 24
 # Of all findings of a run together: a trial runs the entries that show a finding once more.
 MOST_TRIALS_OF_RUN = 500
-# What all trials of a run may cost in nodes that are lowered and steps that are made: so much in any case, which is some
-# ten seconds, and so many times what finding the findings cost. Otherwise n launches in n lines would cost n times n.
+# What all trials of a run may cost in nodes that are lowered and steps that are made: so much in any case, which is
+# some ten seconds, and so many times what finding the findings cost. Otherwise n launches in n lines would cost n times
+# n.
 MOST_WORK = 60_000
 MOST_TIMES = 10
 MOST_TEXTS = 16
@@ -64,8 +65,8 @@ class _Attempt:
 class Run:
     """What the searches of one run share: what is known of texts, how many repairs were tried out, and what that cost.
 
-    ``work`` is in nodes and steps. ``notes`` say for which findings none was looked for. ``analyses`` are those that have
-    the findings.
+    ``work`` is in nodes and steps. ``notes`` say for which findings none was looked for. ``analyses`` are those that
+    have the findings.
     """
 
     def __init__(self, analyses: Iterable[Analysis] = ()) -> None:

@@ -16,7 +16,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import BinaryIO

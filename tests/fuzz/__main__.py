@@ -24,7 +24,6 @@ from fuzz.properties import PROPERTIES
 from fuzz.shrink import shrunk
 from fuzz.worker import SECONDS
 
-
 PROGRESS = 1_000
 
 

@@ -14,8 +14,9 @@ from fuzz.case import Case
 from fuzz.properties import PROPERTIES
 from fuzz.worker import SECONDS
 
-# A process that does not answer is stuck where no signal is seen, in native code.
-PATIENCE = 5
+# A process that does not answer for so many times its bound, and what it needs to start, is stuck in native code.
+PATIENCE = 8
+START = 60
 # Then a fresh process takes over, so that what a case leaves behind does not add up.
 MOST_CASES = 400
 
@@ -31,7 +32,9 @@ class Judge:
     def __enter__(self) -> Judge:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._end()
 
     def complaints(self, case: Case, properties: Sequence[str]) -> Mapping[str, list[str]]:
@@ -47,7 +50,7 @@ class Judge:
         request = {"name": case.name, "files": files, "properties": list(properties), "seconds": self._seconds}
         worker.stdin.write(json.dumps(request) + "\n")
         worker.stdin.flush()
-        wait = self._seconds * PATIENCE * sum(PROPERTIES[name].runs for name in properties)
+        wait = START + self._seconds * PATIENCE * sum(PROPERTIES[name].runs for name in properties)
         ready, _, _ = select.select([worker.stdout], [], [], wait)
         row = worker.stdout.readline() if ready else ""
         if row:

@@ -1,4 +1,4 @@
-"""A process that judges cases within limits: ``python -m fuzz.worker`` reads requests as JSON rows and answers in kind."""
+"""A process that judges cases within limits: ``python -m fuzz.worker`` reads requests as JSON, and answers so."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def _judged(asked: Property, case: Case, seconds: float) -> list[str]:
 
 def _place(error: BaseException) -> str:
     """The last functions of cudalint on the stack."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}cudalint{os.sep}" in frame.filename]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}cudalint{os.sep}" in frame.filename
+    ]
     return " < ".join(f"{os.path.basename(f.filename)}:{f.lineno} {f.name}" for f in reversed(frames[-3:])) or "?"
 
 

@@ -41,7 +41,11 @@ def _batch(number: int) -> tuple[str, ...]:
 
     @seed(number)
     @settings(
-        max_examples=BATCH, database=None, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+        max_examples=BATCH,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
     )
     @given(hypothesmith.from_node() if number % 2 else hypothesmith.from_grammar())
     def collect(text: str) -> None:

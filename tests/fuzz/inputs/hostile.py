@@ -54,7 +54,9 @@ def classes_in_a_line(n: int) -> dict[str, str]:
 
 
 def diamonds(n: int) -> dict[str, str]:
-    made = "".join(f"class B{i}(A{i}): pass\nclass C{i}(A{i}): pass\nclass A{i + 1}(B{i}, C{i}): pass\n" for i in range(n))
+    made = "".join(
+        f"class B{i}(A{i}): pass\nclass C{i}(A{i}): pass\nclass A{i + 1}(B{i}, C{i}): pass\n" for i in range(n)
+    )
     return _one(f"class A0:\n    def run(self): return work(1)\n{made}", tail=f"    A{n}().run()\n    A{n}().missing\n")
 
 
@@ -102,14 +104,22 @@ def tests(n: int) -> dict[str, str]:
 def stars_in_a_circle(n: int) -> dict[str, str]:
     made = {f"p/m{i}.py": f"import torch\nfrom p.m{(i + 1) % n} import *\n" for i in range(n)}
     made[f"p/m{n - 1}.py"] += WORK
-    return {"p/__init__.py": "", **made, "main.py": f"import multiprocessing\nimport torch\nfrom p.m0 import *\n{LAUNCH}"}
+    return {
+        "p/__init__.py": "",
+        **made,
+        "main.py": f"import multiprocessing\nimport torch\nfrom p.m0 import *\n{LAUNCH}",
+    }
 
 
 def stars_of_all(n: int) -> dict[str, str]:
     stars = "".join(f"from p.m{i} import *\n" for i in range(n))
     made = {f"p/m{i}.py": f"import torch\n{stars}x{i} = {i}\n" for i in range(n)}
     made["p/m0.py"] += WORK
-    return {"p/__init__.py": "", **made, "main.py": f"import multiprocessing\nimport torch\nfrom p.m0 import *\n{LAUNCH}"}
+    return {
+        "p/__init__.py": "",
+        **made,
+        "main.py": f"import multiprocessing\nimport torch\nfrom p.m0 import *\n{LAUNCH}",
+    }
 
 
 def branches(n: int) -> dict[str, str]:
@@ -181,7 +191,9 @@ def rows_joined(n: int) -> dict[str, str]:
 
 
 def globals_set(n: int) -> dict[str, str]:
-    return _one(_rows(n, "g# = torch.ones(#)") + _rows(n, "def s#():\n    global g#\n    g# = 1"), tail=_rows(n, "    s#()"))
+    return _one(
+        _rows(n, "g# = torch.ones(#)") + _rows(n, "def s#():\n    global g#\n    g# = 1"), tail=_rows(n, "    s#()")
+    )
 
 
 def attributes_set(n: int) -> dict[str, str]:
@@ -193,7 +205,9 @@ def appended(n: int) -> dict[str, str]:
 
 
 def decorators(n: int) -> dict[str, str]:
-    return _one("def d(f):\n    return lambda *a: f(*a)\n" + _rows(n, "@d") + "def g(n): return work(n)\n", tail="    g(1)\n")
+    return _one(
+        "def d(f):\n    return lambda *a: f(*a)\n" + _rows(n, "@d") + "def g(n): return work(n)\n", tail="    g(1)\n"
+    )
 
 
 def closures(n: int) -> dict[str, str]:
@@ -310,7 +324,10 @@ def huge_numbers(n: int) -> dict[str, str]:
 
 
 def calls_of_itself(n: int) -> dict[str, str]:
-    return _one("class A: pass\nA.__call__ = A()\n" + _rows(n, "class B#(A): pass\nB#.__call__ = B#()"), tail=f"    A(){'()' * n}\n")
+    return _one(
+        "class A: pass\nA.__call__ = A()\n" + _rows(n, "class B#(A): pass\nB#.__call__ = B#()"),
+        tail=f"    A(){'()' * n}\n",
+    )
 
 
 def properties(n: int) -> dict[str, str]:
@@ -327,7 +344,8 @@ def properties(n: int) -> dict[str, str]:
         "    def __str__(self): return str(self)\n    def __format__(self, s): return f'{self}'\n    y = property(lambda self: self.y)\n"
         "A.z = A()\nclass C(A): pass\n",
         tail="    a = A()\n    a.x; a.q; a[0]; len(a); a == a; a + a; a(); next(a); 1 in a; a.y; a.z; del a.m; f'{a}'; A[1]\n"
-        "    a.w = a\n    for b in a:\n        with b:\n            if b: multiprocessing.Process(target=a, args=(a,)).start()\n" * min(n, 5),
+        "    a.w = a\n    for b in a:\n        with b:\n            if b: multiprocessing.Process(target=a, args=(a,)).start()\n"
+        * min(n, 5),
     )
 
 
@@ -340,7 +358,8 @@ def metaclasses(n: int) -> dict[str, str]:
     return _one(
         "class M(type):\n    def __call__(cls, *a): return cls(*a)\n    def __getattr__(cls, n): return cls.n\n    @property\n"
         "    def p(cls): return cls.p\n    def __new__(m, *a): return m(*a)\n    def __prepare__(*a): return M('X', (), {})\n"
-        "class A(metaclass=M): pass\nclass B(A, metaclass=A): pass\nclass D(D): pass\nclass E(A, A, B): pass\nM.__class__ = M\n" * min(n, 9),
+        "class A(metaclass=M): pass\nclass B(A, metaclass=A): pass\nclass D(D): pass\nclass E(A, A, B): pass\nM.__class__ = M\n"
+        * min(n, 9),
         tail="    A(); B(); A.x; A.p; D(); E(A)(B)\n",
     )
 
@@ -360,12 +379,24 @@ def launches_from_workers(n: int) -> dict[str, str]:
 
 
 def import_circles(n: int) -> dict[str, str]:
-    made = {f"m{i}.py": f"{HEAD}from m{(i + 1) % n} import f as f\nimport m{i}\nfrom m{i} import f\nf()\n" for i in range(n)}
-    return {**made, **_one("", head="from m0 import f\nimport program\nfrom program import work as w\n", tail="    f(w)\n")}
+    made = {
+        f"m{i}.py": f"{HEAD}from m{(i + 1) % n} import f as f\nimport m{i}\nfrom m{i} import f\nf()\n" for i in range(n)
+    }
+    return {
+        **made,
+        **_one("", head="from m0 import f\nimport program\nfrom program import work as w\n", tail="    f(w)\n"),
+    }
 
 
 def generators_of_themselves(n: int) -> dict[str, str]:
-    return _one("def g():\n    yield from g()\n    x = yield g\n    for y in g(): yield y, x\n", tail="    [*g(), *map(g, g())]\n    sum(g(), g())\n" * min(n, 9))
+    return _one(
+        "def g():\n    yield from g()\n    x = yield g\n    for y in g(): yield y, x\n",
+        tail="    [*g(), *map(g, g())]\n    sum(g(), g())\n" * min(n, 9),
+    )
+
+
+def values_of_themselves(n: int) -> dict[str, str]:
+    return _one("", tail="    x = y = z = unknown()\n" + _rows(n, "    x = (x == y) < (x == z)\n    if x: print(x)"))
 
 
 def odd_characters(n: int) -> dict[str, str]:
@@ -376,7 +407,7 @@ HOSTILE: tuple[Shape, ...] = (
     *GROWING, brackets, calls, chained, subscripts, powers, negations, ternaries, nested_lambdas, nested_blocks,
     nested_functions, nested_loops, nested_tries, nested_comprehensions, nested_texts, huge_numbers, calls_of_itself,
     properties, bound_to_itself, metaclasses, recursion, launches_from_workers, import_circles,
-    generators_of_themselves, odd_characters,
+    generators_of_themselves, values_of_themselves, odd_characters,
 )  # fmt: skip
 # Large enough to cost, small enough to be checked in seconds.
 SIZES = (1, 2, 3, 7, 20, 60, 150)

@@ -270,7 +270,14 @@ def decorate(tree: ast.Module, chance: random.Random) -> None:
     if not found:
         return
     node, names = chance.choice(found), _names(tree)
-    known = ("staticmethod", "classmethod", "property", "functools.cache", "functools.wraps", "contextlib.contextmanager")
+    known = (
+        "staticmethod",
+        "classmethod",
+        "property",
+        "functools.cache",
+        "functools.wraps",
+        "contextlib.contextmanager",
+    )
     name = ast.parse(chance.choice((*known, *names)), mode="eval").body
     if isinstance(node, ast.ClassDef) and chance.random() < 0.6:
         if chance.random() < 0.5:

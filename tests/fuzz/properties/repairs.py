@@ -1,4 +1,4 @@
-"""``--fix --unsafe-fixes`` leaves a program: it parses, has no new error, keeps comments, line ends and modes, and is done."""
+"""``--fix --unsafe-fixes`` leaves a program: it parses, has no new error, keeps comments, line ends and modes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from cudalint import config
 from cudalint.finding import Applicability, Severity
 from cudalint.hosts.cli import main
 from cudalint.session import Report, Session
-
 from fuzz.case import Case, laid_out
 
 _MODE = 0o741
@@ -90,7 +89,9 @@ def _ends(data: bytes) -> set[bytes]:
 
 def _new_errors(before: Report, after: Report) -> Iterator[str]:
     """Errors that there are more of than before."""
-    known, now = (Counter(f.code for f in report.findings if f.severity is Severity.ERROR) for report in (before, after))
+    known, now = (
+        Counter(f.code for f in report.findings if f.severity is Severity.ERROR) for report in (before, after)
+    )
     added = now - known
     if added and sum(now.values()) >= sum(known.values()):
         yield f"a repair brought {', '.join(sorted(added))}"

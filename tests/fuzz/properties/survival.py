@@ -10,7 +10,6 @@ from cudalint import config
 from cudalint.finding import Span
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Report, Session
-
 from fuzz.case import Case, laid_out
 from fuzz.properties.formats import unreadable
 
