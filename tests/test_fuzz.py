@@ -72,8 +72,8 @@ def test_growth_that_is_too_fast_is_told() -> None:
 
 
 def test_comprehensions_within_one_another_take_steps() -> None:
-    """Each runs two rounds: so many of them would take 2 to the 30th."""
-    assert complaints(hostile.made(hostile.nested_comprehensions, 30), "survives") == []
+    """Each runs two rounds: so many of them would take 2 to the 24th."""
+    assert complaints(hostile.made(hostile.nested_comprehensions, 24), "survives") == []
 
 
 def test_what_an_unknown_is_known_by_stays_small() -> None:

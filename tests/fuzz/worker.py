@@ -28,7 +28,6 @@ def main() -> int:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         os.dup2(nowhere.fileno(), 1)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    signal.signal(signal.SIGPROF, _too_slow)
     for row in sys.stdin:
         request = json.loads(row)
         case = Case(request["name"], {name: text.encode("latin-1") for name, text in request["files"].items()})
@@ -39,26 +38,49 @@ def main() -> int:
     return 0
 
 
-def _too_slow(number: int, frame: FrameType | None) -> None:
-    raise TooSlow
+class _Clock:
+    """Raises ``TooSlow`` after some processor time, and again: what is called from native code may lose one."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.has_run_out = False
+
+    def __enter__(self) -> _Clock:
+        signal.signal(signal.SIGPROF, self._ring)
+        signal.setitimer(signal.ITIMER_PROF, self._seconds, 1)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        self.has_run_out = True
+        raise TooSlow
 
 
 def _judged(asked: Property, case: Case, seconds: float) -> list[str]:
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    clock = _Clock(seconds)
+    raised: BaseException | None = None
+    found: list[str] = []
     try:
-        return list(asked.complaints(case))
-    except TooSlow as error:
-        return [f"more than {seconds:g} s of processor time, in {_place(error)}"]
-    except MemoryError as error:
-        return [f"more than {MEMORY >> 20} MB, in {_place(error)}"]
-    except Exception as error:
-        return [f"an exception: {type(error).__name__}: {' '.join(str(error).split())[:150]} in {_place(error)}"]
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        with clock:
+            found = list(asked.complaints(case))
+    except (Exception, TooSlow) as error:
+        raised = error
+    if clock.has_run_out:
+        return [f"more than {seconds:g} s of processor time, in {_place(raised)}"]
+    if isinstance(raised, MemoryError):
+        return [f"more than {MEMORY >> 20} MB, in {_place(raised)}"]
+    if raised is not None:
+        words = " ".join(str(raised).split())[:150]
+        return [f"an exception: {type(raised).__name__}: {words} in {_place(raised)}"]
+    return found
 
 
-def _place(error: BaseException) -> str:
-    """The last functions of cudalint on the stack."""
+def _place(error: BaseException | None) -> str:
+    """The last functions of cudalint on the stack of an error."""
+    if error is None:
+        return "?"
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}cudalint{os.sep}" in frame.filename
     ]
