@@ -21,6 +21,9 @@ from fuzz.properties.formats import unreadable
 from fuzz.shrink import shrunk
 
 from cudalint.finding import Finding
+from cudalint.machine.heap import Sequence
+from cudalint.machine.keys import as_key
+from cudalint.machine.state import Process, State
 from cudalint.machine.values import unknown
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Report
@@ -83,6 +86,14 @@ def test_what_an_unknown_is_known_by_stays_small() -> None:
         value = unknown("is", "==", value, value, number)
     assert value == (*value,)
     assert len({value, unknown("is", "==", value, unknown("y"), 3)}) == 2
+
+
+def test_a_tuple_of_itself_is_no_key() -> None:
+    """What a loop makes of its own last value lies where that lay."""
+    state = State(Process(), {})
+    made = state.new("tuple", Sequence("tuple", (), ()))
+    state.store(made, Sequence("tuple", ((made,),), (made,)))
+    assert as_key((made,), state) == (made,)
 
 
 def test_a_case_is_the_same_for_a_seed() -> None:

@@ -399,6 +399,13 @@ def values_of_themselves(n: int) -> dict[str, str]:
     return _one("", tail="    x = y = z = unknown()\n" + _rows(n, "    x = (x == y) < (x == z)\n    if x: print(x)"))
 
 
+def tuples_of_themselves(n: int) -> dict[str, str]:
+    return _one(
+        "",
+        tail="    x = ()\n    d = {}\n    for i in range(9):\n        x = (x, x)\n        d[x] = x in d\n" * min(n, 9),
+    )
+
+
 def odd_characters(n: int) -> dict[str, str]:
     return _one("x = '\\x1b]8;;evil\\x07\\u202e'\nдела = 'ﬀ'\nﬁ = 1\nfi = ﬁ\n" + "s = '\u202e\u2066\x85\u2028'\n" * n)
 
@@ -407,7 +414,8 @@ HOSTILE: tuple[Shape, ...] = (
     *GROWING, brackets, calls, chained, subscripts, powers, negations, ternaries, nested_lambdas, nested_blocks,
     nested_functions, nested_loops, nested_tries, nested_comprehensions, nested_texts, huge_numbers, calls_of_itself,
     properties, bound_to_itself, metaclasses, recursion, launches_from_workers, import_circles,
-    generators_of_themselves, values_of_themselves, odd_characters,
+    generators_of_themselves, values_of_themselves, tuples_of_themselves,
+    odd_characters,
 )  # fmt: skip
 # Large enough to cost, small enough to be checked in seconds.
 SIZES = (1, 2, 3, 7, 20, 60, 150)
