@@ -8,7 +8,6 @@ from cudalint.machine.heap import Class, Closure, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.values import Const, Dev, Lib, Ref, Value, const, constant, only, unknown
 
-
 # How deep tuples in tuples are looked into: one that a loop makes of itself lies where its part lies.
 MOST_NESTED = 6
 
