@@ -59,8 +59,8 @@ DEFAULT_EXCLUDE = (
 _NEWEST: Version = (3, 14)
 # The last version that a program may be said to run on: taken to start processes as the newest one does.
 LAST_VERSION: Version = (3, 16)
-_VERSION = re.compile(r"(?:py3|3\.)(\d{1,2})")
-_CLAUSE = re.compile(r"\s*(>=|~=|===?|!=|>|<=|<)\s*v?(\d+)(?:\.(\d+))?(?:[.\-_+]?[\w*]+)*\s*")
+_VERSION = re.compile(r"(?:py3|3\.)(\d{1,2})", re.ASCII)
+_CLAUSE = re.compile(r"\s*(>=|~=|===?|!=|>|<=|<)\s*v?(\d+)(?:\.(\d+)(?:\.(\d+))?)?(?:[.\-_+]?[\w*]+)*\s*", re.ASCII)
 
 
 def _check_models(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -406,29 +406,34 @@ def _choice(table: Mapping[str, object], key: str, parse: Callable[[str], _Value
 
 def _required_versions(requires: str) -> Versions:
     """The minor versions that ``requires-python`` admits; an open end reaches to the newest known one."""
-    lowest: Version | None = None
-    highest: Version | None = None
+    lowest: list[Version] = []
+    highest: list[Version] = []
     for clause in filter(str.strip, requires.split(",")):
         found = _CLAUSE.fullmatch(clause)
         if found is None:
             raise ConfigError(f"requires-python: {clause.strip()!r} is no version specifier such as '>=3.10'")
-        operator, major, digits = found.groups()
+        operator, major, digits, patch = found.groups()
         # A bound on Python 2 or 4 lets all, or nothing, of Python 3 through.
         minor = int(digits or 0) if major == "3" else -1 if int(major) < 3 else 1_000
         match operator:
-            case ">=" | "~=" | ">":
-                # ``>3.10`` admits 3.10.1, so the minor version itself stays in.
-                lowest = (3, minor) if minor >= 0 else lowest
-            case "==" | "===":
-                lowest = highest = (3, minor)
+            case ">=" | "~=" | ">" if minor >= 0:
+                # ``>3.10`` admits 3.10.1, so the minor version itself stays in; ``~=3.10.2`` admits no other.
+                lowest.append((3, minor))
+                if operator == "~=" and patch is not None:
+                    highest.append((3, minor))
+            case "==" | "===" if digits is not None or major != "3":
+                lowest.append((3, minor))
+                highest.append((3, minor))
             case "<=":
-                highest = (3, minor)
+                highest.append((3, minor))
             case "<":
-                highest = (3, minor - 1)
+                # ``<3.14.2`` admits 3.14.1.
+                highest.append((3, minor if patch is not None and int(patch) else minor - 1))
             case _:
                 pass
-    first = lowest or min(DEFAULT_VERSIONS[0], highest or _NEWEST)
-    last = max(first, _NEWEST) if highest is None or highest > LAST_VERSION else highest
+    bound = min(highest, default=None)
+    first = max(lowest, default=min(DEFAULT_VERSIONS[0], bound or _NEWEST))
+    last = max(first, _NEWEST) if bound is None or bound > LAST_VERSION else bound
     if not (3, 0) <= first <= last <= LAST_VERSION:
         raise ConfigError(f"requires-python {requires!r} admits no Python that is known, up to {_dotted(LAST_VERSION)}")
     return first, last

@@ -618,11 +618,11 @@ def _outcome(intake: Intake, analyses: Sequence[Analysis]) -> _Outcome:
     return _Outcome(findings, effort, notes, analyses=tuple(analyses))
 
 
-def _repaired(analyses: Iterable[Analysis], findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+def _repaired(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """The findings with the repairs that there are for them, and for which of them none was looked for."""
     from cudalint.fixes.engine import Run, repaired
 
-    run = Run()
+    run = Run(analyses)
     fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings, run).items()}
     return tuple(replace(f, fix=fixes[f]) if f in fixes else f for f in findings), run.notes
 

@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import junitparser
 import pytest
+from format_schemas import GITLAB, RDJSON
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from cudalint.report.render import OutputFormat, Style, render
@@ -21,94 +22,6 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TEXT = "\n" * 11 + "é = 'ü';    work()\n"
 PLACE = Span("/project/train.py", Position(12, 10), Position(12, 17))
-
-# What GitLab says that an issue needs: https://docs.gitlab.com/ci/testing/code_quality/
-GITLAB = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "required": ["description", "check_name", "fingerprint", "location", "severity"],
-        "properties": {
-            "description": {"type": "string", "minLength": 1},
-            "check_name": {"type": "string", "minLength": 1},
-            "fingerprint": {"type": "string", "minLength": 1},
-            "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
-            "location": {
-                "type": "object",
-                "required": ["path", "lines"],
-                "properties": {
-                    "path": {"type": "string", "pattern": "^[^/.]"},
-                    "lines": {
-                        "type": "object",
-                        "required": ["begin"],
-                        "properties": {"begin": {"type": "integer", "minimum": 1}},
-                    },
-                },
-            },
-        },
-    },
-}
-
-_POSITION = {
-    "type": "object",
-    "required": ["line"],
-    "additionalProperties": False,
-    "properties": {"line": {"type": "integer", "minimum": 1}, "column": {"type": "integer", "minimum": 1}},
-}
-_RANGE = {
-    "type": "object",
-    "required": ["start"],
-    "additionalProperties": False,
-    "properties": {"start": _POSITION, "end": _POSITION},
-}
-_LOCATION = {
-    "type": "object",
-    "required": ["path"],
-    "additionalProperties": False,
-    "properties": {"path": {"type": "string", "minLength": 1}, "range": _RANGE},
-}
-_STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
-# The messages of reviewdog's Diagnostic Format, which refuses fields that it does not know.
-RDJSON = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "source": {**_STRINGS, "required": ["name"]},
-        "severity": {"type": "string"},
-        "diagnostics": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["message", "location"],
-                "additionalProperties": False,
-                "properties": {
-                    "message": {"type": "string"},
-                    "location": _LOCATION,
-                    "severity": {"enum": ["ERROR", "WARNING", "INFO"]},
-                    "source": _STRINGS,
-                    "code": {**_STRINGS, "required": ["value"]},
-                    "suggestions": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["range", "text"],
-                            "additionalProperties": False,
-                            "properties": {"range": _RANGE, "text": {"type": "string"}},
-                        },
-                    },
-                    "relatedLocations": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "additionalProperties": False,
-                            "properties": {"message": {"type": "string"}, "location": _LOCATION},
-                        },
-                    },
-                },
-            },
-        },
-    },
-}
 
 
 @pytest.fixture

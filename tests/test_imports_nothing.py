@@ -13,7 +13,7 @@ from conftest import environment
 
 # Files that would stand in for modules that cudalint imports. Python itself imports types, warnings and a few more from
 # the current folder before any program that is started by -m has begun: no program can keep it from that.
-SHADOWS = ("json", "rich", "libcst", "click", "pathspec", "tomllib", "tomli", "difflib", "socket", "ast", "dataclasses")
+SHADOWS = ("__future__", "json", "rich", "libcst", "click", "pathspec", "tomllib", "tomli", "difflib", "socket", "ast")
 PACKAGES = ("libcst", "rich", "json", "encodings", "multiprocessing", "torch")
 # What other tools run as soon as they see it.
 AROUND = ("conftest", "setup", "noxfile", "manage", "pkg/__init__", "pkg/__main__", "encodings/klingon")
@@ -64,3 +64,15 @@ def test_an_empty_element_of_the_path_changes_nothing(trapped: Path, command: li
     shutil.rmtree(trapped / "encodings")  # nor does it begin without its own
     path = os.pathsep.join(["", *filter(None, [os.environ.get("PYTHONPATH")]), ""])
     assert "CUD101" in started(trapped, command, PYTHONPATH=path).stdout
+
+
+@pytest.mark.parametrize("command", [MODULE, SCRIPT])
+def test_the_folders_of_python_itself_can_be_checked_from_within(command: list[str]) -> None:
+    """What is taken off the path is the current folder, not the standard library, nor installed packages."""
+    for folder in (Path(os.__file__).parent, Path(pytest.__file__).parents[1]):
+        command_there = [*command, "check", "--isolated", "--no-cache", "-q", "wsgiref", "pytest"]
+        present = [name for name in command_there[-2:] if (folder / name).exists()]
+        done = subprocess.run(
+            [*command_there[:-2], *present], cwd=folder, env=environment(), capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

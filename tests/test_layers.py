@@ -12,6 +12,7 @@ PACKAGE = Path(cudalint.__file__).parent
 
 # From what knows nobody to what knows everybody; docs/architecture.md describes them in this order.
 LAYERS = (
+    "module_path",  # imported before all others
     "finding",
     "proof",
     "fingerprint",

@@ -6,11 +6,10 @@ import json
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+from format_schemas import sarif
 
 from cudalint import rules
 from cudalint.finding import Finding
@@ -21,19 +20,11 @@ from cudalint.text.lines import Rows
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
-SCHEMA = Path(__file__).parent / "schemas" / "sarif-2.1.0.json"
-
-
-@cache
-def validator() -> jsonschema.protocols.Validator:
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    return jsonschema.Draft4Validator(schema, format_checker=jsonschema.FormatChecker())
-
 
 def valid(text: str) -> dict[str, Any]:
     """The only run of a log that the schema takes."""
     document = json.loads(text)
-    assert [f"{error.json_path}: {error.message}" for error in validator().iter_errors(document)] == []
+    assert [f"{error.json_path}: {error.message}" for error in sarif().iter_errors(document)] == []
     (run,) = document["runs"]
     assert isinstance(run, dict)
     return run
@@ -42,7 +33,7 @@ def valid(text: str) -> dict[str, Any]:
 def test_the_schema_refuses_what_is_no_log(finding: Finding) -> None:
     document = json.loads(render(Report(findings=(finding,)), OutputFormat.SARIF, Style(False, "/project")))
     document["runs"][0]["results"][0]["level"] = "fatal"
-    assert not validator().is_valid(document)
+    assert not sarif().is_valid(document)
 
 
 def test_runs_of_every_kind_are_valid(run: Run, tmp_path: Path, finding: Finding) -> None:

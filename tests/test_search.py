@@ -60,9 +60,25 @@ def test_trials_of_a_run_are_bounded_and_it_is_said(monkeypatch: pytest.MonkeyPa
     assert len(tried) == run.trials == 6
     assert len(fixes) == 6
     assert run.notes == (
-        "test_launches.py: 6 repairs were tried out in this run, and none for 4 findings here: check this file alone",
+        "test_launches.py: 6 repairs were tried out in this run, the most that it may cost, and none for 4 findings "
+        "here: repair the others first, or check this file alone",
     )
     assert Run().notes == ()
+
+
+def test_trials_of_a_run_cost_so_many_times_what_finding_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each trial of n launches costs n, so n of them must not all be tried out."""
+    monkeypatch.setattr(engine, "MOST_WORK", 0)
+    monkeypatch.setattr(engine, "MOST_TIMES", 1)
+    done = []
+    for count in (20, 40):
+        found = analyse([launches(count)], Options())
+        run = Run([found])
+        fixes = repaired(found, found.findings, run)
+        assert 0 < len(fixes) < count
+        assert f"none for {count - len(fixes)} findings here" in "".join(run.notes)
+        done.append(run.work)
+    assert done[1] < 2.2 * done[0]
 
 
 def test_views_are_made_once_and_few_are_kept() -> None:

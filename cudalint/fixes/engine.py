@@ -27,6 +27,11 @@ from cudalint.text.scan import Kind, lexemes
 MOST_TRIALS = 24
 # Of all findings of a run together: a trial runs the entries that show a finding once more.
 MOST_TRIALS_OF_RUN = 500
+# What all trials of a run may cost in nodes that are lowered and steps that are made: so much in any case, which is
+# some seconds, and so many times what finding the findings cost. Otherwise n launches in n lines would cost n times
+# n.
+MOST_WORK = 40_000
+MOST_TIMES = 10
 MOST_TEXTS = 16
 MOST_STEPS = 8
 # What a warning that a repair brings is about, in words that follow its code.
@@ -58,31 +63,39 @@ class _Attempt:
 
 
 class Run:
-    """What the searches of one run share: what is known of texts, and how many repairs were tried out.
+    """What the searches of one run share: what is known of texts, how many repairs were tried out, and what that cost.
 
-    ``notes`` say for which findings none was looked for.
+    ``work`` is in nodes and steps. ``notes`` say for which findings none was looked for. ``analyses`` are those that
+    have the findings.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, analyses: Iterable[Analysis] = ()) -> None:
         self.views = Views()
         self.trials = 0
+        self.work = 0
+        self._most_work = MOST_WORK + MOST_TIMES * sum(_cost(analysis) for analysis in analyses)
         self._rows: dict[str, Rows] = {}
         self._comments: dict[str, Counter[str]] = {}
         self._left_out: dict[str, int] = {}
 
     @property
     def is_over(self) -> bool:
-        """Whether all trials are used up."""
-        return self.trials >= MOST_TRIALS_OF_RUN
+        """Whether all trials are used up, or as much work as they may be."""
+        return self.trials >= MOST_TRIALS_OF_RUN or self.work >= self._most_work
 
     @property
     def notes(self) -> tuple[str, ...]:
         """One line for each file with findings for which no repair was looked for."""
         return tuple(
-            f"{path}: {MOST_TRIALS_OF_RUN} repairs were tried out in this run, and none for {count} findings here: "
-            "check this file alone"
+            f"{path}: {self.trials} repairs were tried out in this run, the most that it may cost, and none for "
+            f"{count} findings here: repair the others first, or check this file alone"
             for path, count in sorted(self._left_out.items())
         )
+
+    def charge(self, trial: Analysis) -> None:
+        """Count a repair that was tried out."""
+        self.trials += 1
+        self.work += _cost(trial)
 
     def leave_out(self, finding: Finding) -> None:
         """Look for no repair of a finding."""
@@ -96,6 +109,11 @@ class Run:
     def comments(self, text: str) -> Counter[str]:
         """The comments of a text."""
         return _kept(self._comments, text, _comments)
+
+
+def _cost(analysis: Analysis) -> int:
+    """What an analysis cost, in units that do not depend on the machine."""
+    return analysis.work.nodes_lowered + analysis.work.steps
 
 
 _Known = TypeVar("_Known")
@@ -203,9 +221,9 @@ class _Search:
             # What somebody wrote for people to read is never lost.
             return None
         self._trials += 1
-        self._run.trials += 1
         changed = {path: texts[path] for path in proposal.changes}
         analysis = analyse_again(attempt.basis, changed, self._finding)
+        self._run.charge(analysis)
         assert analysis.basis is not None
         if self._is_cut_short(analysis.basis):
             return None
@@ -346,7 +364,7 @@ def repaired(analysis: Analysis, findings: Iterable[Finding], run: Run | None = 
     basis = analysis.basis
     if basis is None:
         return {}
-    run = run or Run()
+    run = run or Run([analysis])
     result: dict[Finding, Fix] = {}
     for finding in findings:
         if finding not in basis.outcomes:

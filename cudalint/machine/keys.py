@@ -8,8 +8,11 @@ from cudalint.machine.heap import Class, Closure, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.values import Const, Dev, Lib, Ref, Value, const, constant, only, unknown
 
+# How deep tuples in tuples are looked into: one that a loop makes of itself lies where its part lies.
+MOST_NESTED = 6
 
-def as_key(value: Value, state: State) -> Value:
+
+def as_key(value: Value, state: State, depth: int = 0) -> Value:
     """A value as the constant under which a dict keeps it; the value itself where it is none."""
     atom = only(value)
     match atom:
@@ -19,8 +22,10 @@ def as_key(value: Value, state: State) -> Value:
             found = state.get(atom)
             if isinstance(found, Class | Closure):
                 return (Const(atom),)
-            if isinstance(found, Sequence) and found.kind == "tuple" and found.items is not None and not found.open:
-                parts = tuple(constant(as_key(item, state)) for item in found.items)
+            if depth > MOST_NESTED or not isinstance(found, Sequence) or found.kind != "tuple" or found.open:
+                return value
+            if found.items is not None:
+                parts = tuple(constant(as_key(item, state, depth + 1)) for item in found.items)
                 return value if ... in parts else (Const(parts),)
     return value
 

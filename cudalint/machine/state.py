@@ -20,6 +20,8 @@ from cudalint.machine.values import (
 
 LARGE_LAYER = 150
 LARGE_SPLIT = 40
+# Assumptions of a path within one statement; joining leaves fewer.
+MOST_ASSUMED = 16
 # Stands where an object lay that nothing refers to any more.
 BLOT = Scope({}, None, "", "gone")
 
@@ -415,9 +417,9 @@ class State:
         return questions.answered(self.facts, sym) if self.facts else None
 
     def assume(self, sym: Hashable, value: bool) -> None:
-        """Add an assumption."""
+        """Add an assumption; of very many the oldest is forgotten."""
         if self.fact(sym) is None:
-            self.facts = (*self.facts, questions.plain(sym, value))
+            self.facts = (*self.facts[1 - MOST_ASSUMED :], questions.plain(sym, value))
 
     def set_variable(self, scope: Ref, name: str, value: Value) -> None:
         """Bind a name in a scope."""

@@ -12,6 +12,8 @@ from typing import Any
 
 from cudalint.machine.trace import Chain, Site
 
+# Parts of the identity of an unknown.
+MOST_PARTS = 256
 MOST_ALTERNATIVES = 4
 
 
@@ -175,8 +177,26 @@ def const(value: Hashable) -> Value:
 
 
 def unknown(*sym: Hashable) -> Value:
-    """An unknown value with this identity."""
+    """An unknown value with this identity; of one that is made of very much, the parts that are large are left out.
+
+    Identities hold one another, some twice: to compare those of a long calculation would cost two to its length.
+    """
+    if _left(sym, MOST_PARTS) <= 0:
+        sym = tuple(part if _left(part, MOST_PARTS // 8) > 0 else "much" for part in sym)
     return (Unknown(sym),)
+
+
+def _left(sym: object, room: int) -> int:
+    """How many parts fewer than ``room`` an identity is made of; not more than zero where it has as many."""
+    while isinstance(sym, Unknown):
+        sym = sym.sym
+    room -= 1
+    if isinstance(sym, tuple):
+        for part in sym:
+            if room <= 0:
+                break
+            room = _left(part, room)
+    return room
 
 
 def union(values: Iterable[Value]) -> Value:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from cudalint.finding import Span
@@ -336,10 +337,10 @@ class FileProgram:
         return self.library.mentions_user_models(self.sources[name].data)
 
     def _has_effectful_imports(self, name: str) -> bool:
-        """Whether a file imports a package whose import uses a GPU."""
+        """Whether a file imports a package whose import uses a GPU, or something below one."""
         effectful = self.library.effectful_imports
         return any(
-            module in effectful
+            not effectful.isdisjoint(accumulate(module.split("."), "{}.{}".format))
             for i in self.facts(name).imports
             if not i.level
             for module in (i.module, *(f"{i.module}.{found}" for found in i.names))

@@ -16,12 +16,13 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import BinaryIO
 
 import cudalint
+from cudalint.module_path import without_the_current_folder
 from cudalint.project.callers import Place
 from cudalint.project.running import Group, GroupResult
 from cudalint.project.worker import END, Brief, Job, receive, send, unpacked
@@ -293,16 +294,7 @@ def _started() -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise ValueError
     file = os.path.abspath(cudalint.__file__)
-    code = _CODE.format(file=file, folder=os.path.dirname(file), path=list(_path()))
+    code = _CODE.format(file=file, folder=os.path.dirname(file), path=without_the_current_folder(sys.path))
     flags = ("-B",) if sys.dont_write_bytecode else ()
     command = (sys.executable, "-I", *flags, "-c", code)
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-
-
-def _path() -> Iterator[str]:
-    """Where this process finds modules, without the current folder."""
-    try:
-        here = os.path.realpath(os.getcwd())
-    except OSError:
-        here = ""
-    yield from (place for place in sys.path if os.path.realpath(place or here) != here)

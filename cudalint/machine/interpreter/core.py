@@ -16,7 +16,7 @@ from cudalint.machine.interpreter.hooks import Hooks
 from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.results import merge_results, placed_alike
-from cudalint.machine.joining import merge, merge_imported
+from cudalint.machine.joining import MOST_STATES, merge, merge_imported
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
@@ -112,7 +112,16 @@ class Core(Hooks, ABC):
         """Paths that come to the same place, those joined that need not stay apart."""
         if len(states) < 2:
             return states
-        return merge(merge_imported(states) if self._joins_readily else states)
+        left = merge(merge_imported(states) if self._joins_readily else states)
+        return left if len(left) <= MOST_STATES else self._fewer_processes(left)
+
+    def _fewer_processes(self, states: list[State]) -> list[State]:
+        """The paths of few enough processes: each ``os.fork()`` that children come to as well doubles them."""
+        processes = sorted(dict.fromkeys(state.process.identity for state in states), key=len)
+        if len(processes) <= MOST_STATES:
+            return states
+        self.record.cut = self.record.cut or f"more than {MOST_STATES} processes at one place"
+        return [state for state in states if state.process.identity in processes[:MOST_STATES]]
 
     def joined_results(self, results: Results) -> Results:
         """Values with the paths that have them, those joined that need not stay apart."""

@@ -251,6 +251,9 @@ class Iteration(Core):
         return [(s, [v, v]) for s, v in results]
 
     def _comprehension(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
+        # A step, as a loop is one: rounds of comprehensions within one another multiply.
+        if not self._take_step():
+            return [(s, unknown("comprehension", frame.module, node.ordinal)) for s in self._out_of_steps(state)]
         scope = state.new(
             ("comprehension", frame.module, node.ordinal), Scope({}, frame.scope, frame.module, "function")
         )
@@ -298,6 +301,8 @@ class Iteration(Core):
                 produced.append(values[-1])
                 states.append(after)
             return states, len(states) == 1
+        if depth and not self._take_step():
+            return self._out_of_steps(state), False
         clause = node.generators[depth]
         done: list[State] = []
         exact = True

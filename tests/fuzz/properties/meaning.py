@@ -1,0 +1,36 @@
+"""What keeps a program's meaning keeps its findings: other names, aliases, a second file, a helper, unrelated code."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+
+import libcst as cst
+from metamorphic.judge import judged
+from metamorphic.program import Program
+from metamorphic.registry import ALL
+
+from fuzz.case import Case
+
+PRESERVING = [transformation for transformation in ALL.values() if transformation.preserving]
+CHANGES = 3
+
+
+def complaints(case: Case) -> Iterator[str]:
+    """The changes that findings do not survive, for a case of one file; a few changes, chosen by its name."""
+    if len(case.files) != 1:
+        return
+    (data,) = case.files.values()
+    if data.count(b"__name__") > data.count(b"\nif __name__"):
+        return  # the name of a module is another one in a second file
+    text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    for transformation in random.Random(case.name).sample(PRESERVING, CHANGES):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                verdict = judged(Program(case.name, text), transformation)
+        except (SyntaxError, cst.ParserSyntaxError):
+            continue  # the change has no place in such a program
+        if verdict is not None and verdict.complaint is not None:
+            yield f"{transformation.name}: {verdict.complaint}"

@@ -1,0 +1,141 @@
+"""A seeded slice of the fuzzing that `python -m fuzz` does in this folder, and what it found before."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fuzz.__main__ import kind, main
+from fuzz.case import Case
+from fuzz.inputs import SOURCES, hostile
+from fuzz.inputs.growing import draw as growing
+from fuzz.inputs.growing import of
+from fuzz.inputs.joined import joined
+from fuzz.judge import Judge
+from fuzz.properties import PROPERTIES
+from fuzz.properties.formats import unreadable
+from fuzz.shrink import shrunk
+
+from cudalint.finding import Finding
+from cudalint.machine.heap import Sequence
+from cudalint.machine.keys import as_key
+from cudalint.machine.state import Process, State
+from cudalint.machine.values import unknown
+from cudalint.report.render import OutputFormat, Style, render
+from cudalint.session import Report
+
+SEED, EVERY = 77_000, 6
+
+
+def complaints(case: Case, *names: str) -> list[str]:
+    return [f"{case.name}: {name}: {found}" for name in names for found in PROPERTIES[name].complaints(case)]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 7))
+def test_mutants(seed: int) -> None:
+    assert complaints(SOURCES["mutants"](seed), "survives", "repairs") == []
+
+
+@pytest.mark.parametrize("shape", hostile.HOSTILE[SEED % EVERY :: EVERY], ids=lambda shape: shape.__name__)
+def test_hostile_shapes(shape: hostile.Shape) -> None:
+    assert complaints(hostile.made(shape, 7), "survives") == []
+
+
+def test_findings_stay_where_the_meaning_stays() -> None:
+    found = [
+        complaint for seed in range(SEED, SEED + 3) for complaint in complaints(SOURCES["mutants"](seed), "meaning")
+    ]
+    assert found == []
+
+
+def test_one_report_whatever_the_process() -> None:
+    (together,) = joined(SOURCES["mutants"](seed) for seed in range(SEED, SEED + 2))
+    assert complaints(together, "same") == []
+
+
+# What once cost the square of its size, or twice as much for each one more.
+FOUND = (hostile.elifs, hostile.forks)
+
+
+@pytest.mark.parametrize("shape", FOUND, ids=lambda shape: shape.__name__)
+def test_cost_grows_as_the_program_does(shape: hostile.Shape) -> None:
+    assert complaints(of(shape, 16), "growth") == []
+
+
+def test_growth_that_is_too_fast_is_told() -> None:
+    def squared(n: int) -> dict[str, str]:
+        return hostile.functions(n * n)
+
+    (told,) = complaints(of(squared, 3), "growth")
+    assert "for the next 2n as for n" in told
+
+
+def test_comprehensions_within_one_another_take_steps() -> None:
+    """Each runs two rounds: so many of them would take 2 to the 24th."""
+    assert complaints(hostile.made(hostile.nested_comprehensions, 24), "survives") == []
+
+
+def test_what_an_unknown_is_known_by_stays_small() -> None:
+    """It holds what it was made of, here twice each time: to compare it would take 2 to the 200th."""
+    value = unknown("x")
+    for number in range(200):
+        value = unknown("is", "==", value, value, number)
+    assert value == (*value,)
+    assert len({value, unknown("is", "==", value, unknown("y"), 3)}) == 2
+
+
+def test_a_tuple_of_itself_is_no_key() -> None:
+    """What a loop makes of its own last value lies where that lay."""
+    state = State(Process(), {})
+    made = state.new("tuple", Sequence("tuple", (), ()))
+    state.store(made, Sequence("tuple", ((made,),), (made,)))
+    assert as_key((made,), state) == (made,)
+
+
+def test_a_case_is_the_same_for_a_seed() -> None:
+    for source in ("mutants", "hostile"):
+        assert SOURCES[source](5) == SOURCES[source](5)
+    assert growing(5) == growing(5)
+
+
+def test_what_takes_too_long_is_told_and_the_next_case_judged() -> None:
+    with Judge(seconds=0.3) as judge:
+        large, small = hostile.made(hostile.launches_in_functions, 40), Case("small", {"a.py": b"x = 1\n"})
+        (complaint,) = judge.complaints(large, ["survives"])["survives"]
+        assert "more than 0.3 s of processor time, in " in complaint
+    with Judge() as judge:
+        assert judge.complaints(small, ["survives"]) == {}
+
+
+def test_a_failing_case_becomes_small() -> None:
+    case = hostile.made(hostile.functions, 12)
+    text = case.files["program.py"]
+    small = shrunk(case.with_files({"other.py": b"pass\n", "program.py": text}), lambda made: b"f7" in _all(made))
+    assert _all(small).count(b"\n") <= 3
+    assert b"f7" in _all(small)
+
+
+def _all(case: Case) -> bytes:
+    return b"".join(case.files.values())
+
+
+def test_complaints_of_one_fault_are_of_one_kind() -> None:
+    assert kind("a lost comment ('# a') of 'x.py' in f:17") == kind("a lost comment ('# b') of 'y.py' in f:4")
+
+
+def test_a_report_that_lacks_a_finding_is_not_readable(finding: Finding) -> None:
+    report = Report(findings=(finding,), texts={"/project/train.py": "\n" * 12, "/project/lib.py": "\n" * 3})
+    for output_format in OutputFormat:
+        told = render(report, output_format, Style(False, "/project"))
+        assert unreadable(told, output_format, report) is None
+        assert unreadable(render(Report(), output_format, Style(False, "/project")), output_format, report) is not None
+
+
+def test_the_command_says_what_it_judged(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\nx = 1\n", encoding="utf-8")
+    assert main(["--properties", "survives", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("survives: 2 judged, 0 failed\n")
