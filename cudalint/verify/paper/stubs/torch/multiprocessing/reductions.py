@@ -32,6 +32,11 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
             "before serializing (e.g., putting it on the queue)."
         )
     if tensor.is_cuda:
+        if getattr(tensor, "_paper_imported", False):
+            raise RuntimeError(
+                "Attempted to send CUDA tensor received from another process; this is not currently supported. "
+                "Consider cloning before sending."
+            )
         gpu = _gpu.physical(tensor.device.index)  # type: ignore[arg-type]
         data = (_tensor._shrink(array), array.shape) if array.size > _tensor.BIG else (array.copy(), None)
         _note()
