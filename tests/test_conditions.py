@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cudalint.finding import Finding
+from cudalint.machine.assumptions import of_test
 from cudalint.project.analysis import Options, analyse
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Report
@@ -233,3 +234,19 @@ def test_a_condition_without_a_name_is_what_is_asked_in_the_end(way: str) -> Non
     (finding,) = _findings(f"args = parser.parse_args()\n{KEPT[way].format(test='len(sys.argv) > 2')}")
     assert finding.severity.value == "error"
     assert finding.condition is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "holds", "said"),
+    [
+        ("entry not in KNOWN", "is false", "`entry in KNOWN` is true"),
+        ("mode != 'gpu'", "is true", "`mode == 'gpu'` is false"),
+        ("x is not None", "is false", "`x is None` is true"),
+        ("not (a or b)", "is false", "`a or b` is true"),
+        ("a not in b or c", "is false", "`a not in b or c` is false"),
+        ("count", "is at least 2", "`count` is at least 2"),
+        ("é not in ñ", "is true", "`é in ñ` is false"),
+    ],
+)
+def test_a_test_that_denies_something_is_said_without(text: str, holds: str, said: str) -> None:
+    assert of_test(text, holds) == said

@@ -6,6 +6,7 @@ where the program asks for it.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -214,6 +215,32 @@ def _constant(value: Hashable) -> str:
     if isinstance(value, str) and value and value.isprintable() and not set(value) & set(" ,'\"`"):
         return value if len(value) <= _MOST_CHARACTERS else f"{value[: _MOST_CHARACTERS - 1]}…"
     return "empty" if value == "" else repr(value)[:_MOST_CHARACTERS]
+
+
+def of_test(text: str, holds: str) -> str:
+    """What is assumed of a test as it is written; of one that denies something, what that is about."""
+    if holds not in (_truth(True), _truth(False)):
+        return f"`{text}` {holds}"
+    affirmed = _affirmed(text)
+    return f"`{text}` {holds}" if affirmed is None else f"`{affirmed}` {_truth(holds == _truth(False))}"
+
+
+def _affirmed(text: str) -> str | None:
+    """``a in b`` of ``a not in b``; None of what denies nothing."""
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return ast.get_source_segment(text, operand)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _AFFIRMED:
+            parts = [ast.get_source_segment(text, part) for part in (left, right)]
+            return f"{parts[0]} {_AFFIRMED[type(op)]} {parts[1]}" if None not in parts else None
+    return None
+
+
+_AFFIRMED: Mapping[type[ast.cmpop], str] = {ast.NotIn: "in", ast.IsNot: "is", ast.NotEq: "=="}
 
 
 def _truth(answer: bool) -> str:

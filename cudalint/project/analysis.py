@@ -12,7 +12,7 @@ from cudalint import disk
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
-from cudalint.machine.assumptions import Assumption
+from cudalint.machine.assumptions import Assumption, of_test
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
 from cudalint.machine.interpreter import Host
@@ -393,7 +393,7 @@ def _findings(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding, 
 def _condition(files: FileProgram, outcome: Outcome, places: Mapping[Site, Span]) -> str | None:
     """When it is true: by the versions of Python that decide on it, and by what its paths assume."""
     said = [_assumption(files, outcome, found, places) for found in outcome.assumptions]
-    assumed = " and ".join(words for words in said if words is not None)
+    assumed = " and ".join(dict.fromkeys(words for words in said if words is not None))
     parts = (outcome.condition, f"if {assumed}" if assumed else None)
     return ", ".join(part for part in parts if part is not None) or None
 
@@ -409,7 +409,7 @@ def _assumption(files: FileProgram, outcome: Outcome, found: Assumption, places:
         near = found.subject.module == outcome.anchor.module
         where = "" if near else f" of {os.path.basename(span.filename)}"
         return f"what is asked in line {span.start.row}{where} {found.holds}"
-    return f"`{text}` {found.holds}"
+    return of_test(text, found.holds)
 
 
 def _written(files: FileProgram, site: Site, span: Span) -> str | None:
