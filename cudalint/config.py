@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
 from cudalint import disk, rules
-from cudalint.discovery import Exclusion
+from cudalint.discovery import PROJECT_FILE, Exclusion
 from cudalint.finding import Severity
 from cudalint.policy.globs import BadPattern, Globs
 from cudalint.policy.selection import ALL, Layer, Selection, is_selector
@@ -21,7 +21,6 @@ Platform: TypeAlias = Literal["linux", "darwin", "win32"]
 
 _Value = TypeVar("_Value")
 
-PROJECT_FILE = "pyproject.toml"
 PLATFORMS: tuple[str, ...] = get_args(Platform)
 FAIL_ON: tuple[str, ...] = tuple(severity.value for severity in Severity)
 DEFAULT_VERSIONS: Versions = ((3, 10), (3, 13))

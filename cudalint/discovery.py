@@ -23,7 +23,8 @@ SUFFIXES = (".py", ".pyw", ".ipynb")
 _SHEBANG = re.compile(rb"#![^\r\n]*\bpython")
 _ROW_LENGTH = 256
 _PACKAGE = "__init__.py"
-_SETTINGS = "pyproject.toml"
+# The file of a project that may hold settings.
+PROJECT_FILE = "pyproject.toml"
 # What Emacs leaves beside a file while it is edited: a link to nowhere, by design.
 _LOCK = ".#"
 
@@ -174,7 +175,7 @@ def _walk(top: str, exclusions: _Exclusions, above: tuple[_IgnoreFile, ...]) -> 
             yield directory
             continue
         ignore_files = (*inherited, *_ignore_file(directory, entries))
-        if any(entry.name == _SETTINGS for entry in entries):
+        if any(entry.name == PROJECT_FILE for entry in entries):
             excluded = exclusions.within(directory)
         for entry in entries:
             is_directory = _is_directory(entry)

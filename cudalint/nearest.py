@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cudalint import config
 from cudalint.config import Config
-from cudalint.discovery import Exclusion
+from cudalint.discovery import PROJECT_FILE, Exclusion
 
 
 class Nearest:
@@ -50,7 +50,7 @@ class Nearest:
     def _found(self, folder: str) -> Config:
         if not self._base.by_folder or not self._lies_in_project(folder):
             return self._base
-        path = os.path.join(folder, config.PROJECT_FILE)
+        path = os.path.join(folder, PROJECT_FILE)
         if path == self._base.source:
             return self._base
         own = config.in_folder(path) if os.path.lexists(path) else None

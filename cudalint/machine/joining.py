@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from operator import attrgetter
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.state import BLOT, Layer, Method, Process, Selected, State
@@ -147,16 +147,10 @@ def join(a: State, b: State) -> State:
     mine_all, _ = a.since(shared)
     theirs_all, their_counts = b.since(shared)
     heap = dict(a.heap)
-    own, frozen = a.heap, a.frozen
-    for address, theirs in theirs_all.items():
-        mine = own.get(address) or frozen.get(address)
-        if mine is None:
-            heap[address] = theirs
-        elif mine is not theirs:
-            heap[address] = _join_objects(mine, theirs)
-    for address, mine in mine_all.items():
-        if address not in theirs_all and (before := b.frozen.get(address)) is not None and before is not mine:
-            heap[address] = _join_objects(mine, before)
+    heap.update((address, theirs) for address, theirs in theirs_all.items() if a.at(address) is None)
+    heap.update(
+        (address, _join_objects(mine, theirs)) for address, mine, theirs in _different(a, b, mine_all, theirs_all)
+    )
     counts = dict(a.counts)
     for site, count in their_counts.items():
         if count > counts.get(site, a.frozen_counts.get(site, 0)):
@@ -202,18 +196,26 @@ def equivalent(a: State, b: State) -> bool:
         b.distinguishing_address is not a.distinguishing_address and _differ(b.distinguishing_address, a, b)
     ):
         return False
-    for address, mine, theirs in _different(a, b):
-        if mine is not BLOT and theirs is not BLOT and mine != theirs and _distinguishes(mine, theirs, a, b):
+    for address, mine, theirs in _different(a, b, *_changes(a, b)):
+        if _tell_apart(mine, theirs, a, b):
             a.distinguishing_address = b.distinguishing_address = address
             return False
     return True
 
 
-def _different(a: State, b: State) -> Iterator[tuple[Hashable, Object, Object]]:
-    """The objects that both paths have and that one of them changed since they split."""
+_Objects: TypeAlias = Mapping[Hashable, Object]
+
+
+def _changes(a: State, b: State) -> tuple[_Objects, _Objects]:
+    """What each of two paths changed after the layer that they share."""
     shared = _shared_layer(a.layer, b.layer)
-    mine_all, _ = a.since(shared)
-    theirs_all, _ = b.since(shared)
+    return a.since(shared)[0], b.since(shared)[0]
+
+
+def _different(
+    a: State, b: State, mine_all: _Objects, theirs_all: _Objects
+) -> Iterator[tuple[Hashable, Object, Object]]:
+    """The objects that both paths have, of these that one of them changed."""
     mine_before, theirs_before = a.frozen, b.frozen
     for address, mine in mine_all.items():
         theirs = theirs_all.get(address)
@@ -256,7 +258,11 @@ def _differ(address: Hashable, a: State, b: State) -> bool:
     if address is None:
         return False
     mine, theirs = a.at(address), b.at(address)
-    if mine is theirs or mine is None or theirs is None or mine is BLOT or theirs is BLOT:
+    return mine is not None and theirs is not None and _tell_apart(mine, theirs, a, b)
+
+
+def _tell_apart(mine: Object, theirs: Object, a: State, b: State) -> bool:
+    if mine is theirs or mine is BLOT or theirs is BLOT:
         return False
     return mine != theirs and _distinguishes(mine, theirs, a, b)
 
@@ -434,7 +440,9 @@ def merge_imported(states: Iterable[State]) -> list[State]:
 def _equivalent_at_import(a: State, b: State) -> bool:
     if a.placed.keys() != b.placed.keys():
         return False
-    return not any(mine != theirs and _differ_in_devices(mine, theirs) for _, mine, theirs in _different(a, b))
+    return not any(
+        mine != theirs and _differ_in_devices(mine, theirs) for _, mine, theirs in _different(a, b, *_changes(a, b))
+    )
 
 
 def _differ_in_devices(mine: Object, theirs: Object) -> bool:

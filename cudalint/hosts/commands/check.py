@@ -54,21 +54,9 @@ class _Check(click.Command):
     shell_complete=one_of(*FAIL_ON),
     help="Least severity that makes the exit code 1: note, warning, error.",
 )
-@click.option(
-    "--output-format",
-    metavar="FORMAT",
-    default="full",
-    shell_complete=one_of(*_FORMATS),
-    help=", ".join(_FORMATS) + ".",
-)
+@options.output_format(_FORMATS, "full")
 @options.color
-@click.option(
-    "-o",
-    "--output-file",
-    metavar="FILE",
-    shell_complete=files,
-    help="Write the report there instead of standard output.",
-)
+@options.output_file("the report")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and errors, and nothing else.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option(

@@ -11,7 +11,7 @@ from cudalint import config
 from cudalint.hosts import caching, streams
 from cudalint.hosts.checks import Color, Exit, require, wants_colour
 from cudalint.hosts.commands import options
-from cudalint.hosts.commands.words import files, one_of, require_format, require_one
+from cudalint.hosts.commands.words import files, require_format, require_one
 from cudalint.hosts.progress import Progress
 from cudalint.report.maps.formats import MapFormat, render
 from cudalint.session import Session
@@ -21,21 +21,9 @@ _FORMATS = tuple(output_format.value for output_format in MapFormat)
 
 @click.command(name="map")
 @click.argument("paths", nargs=-1, shell_complete=files)
-@click.option(
-    "--output-format",
-    metavar="FORMAT",
-    default="text",
-    shell_complete=one_of(*_FORMATS),
-    help=", ".join(_FORMATS) + ".",
-)
+@options.output_format(_FORMATS, "text")
 @options.color
-@click.option(
-    "-o",
-    "--output-file",
-    metavar="FILE",
-    shell_complete=files,
-    help="Write the map there instead of standard output.",
-)
+@options.output_file("the map")
 @options.config_file
 @options.isolated
 @options.target_version

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
 import click
 
 from cudalint.config import PLATFORMS
 from cudalint.hosts.checks import Color
 from cudalint.hosts.commands.words import files, one_of
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _COLOURS = tuple(color.value for color in Color)
 
 config_file = click.option(
@@ -38,6 +42,28 @@ cache_dir = click.option(
     help="Folder of the cache (default: .cudalint_cache in the project).",
 )
 no_cache = click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+
+
+def output_format(names: Sequence[str], default: str) -> Callable[[_Command], _Command]:
+    """How the output is written: one of some names."""
+    return click.option(
+        "--output-format",
+        metavar="FORMAT",
+        default=default,
+        shell_complete=one_of(*names),
+        help=", ".join(names) + ".",
+    )
+
+
+def output_file(what: str) -> Callable[[_Command], _Command]:
+    """Where ``what`` is written."""
+    return click.option(
+        "-o",
+        "--output-file",
+        metavar="FILE",
+        shell_complete=files,
+        help=f"Write {what} there instead of standard output.",
+    )
 
 
 def refuse_both(config_file: str | None, isolated: bool) -> None:

@@ -148,9 +148,7 @@ class Assignment(Core):
                     return [s for s, _ in self.library_call(call)]
         return [state]
 
-    def _library_setter(
-        self, ref: Ref, attr: str, value: Value, state: State, frame: Frame, site: Site
-    ) -> Call | None:
+    def _library_setter(self, ref: Ref, attr: str, value: Value, state: State, frame: Frame, site: Site) -> Call | None:
         """What the model of a type says that setting any attribute of a library's object does."""
         found = state.get(ref)
         if not isinstance(found, LibraryObject):

@@ -70,10 +70,10 @@ def register(machine: Machine, call: Call) -> Results:
 def begin(machine: Machine, call: Call) -> Results:
     """``manager.start()``, or entering it: its server starts from this process as it is now."""
     state = call.state
-    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    found = _of_program(call)
     if bootstrapping(machine, call, "manager.start()") or daemon_child(machine, call, "manager.start()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
-    if isinstance(call.receiver, Ref) and isinstance(found, Instance):
+    if isinstance(call.receiver, Ref) and found is not None:
         held: Value = (Snapshot(state.clone()),)
         state.store(call.receiver, replace(found, attributes={**found.attributes, "<snapshot>": held}))
     return [(state, () if call.receiver is None else (call.receiver,))]
@@ -87,11 +87,11 @@ def make(machine: Machine, call: Call) -> Results:
         return [(state, _proxy(machine, call, name, found.fields.get("<poisoned>", NONE)))]
     types = state.get(_REGISTERED)
     function = types.fields.get(name) if isinstance(types, LibraryObject) else None
-    server = _server(call)
-    if function is None or server is None:
+    instance = _of_program(call)
+    server = None if instance is None else _server(instance)
+    if function is None or instance is None or server is None:
         return [(state, unknown("proxy", call.site, state.process.identity))]
-    instance = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    context = instance.attributes.get("<context>", NONE) if isinstance(instance, Instance) else NONE
+    context = instance.attributes.get("<context>", NONE)
     start = Start(
         launcher=f"manager.{name}",
         family="process",
@@ -129,10 +129,15 @@ def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
     return (state.new(("proxy", call.site), LibraryObject(_PROXY, fields, call.site)),)
 
 
-def _server(call: Call) -> State | None:
-    """The state of this process in which a manager's server started; None where it is not seen to be started."""
+def _of_program(call: Call) -> Instance | None:
+    """The manager of a class of the program that a method is called on."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    held = only(found.attributes.get("<snapshot>", NONE)) if isinstance(found, Instance) else None
+    return found if isinstance(found, Instance) else None
+
+
+def _server(manager: Instance) -> State | None:
+    """The state of this process in which a manager's server started; None where it is not seen to be started."""
+    held = only(manager.attributes.get("<snapshot>", NONE))
     return held.state.clone() if isinstance(held, Snapshot) and isinstance(held.state, State) else None
 
 

@@ -27,20 +27,27 @@ def engine(machine: Machine, call: Call) -> Results:
         where = machine.chain(state, call.site, f"{what} sets the start method")
         state.process = state.process.with_method("multiprocessing", Method(names, where, where))
     if call.text("method") == "spawn" or _spawns(state.process):
-        start = Start(
-            launcher=what,
-            family="process",
-            anchor=call.site,
-            chain=machine.chain(state, call.site, f"{what} starts its engine"),
-            many=False,
-            reused=False,
-            daemon=False,
-            failures={"body": "crash"},
-            label="engine",
-            shares=False,
-        )
-        workers.start(machine, state, call.frame, start, Way("spawn", True, explicit=True))
+        spawn_unseen(machine, call, what, family="process", says=f"{what} starts its engine", label="engine")
     return [(state, (state.new(("engine", call.site), made),))]
+
+
+def spawn_unseen(
+    machine: Machine, call: Call, launcher: str, *, family: str, says: str, label: str, many: bool = False
+) -> None:
+    """Spawn processes that run what is not seen here: they import main again."""
+    start = Start(
+        launcher=launcher,
+        family=family,
+        anchor=call.site,
+        chain=machine.chain(call.state, call.site, says),
+        many=many,
+        reused=False,
+        daemon=False,
+        failures={"body": "crash"},
+        label=label,
+        shares=False,
+    )
+    workers.start(machine, call.state, call.frame, start, Way("spawn", True, explicit=True))
 
 
 def _spawns(process: Process) -> bool:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.frameworks.lightning import ON_GPU, refuses_to_fork
+from cudalint.machine.effects.frameworks.engines import spawn_unseen
+from cudalint.machine.effects.frameworks.lightning import ON_GPU, forks, refuses_to_fork
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import workers
 from cudalint.machine.launch.forbidden import bootstrapping
-from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.values import CPU, FALSE, NONE, TRUE, Dev, Value, const, strings, unknown
 
 
@@ -32,7 +31,7 @@ def launch(machine: Machine, call: Call) -> Results:
     strategies = [] if found is None else strings(found.fields.get("<strategy>", ()))
     if refuses_to_fork(machine, call, strategies, "Fabric.launch"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    if any(name.startswith(_FORKS) for name in strategies):
+    if forks(strategies):
         return [(state, unknown("launched", call.site))]
     if any(name.endswith("_spawn") for name in strategies):
         return _spawn(machine, call)
@@ -52,26 +51,13 @@ def launch(machine: Machine, call: Call) -> Results:
     return machine.call_value(function, args, kwargs, after, call.frame, call.site)
 
 
-_FORKS = ("ddp_fork", "ddp_notebook")
-
-
 def _spawn(machine: Machine, call: Call) -> Results:
     state = call.state
     if bootstrapping(machine, call, "Fabric.launch()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    start = Start(
-        launcher="Fabric.launch",
-        family="spawn",
-        anchor=call.site,
-        chain=machine.chain(state, call.site, ".launch() spawns the ranks"),
-        many=True,
-        reused=False,
-        daemon=False,
-        failures={"body": "crash"},
-        label="rank",
-        shares=False,
+    spawn_unseen(
+        machine, call, "Fabric.launch", family="spawn", says=".launch() spawns the ranks", label="rank", many=True
     )
-    workers.start(machine, state, call.frame, start, Way("spawn", True, explicit=True))
     return [(state, unknown("launched", call.site))]
 
 

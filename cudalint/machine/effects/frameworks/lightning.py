@@ -39,7 +39,7 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
     state = call.state
     obj = library_object(call)
     strategies = [] if obj is None else strings(obj.fields.get("<strategy>", ()))
-    if not any(s.startswith(_FORKS) for s in strategies):
+    if not forks(strategies):
         return [(after, unknown("fit", call.site)) for after in _trains(machine, call, obj)]
     if not refuses_to_fork(machine, call, strategies, "Trainer.fit"):
         return [(state, unknown("fit", call.site))]
@@ -49,11 +49,16 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
 _FORKS = ("ddp_fork", "ddp_notebook")
 
 
+def forks(strategies: list[str]) -> bool:
+    """Whether one of these strategies forks its ranks."""
+    return any(name.startswith(_FORKS) for name in strategies)
+
+
 def refuses_to_fork(machine: Machine, call: Call, strategies: list[str], launcher: str) -> bool:
     """Whether a strategy that forks its ranks refuses to, because this process used CUDA."""
     state = call.state
     driver = state.process.driver
-    if driver is None or not any(s.startswith(_FORKS) for s in strategies):
+    if driver is None or not forks(strategies):
         return False
     machine.emit(
         outcome_of(
