@@ -6,9 +6,11 @@ import click
 
 from cudalint.config import FAIL_ON
 from cudalint.hosts import checks
-from cudalint.hosts.checks import Color
+from cudalint.hosts.colours import Color
 from cudalint.hosts.commands import options
 from cudalint.hosts.commands.words import files, one_of, require_format, require_one, selectors, split
+from cudalint.hosts.printing import Printing
+from cudalint.opening import Options
 from cudalint.report.render import OutputFormat
 
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
@@ -129,37 +131,42 @@ def check(
 ) -> int:
     """Check files and directories (default: the current one); - reads standard input."""
     require_format(output_format, _FORMATS)
-    wanted = checks.CheckOptions(
-        select=split(select),
+    settings = Options(
+        config=config_file,
+        isolated=isolated,
+        select=split(select) or None,
         extend_select=split(extend_select),
         ignore=split(ignore),
-        target_version=target_version,
-        platform=platform,
-        fail_on=fail_on,
-        output_format=OutputFormat(output_format),
-        color=require_one(Color, "--color", color),
-        stdin_filename=stdin_filename,
-        statistics=statistics,
-        exit_zero=exit_zero,
-        exit_non_zero_on_fix=exit_non_zero_on_fix,
-        unsafe_fixes=unsafe_fixes,
-        verbose=verbose,
-        jobs=jobs,
-        cache_dir=cache_dir,
-        no_cache=no_cache,
         per_file_ignores=split(per_file_ignores),
         exclude=split(exclude),
         extend_exclude=split(extend_exclude),
         force_exclude=force_exclude,
-        output_file=output_file,
-        quiet=quiet,
-        config_file=config_file,
-        isolated=isolated,
+        target_version=target_version,
+        platform=platform,
+        fail_on=fail_on,
         baseline=baseline,
-        prune_baseline=prune_baseline,
         since=since,
+        jobs=jobs,
+        cache=not no_cache,
+        cache_dir=cache_dir,
     )
-    options.refuse_both(config_file, isolated)
+    printing = Printing(
+        output_format=OutputFormat(output_format),
+        output_file=output_file,
+        color=require_one(Color, "--color", color),
+        statistics=statistics,
+        quiet=quiet,
+        verbose=verbose,
+        unsafe_fixes=unsafe_fixes,
+    )
+    wanted = checks.CheckOptions(
+        settings=settings,
+        printing=printing,
+        stdin_filename=stdin_filename,
+        exit_zero=exit_zero,
+        exit_non_zero_on_fix=exit_non_zero_on_fix,
+        prune_baseline=prune_baseline,
+    )
     if since is not None and (write_baseline is not None or prune_baseline):
         raise click.UsageError("a baseline is about the whole project: leave out --since")
     if add_noqa is not None and (fix or fix_only or diff or write_baseline is not None):

@@ -14,9 +14,9 @@ import click
 
 from cudalint import config
 from cudalint.config import ConfigError
-from cudalint.hosts.checks import require
 from cudalint.hosts.commands.own_programs import own_program, own_programs
 from cudalint.hosts.commands.words import require_format, split
+from cudalint.hosts.inputs import require
 from cudalint.hosts.usage import describe
 
 if TYPE_CHECKING:
