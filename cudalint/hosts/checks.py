@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from cudalint import rules
-from cudalint.config import Config
+from cudalint.config import Config, ConfigError
+from cudalint.discovery import PROJECT_FILE, NotFound
 from cudalint.finding import Applicability
 from cudalint.hosts import baselines, inputs, streams
 from cudalint.hosts.exits import Exit
 from cudalint.hosts.inputs import Input
 from cudalint.hosts.printing import Printing
 from cudalint.intake import INTERNAL_ERROR
-from cudalint.opening import Options
+from cudalint.opening import Options, opened
 from cudalint.report.plain import plain
 from cudalint.session import Report
 
 if TYPE_CHECKING:
     from cudalint.fixing.rounds import Changed, Fixed
+
+# What says what is read, and how; a folder may have one at any time.
+_SETTINGS = (PROJECT_FILE, ".gitignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,39 @@ def check(paths: tuple[str, ...], options: CheckOptions) -> int:
     report = given.check(repair=options.printing.needs_repairs)
     _tell(report, given, options)
     return _exit_code(report, given.effective, options)
+
+
+def watch(paths: tuple[str, ...], options: CheckOptions) -> int:
+    """Report what is found, and again after each change of the project or its settings."""
+    from cudalint.hosts import watching
+
+    if inputs.is_stdin(paths, options.stdin_filename):
+        raise click.UsageError("--watch waits for files to change: standard input is none")
+    named = paths or (".",)
+    inputs.require(named)
+    return watching.watch(
+        lambda: _bearing_on(named, options.settings), lambda: check(named, options), quiet=options.printing.quiet
+    )
+
+
+def _bearing_on(named: tuple[str, ...], settings: Options) -> set[str]:
+    """The files that decide what is found: programs, and what holds settings, be it there or not."""
+    found = {os.path.abspath(path) for path in named}
+    with contextlib.suppress(ConfigError, NotFound):
+        ready = opened(named, replace(settings, cache=False, since=None), spelled=inputs.as_option)
+        config = ready.config
+        whole = (*named, *(path for path in (config.root, *config.extra_paths) if path is not None))
+        found.update(ready.session.selected(whole), config.models)
+        found.update(os.fspath(path) for path in (config.baseline, settings.config) if path is not None)
+    folders = {folder for path in found for folder in _above(os.path.dirname(path))}
+    return found | {os.path.join(folder, name) for folder in (*folders, *named) for name in _SETTINGS}
+
+
+def _above(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        if folder == (folder := os.path.dirname(folder)):
+            return
 
 
 def write_baseline(paths: tuple[str, ...], options: CheckOptions, file: str) -> int:

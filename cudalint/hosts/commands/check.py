@@ -60,6 +60,7 @@ class _Check(click.Command):
 @options.color
 @options.output_file("the report")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and errors, and nothing else.")
+@click.option("-w", "--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option(
     "--stdin-filename", metavar="PATH", shell_complete=files, help="Name of the file that is read from standard input."
@@ -110,6 +111,7 @@ def check(
     color: str,
     output_file: str | None,
     quiet: bool,
+    watch: bool,
     show_files: bool,
     stdin_filename: str | None,
     statistics: bool,
@@ -171,6 +173,8 @@ def check(
         raise click.UsageError("a baseline is about the whole project: leave out --since")
     if add_noqa is not None and (fix or fix_only or diff or write_baseline is not None):
         raise click.UsageError("--add-noqa silences findings: leave out --fix, --diff and --write-baseline")
+    if watch and (fix or fix_only or diff or show_files or add_noqa is not None or write_baseline is not None):
+        raise click.UsageError("--watch checks: leave out what repairs, silences, lists or keeps")
     if show_files:
         return checks.show_files(paths, wanted)
     if write_baseline is not None:
@@ -181,4 +185,4 @@ def check(
         return checks.show_patch(paths, wanted)
     if fix or fix_only:
         return checks.fix(paths, wanted, quiet=fix_only)
-    return checks.check(paths, wanted)
+    return checks.watch(paths, wanted) if watch else checks.check(paths, wanted)
