@@ -21,8 +21,9 @@ from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severi
 
 if TYPE_CHECKING:
     from cudalint.fixing.rounds import Changed, Fixed
+    from cudalint.found import Report
     from cudalint.opening import Options
-    from cudalint.session import Report, Session
+    from cudalint.session import Session
 
 __all__ = [
     "Applicability",
@@ -52,7 +53,7 @@ _HOMES = {
     "Changed": "cudalint.fixing.rounds",
     "Fixed": "cudalint.fixing.rounds",
     "Options": "cudalint.opening",
-    "Report": "cudalint.session",
+    "Report": "cudalint.found",
 }
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from cudalint.config import Versions
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from cudalint.found import Effort, Report
 from cudalint.report import statistics
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Effort, Report
 
 TRAIN = "\n" * 10 + "    torch.zeros(1, device='cuda')\n\twith é, Pool(2) as pool:\n        pass\n"
 LIB = "def work(n):\n    return torch.ones(n, device='cuda')\n"

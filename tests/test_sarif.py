@@ -14,8 +14,9 @@ from format_schemas import sarif
 from cudalint import rules
 from cudalint.finding import Finding
 from cudalint.fixing.rounds import alone
+from cudalint.found import Report
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from cudalint.text.lines import Rows
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

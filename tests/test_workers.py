@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cudalint.config import load
+from cudalint.found import Report
 from cudalint.machine.assumptions import Assumption
 from cudalint.machine.interpreter import Host
 from cudalint.machine.launched import Launched
@@ -23,7 +24,7 @@ from cudalint.project.entry_results import EntryResult, as_row, from_row
 from cudalint.project.layout import Layout
 from cudalint.project.running import Group, GroupResult
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from cudalint.store import Store
 
 MODULES = 14

@@ -11,8 +11,9 @@ from cudalint import disk
 from cudalint.finding import Finding
 from cudalint.fixing.reach import reach
 from cudalint.fixing.rounds import Changed
+from cudalint.found import Report
 from cudalint.policy import suppression
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from cudalint.text.decode import Refusal, decode, encode
 from cudalint.text.noqa import Places, suppressions
 

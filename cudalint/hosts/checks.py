@@ -15,6 +15,7 @@ from cudalint import rules
 from cudalint.config import Config, ConfigError
 from cudalint.discovery import PROJECT_FILE, NotFound
 from cudalint.finding import Applicability
+from cudalint.found import Report
 from cudalint.hosts import baselines, inputs, streams
 from cudalint.hosts.exits import Exit
 from cudalint.hosts.inputs import Input
@@ -22,7 +23,6 @@ from cudalint.hosts.printing import Printing
 from cudalint.intake import INTERNAL_ERROR
 from cudalint.opening import Options, opened
 from cudalint.report.plain import plain
-from cudalint.session import Report
 
 if TYPE_CHECKING:
     from cudalint.fixing.rounds import Changed, Fixed

@@ -13,10 +13,11 @@ import click
 
 from cudalint.config import Config
 from cudalint.discovery import NotFound, exists, leaves_out
+from cudalint.found import Report
 from cudalint.hosts import streams
 from cudalint.hosts.progress import Progress
 from cudalint.opening import Opened, Options, opened
-from cudalint.session import Report, Session
+from cudalint.session import Session
 
 if TYPE_CHECKING:
     from cudalint.fixing.rounds import Fixed

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cudalint.caching import Cache
+from cudalint.found import Report
 from cudalint.hosts import streams
 from cudalint.hosts.colours import Color, wants_colour
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cudalint.finding import Edit, Finding, Fix, Position, Step
+from cudalint.found import Report
 from cudalint.policy.identity import fingerprints
 from cudalint.report.json_text import as_row, as_text
 from cudalint.report.places import Place, located
-from cudalint.session import Report
 
 
 def render(report: Report, directory: str) -> str:

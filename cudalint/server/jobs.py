@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cudalint.found import Report
 from cudalint.project.analysis import Seen
-from cudalint.session import Report
 
 # A length before each message.
 HEADER_BYTES = 8

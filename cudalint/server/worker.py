@@ -12,10 +12,10 @@ from typing import BinaryIO
 from cudalint.config import ConfigError
 from cudalint.discovery import NotFound
 from cudalint.fixing.rounds import Changed, fix
+from cudalint.found import Report
 from cudalint.opening import Options, opened
 from cudalint.project.analysis import Seen
 from cudalint.server.jobs import HEADER_BYTES, Answer, Check, Checked, Job, Look, Refused, Repair, Repaired, packed
-from cudalint.session import Report
 from cudalint.text import notebook
 from cudalint.text.decode import Refusal, decode
 

@@ -11,6 +11,7 @@ import click
 
 from cudalint import disk
 from cudalint.config import ConfigError
+from cudalint.found import Report
 from cudalint.hosts import streams
 from cudalint.hosts.commands.words import files
 from cudalint.hosts.exits import Exit
@@ -19,7 +20,7 @@ from cudalint.hosts.progress import Progress
 from cudalint.opening import Options, opened
 from cudalint.report.places import located
 from cudalint.report.plain import plain, statement
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from cudalint.text.decode import Refusal, decode
 from cudalint.text.lines import split_rows
 
