@@ -233,7 +233,9 @@ class Session:
         raw = (*raw, *syntax_errors(worth_reading(intake.sources, selected, paths), raw))
         kept = suppression.apply(made.analysis.findings, _comments_of(intake)).kept
         shown = {finding: self._nearest.rated(finding) for finding in kept if self._nearest.shows(finding)}
-        return ProcessMap(made.trees(shown), (*warned, *unread(raw), *cuts(made.analysis.notes)))
+        texts = {source.path: source.shown for source in intake.sources}
+        known = self._accepted(selected).split(tuple(shown), texts, frozenset(), self._config.selection.shows).known
+        return ProcessMap(made.trees(shown, known), (*warned, *unread(raw), *cuts(made.analysis.notes)))
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""

@@ -12,7 +12,7 @@ from cudalint import __version__, proof, rules
 from cudalint.finding import Applicability, Finding
 from cudalint.server import actions
 from cudalint.server.analyst import Analyst
-from cudalint.server.beliefs import hints, lines_at
+from cudalint.server.beliefs import hints, lenses, lines_at
 from cudalint.server.checks import PAUSE_SECONDS, Checks
 from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
@@ -194,6 +194,16 @@ def _offer_words(server: LanguageServer, documents: Documents, checks: Checks) -
             return []
         _, number, document = part
         return hints(seen, number, Places(document.text, checks.encoding()), params.range)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def code_lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
+        text = server.client_capabilities.text_document
+        part = documents.part(params.text_document.uri)
+        # An editor that shows hints shows the same there.
+        if part is None or (text is not None and text.inlay_hint is not None):
+            return []
+        seen = await checks.seen(part[0])
+        return [] if seen is None else lenses(seen, part[1])
 
 
 def _markdown(text: str) -> types.Hover:

@@ -59,12 +59,13 @@ def _answered(job: Job, options: Options) -> Answer:
 def _check(job: Check, options: Options) -> Checked:
     ready = opened(job.paths, options, unsaved=job.texts)
     root = ready.config.root
-    paths = job.paths if root is not None else _open_ones(job)
+    is_whole = root is not None and not job.first
+    paths = job.paths if is_whole else _open_ones(job)
     if not paths:
         return Checked(Report(), None)
     report = ready.session.check(paths, repair=job.repair)
     ready.cache.close()
-    return Checked(report, root)
+    return Checked(report, root, None if is_whole or root is None else frozenset(paths))
 
 
 def _open_ones(job: Check) -> tuple[str, ...]:

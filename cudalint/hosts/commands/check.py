@@ -68,7 +68,7 @@ class _Check(click.Command):
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 also when all that was found was repaired.")
-@click.option("--baseline", metavar="FILE", shell_complete=files, help="Leave out the findings that this file holds.")
+@options.baseline
 @click.option(
     "--write-baseline",
     metavar="FILE",

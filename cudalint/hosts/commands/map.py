@@ -29,6 +29,7 @@ _FORMATS = tuple(output_format.value for output_format in MapFormat)
 @options.isolated
 @options.target_version
 @options.platform
+@options.baseline
 def draw(
     paths: tuple[str, ...],
     output_format: str,
@@ -38,12 +39,20 @@ def draw(
     isolated: bool,
     target_version: str | None,
     platform: str | None,
+    baseline: str | None,
 ) -> int:
     """Show the processes of a program: who starts whom and how, what crosses, who uses CUDA, where it breaks."""
     require_format(output_format, _FORMATS)
     colour = wants_colour(require_one(Color, "--color", color), output_file)
     named = paths or (".",)
-    asked = Options(config=config_file, isolated=isolated, target_version=target_version, platform=platform, cache=True)
+    asked = Options(
+        config=config_file,
+        isolated=isolated,
+        target_version=target_version,
+        platform=platform,
+        baseline=baseline,
+        cache=True,
+    )
     ready = open_paths(named, asked)
     with Progress(sys.stderr, "mapping"):
         drawn = ready.session.map(named)

@@ -35,6 +35,7 @@ color = click.option(
     shell_complete=one_of(*_COLOURS),
     help="auto, always or never; also FORCE_COLOR, NO_COLOR.",
 )
+baseline = click.option("--baseline", metavar="FILE", shell_complete=files, help="A file of findings that are known.")
 cache_dir = click.option(
     "--cache-dir",
     metavar="DIR",
