@@ -182,7 +182,7 @@ def test_json_has_the_fixed_fields(finding: Finding) -> None:
         "cell": None,
         "fingerprint": entry["fingerprint"],
         "noqa_row": 12,
-        "url": None,
+        "url": f"https://cudalint.github.io/cudalint/rules/{finding.code}/",
     }
 
 
