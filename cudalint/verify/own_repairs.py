@@ -145,7 +145,8 @@ def _run(
             return mirror / real.relative_to(root) if real.is_relative_to(root) else real
 
         words = tuple(
-            str(there(Path(word))) if word.endswith(".py") and os.path.isfile(word) else word for word in program.words
+            str(there(Path(word))) if word.endswith((".py", ".ipynb")) and os.path.isfile(word) else word
+            for word in program.words
         )
         moved = Program(words, there(program.path))
         footing = Footing(there(here.cwd), tuple(there(entry) for entry in here.search))
