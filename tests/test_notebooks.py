@@ -249,12 +249,6 @@ def test_spawn_is_no_repair_where_the_worker_is_a_function_of_a_cell(run: Run, t
     assert run("check", "--diff", "--unsafe-fixes", ".").stdout == ""
 
 
-def test_no_notebook_is_run_to_verify_it(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "a.ipynb").write_text(notebook(*CELLS))
-    for options in ((), ("--fixes",)):
-        assert "a.ipynb is a notebook, which needs a kernel" in run("--verify", *options, "a.ipynb").stderr
-
-
 # -- magics -----------------------------------------------------------------------------------------------
 
 

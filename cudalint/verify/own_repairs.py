@@ -15,6 +15,7 @@ from cudalint import config
 from cudalint.finding import Applicability, Finding, Fix
 from cudalint.fixing.rounds import Changed, alone, fix
 from cudalint.session import Session
+from cudalint.verify import notebooks
 from cudalint.verify.gpus import Gpu
 from cudalint.verify.program import Footing, Program, Trial, files, try_out
 from cudalint.verify.program import Status as Seen
@@ -152,7 +153,8 @@ def _run(
         footing = Footing(there(here.cwd), tuple(there(entry) for entry in here.search))
         trial = try_out(moved, runner, seconds, machine, footing)
         printed = tuple(line.replace(str(mirror), str(root)) for line in trial.printed)
-        return replace(trial, program=program, printed=printed)
+        own_cells = notebooks.cells(program.path) if notebooks.is_notebook(program.path) else {}
+        return replace(trial, program=program, printed=printed, cells=own_cells)
 
 
 @contextmanager

@@ -35,6 +35,9 @@ def main() -> None:
     # Tracebacks show rows of the program, not of the JSON; without a time they are never read anew.
     linecache.cache[plan["path"]] = (len(plan["shown"]), None, plan["shown"], plan["path"])
     shell = _shell(own) if plan["ipython"] else None
+    if shell is None:
+        # Programs ask by these whether they are in a kernel.
+        builtins.__dict__.update(__IPYTHON__=True, get_ipython=lambda: None)
     threading.Thread(target=threading.Event().wait, daemon=True, name="kernel").start()
     asyncio.run(_run(plan, own, shell))
 
