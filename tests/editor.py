@@ -28,6 +28,7 @@ class Editor:
         # Every version of every file that something was said of.
         self.history: set[tuple[str, int | None]] = set()
         self.order: list[str] = []
+        self.all: list[tuple[str, types.PublishDiagnosticsParams]] = []
         self.messages: list[str] = []
         self.progress: list[str] = []
         self.watched: list[types.Registration] = []
@@ -41,6 +42,7 @@ class Editor:
             self.shown[params.uri] = params
             self.history.add((params.uri, params.version))
             self.order.append(params.uri)
+            self.all.append((params.uri, params))
             self._news.set()
 
         @self.client.feature(types.WINDOW_SHOW_MESSAGE)

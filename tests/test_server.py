@@ -131,6 +131,27 @@ def test_what_is_open_is_asked_for_before_all_else(project: Path, tmp_path: Path
     assert _check(Check((str(loose),), texts, repair=False, first=True), options).about is None
 
 
+def test_scripts_are_open_whatever_their_names_and_what_is_left_out_stays_so(project: Path, forked: str) -> None:
+    (project / "pyproject.toml").write_text('[tool.cudalint]\nextend-exclude = ["generated.py"]\n')
+    for name in ("run", "window.pyw", "generated.py", "stub.pyi"):
+        (project / name).write_text("#!/usr/bin/env python3\n" + forked, encoding="utf-8")
+        (project / name).chmod(0o755)
+
+    async def play(editor: Editor) -> None:
+        for name in ("run", "window.pyw", "generated.py", "stub.pyi"):
+            editor.open(name)
+        await editor.with_repairs("run")
+        assert editor.codes("window.pyw") == ["CUD101"]
+        await editor.clean("run", editor.edit("run", "#!/usr/bin/env python3\nx = 1\n"))
+        await editor.until(lambda: editor.codes("main.py"))
+        assert not editor.codes("generated.py")
+        assert not editor.codes("stub.pyi")
+        assert not any(uri.endswith(("generated.py", "stub.pyi")) and shown.diagnostics for uri, shown in editor.all)
+        assert editor.messages == []
+
+    edit_session(project, play)
+
+
 def test_repairs_are_offered_by_how_far_they_can_be_trusted(project: Path) -> None:
     unsafe = MAIN.replace("torch.zeros(1", "if torch.cuda.is_available():\n        torch.zeros(1")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lsprotocol import types
@@ -13,12 +14,12 @@ from cudalint.server.diagnostics import Opened, Part
 from cudalint.server.positions import changed
 from cudalint.text.decode import encode
 
-_SUFFIX, _NOTEBOOK = ".py", ".ipynb"
+_SUFFIXES, _NOTEBOOK = (".py", ".pyw"), ".ipynb"
 _LANGUAGE = "python"
 
 
 class Documents:
-    """Open files by path. What is not a file yet, or no Python, is none of them.
+    """Open files by path: what the editor says is Python, whatever its name. What is not a file yet is none of them.
 
     A notebook is one of them, and its cells are parts of it that have names of their own.
     """
@@ -31,13 +32,21 @@ class Documents:
     def __iter__(self) -> Iterator[str]:
         return iter(self._opened)
 
-    def put(self, uri: str, version: int | None, text: str) -> str | None:
-        """Take a text; gives its path if it is one of ours."""
-        path = path_of(uri)
-        if path is None or not path.endswith(_SUFFIX):
+    def open(self, document: types.TextDocumentItem) -> str | None:
+        """Take a document that was opened; gives its path if it is one of ours."""
+        path = path_of(document.uri)
+        if path is None or document.language_id != _LANGUAGE or path.endswith(_NOTEBOOK):
             return None
-        self._opened[path] = Opened((Part(uri, version, text),), _bytes(text))
-        self._homes[uri] = path
+        if not path.endswith(_SUFFIXES) and not os.path.exists(path):
+            return None
+        self._homes[document.uri] = path
+        return self.put(document.uri, document.version, document.text)
+
+    def put(self, uri: str, version: int | None, text: str) -> str | None:
+        """Take another text of a document; gives its path if it is one of ours."""
+        path = self._homes.get(uri)
+        if path is not None:
+            self._opened[path] = Opened((Part(uri, version, text),), _bytes(text))
         return path
 
     def drop(self, uri: str) -> str | None:

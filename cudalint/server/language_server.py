@@ -18,8 +18,8 @@ from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
 
 _SETTINGS = frozenset({"pyproject.toml", ".gitignore"})
-_PROGRAMS = (".py", ".ipynb")
-_WATCHED = ("**/*.{py,ipynb,toml}", "**/.gitignore")
+_PROGRAMS = (".py", ".pyw", ".ipynb")
+_WATCHED = ("**/*.{py,pyw,ipynb,toml}", "**/.gitignore")
 
 
 def serve(worker: Sequence[str]) -> None:
@@ -49,8 +49,7 @@ def _server(worker: Sequence[str]) -> LanguageServer:
 def _follow_documents(server: LanguageServer, documents: Documents, checks: Checks) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: types.DidOpenTextDocumentParams) -> None:
-        document = params.text_document
-        path = documents.put(document.uri, document.version, document.text)
+        path = documents.open(params.text_document)
         if path is not None:
             checks.changed(path, 0.0)
 

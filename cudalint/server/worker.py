@@ -61,8 +61,12 @@ def _check(job: Check, options: Options) -> Checked:
     root = ready.config.root
     is_whole = root is not None and not job.first
     paths = job.paths if is_whole else _open_ones(job)
+    if root is not None and job.first:
+        # What is named would be read also where the project leaves it out.
+        selected = frozenset(ready.session.selected(job.paths))
+        paths = tuple(path for path in paths if path in selected)
     if not paths:
-        return Checked(Report(), None)
+        return Checked(Report(), root, frozenset() if root is not None else None)
     report = ready.session.check(paths, repair=job.repair)
     ready.cache.close()
     return Checked(report, root, None if is_whole or root is None else frozenset(paths))
