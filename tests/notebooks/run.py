@@ -7,9 +7,11 @@ settings without effect; an "ok" one has to end well. Ends with 1 when one diffe
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from notebook_files import cases, marked, notebook, unmarked
 
 from cudalint.verify import Format, script, verify_program
+from cudalint.verify.gpus import discover
 
 # A pool that is spawned starts its workers again for ever.
 _SECONDS = 40.0
@@ -48,6 +51,16 @@ def seen(cells: list[str], on_paper: bool) -> dict[str, Any]:
     return document
 
 
+def obstacle(cells: list[str], gpus: int) -> str | None:
+    """Why a notebook cannot run on this machine."""
+    text = "\n".join(cells)
+    if "num_processes=2" in text and gpus < 2:
+        return "needs 2 GPUs"
+    named = set(re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)) - {"workers"}
+    missing = sorted(name for name in named if importlib.util.find_spec(name) is None)
+    return f"{' and '.join(missing)} not installed" if missing else None
+
+
 def differs(name: str, cells: list[str], told: dict[str, Any]) -> str | None:
     """What came otherwise than a case says."""
     findings = told["findings"]
@@ -65,10 +78,17 @@ def differs(name: str, cells: list[str], told: dict[str, Any]) -> str | None:
 def main(words: list[str]) -> int:
     """Run the named notebooks, or all, and print a table."""
     on_paper, named = "--paper" in words, [word for word in words if word != "--paper"]
-    wrong = 0
+    wrong, gpus = 0, len(discover().devices)
+    if not on_paper and not gpus:
+        print("no GPU: --paper runs them without one", file=sys.stderr)
+        return 2
     print("| notebook | seen | end |\n| --- | --- | --- |")
     for name, cells in cases().items():
         if named and not any(word in name for word in named):
+            continue
+        why = None if on_paper else obstacle(cells, gpus)
+        if why is not None:
+            print(f"| {name} | not run | {why} |", flush=True)
             continue
         told = seen(cells, on_paper)
         difference = differs(name, cells, told)

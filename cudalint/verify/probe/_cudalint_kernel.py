@@ -29,6 +29,7 @@ def main() -> None:
         plan = json.load(stream)
     sys.argv[:] = ["ipykernel_launcher.py", "-f", "kernel.json"]
     sys.path[0] = ""
+    ours = sys.modules["__main__"]  # what is running here must not go with its module
     own = types.ModuleType("__main__")
     own.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = own
@@ -40,6 +41,7 @@ def main() -> None:
         builtins.__dict__.update(__IPYTHON__=True, get_ipython=lambda: None)
     threading.Thread(target=threading.Event().wait, daemon=True, name="kernel").start()
     asyncio.run(_run(plan, own, shell))
+    del ours
 
 
 def _shell(own: types.ModuleType) -> Any:
@@ -119,4 +121,5 @@ def _compiled(source: str, first: int, path: str) -> "list[types.CodeType]":
     return [*made, *(compile(ast.Interactive([one]), path, "single", flags, dont_inherit=True) for one in shown)]
 
 
-main()
+if __name__ == "__main__":
+    main()
