@@ -182,7 +182,7 @@ from cudalint import api
 from cudalint.project import running, workers
 running.MOST_ALONE, workers.LEAST_GROUPS = 0, 2
 print("begins", flush=True)
-print(len(api.check([sys.argv[1]], jobs=3, repair=False).findings))
+print(len(api.check([sys.argv[1]], api.Options(jobs=3), repair=False).findings))
 """
 
 
