@@ -28,10 +28,14 @@ class NotRunnable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a notebook is run: what the kernel's stand-in reads, and what of the cells it leaves out."""
+    """How a notebook is run: what the kernel's stand-in reads, and what of the cells it leaves out.
+
+    ``cells`` says where the rows of its programs are, by their paths as stacks have them.
+    """
 
     text: str
     left_out: tuple[str, ...]
+    cells: Mapping[str, Cells]
 
 
 def is_notebook(path: Path) -> bool:
@@ -49,14 +53,9 @@ def python_of(path: Path) -> bytes:
     if not is_notebook(path):
         return path.read_bytes()
     try:
-        return _sources(path)[0].data
+        return _read(path).sources()[0].data
     except NotRunnable as error:
         raise ValueError(str(error)) from None
-
-
-def cells(path: Path) -> Mapping[str, Cells]:
-    """Where the rows of the programs of a notebook are, by their paths as stacks have them."""
-    return {os.path.realpath(one.path): one.cells for one in _sources(path) if one.cells is not None}
 
 
 def plan(path: Path, *, replaces_links: bool = False) -> Plan:
@@ -73,7 +72,7 @@ def plan(path: Path, *, replaces_links: bool = False) -> Plan:
     if found.language != "python":
         raise NotRunnable(f"{path} cannot be run: its cells are {found.language}, not Python")
     ipython = importlib.util.find_spec("IPython") is not None
-    source = found.sources()[0]
+    source, *modules = found.sources()
     own = {int(one["number"]): one for one in _programs(source)}
     made = [own.get(cell.number) or _aside(cell) for cell in found.cells]
     given = {
@@ -83,7 +82,8 @@ def plan(path: Path, *, replaces_links: bool = False) -> Plan:
         "replaces_links": replaces_links,
         "cells": [one for one in made if one is not None],
     }
-    return Plan(json.dumps(given), () if ipython else tuple(_left_out(source, made)))
+    cells = {os.path.realpath(one.path): one.cells for one in (source, *modules) if one.cells is not None}
+    return Plan(json.dumps(given), () if ipython else tuple(_left_out(source, made)), cells)
 
 
 def _programs(source: SourceFile) -> Iterator[dict[str, Any]]:
@@ -123,10 +123,6 @@ def _left_out(source: SourceFile, made: list[dict[str, Any] | None]) -> Iterator
     for one in made:
         if one is not None and "magic" in one:
             yield f"cell {one['number']}: {one['magic'].strip().splitlines()[0]}"
-
-
-def _sources(path: Path) -> tuple[SourceFile, ...]:
-    return _read(path).sources()
 
 
 def _read(path: Path) -> notebook.Notebook:

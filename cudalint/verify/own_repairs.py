@@ -153,8 +153,8 @@ def _run(
         footing = Footing(there(here.cwd), tuple(there(entry) for entry in here.search))
         trial = try_out(moved, runner, seconds, machine, footing)
         printed = tuple(line.replace(str(mirror), str(root)) for line in trial.printed)
-        own_cells = notebooks.cells(program.path) if notebooks.is_notebook(program.path) else {}
-        return replace(trial, program=program, printed=printed, cells=own_cells)
+        cells = notebooks.plan(program.path).cells if notebooks.is_notebook(program.path) else {}
+        return replace(trial, program=program, printed=printed, cells=cells)
 
 
 @contextmanager

@@ -227,17 +227,11 @@ def try_out(
     findings, silenced = _findings(program, where)
     wanted = {rows(span) for finding in findings for span in (*places(finding), *effects(finding))}
     limits = Limits(seconds=seconds, echo=True, input=True, census=True)
+    plan: notebooks.Plan | None = None
     if notebooks.is_notebook(program.path):
         plan = _planned(program.path, replaces_links=footing is not None)
-        cells, left_out = notebooks.cells(program.path), plan.left_out
-        with runner.folder() as folder:
-            (folder / "plan.json").write_text(plan.text, encoding="utf-8")
-            words = (str(notebooks.KERNEL), str(folder / "plan.json"))
-            told = {**where.environment, "IPYTHONDIR": str(folder / "ipython")}
-            # A kernel begins in the folder of its notebook.
-            run = runner.watch(words, limits, sorted(wanted), told, program.path.parent)
+        run = _run_cells(program, plan, runner, limits, sorted(wanted), where)
     else:
-        cells, left_out = {}, ()
         run = runner.watch(program.words, limits, sorted(wanted), where.environment, where.cwd)
     journal = notes.read(run.journal)
     seen = observe(run)
@@ -268,9 +262,26 @@ def try_out(
         processes=len(journal.entered),
         not_entered=tuple(_not_entered(run, journal)),
         printed=tuple(run.stdout.splitlines()),
-        cells=cells,
-        left_out=left_out,
+        cells={} if plan is None else plan.cells,
+        left_out=() if plan is None else plan.left_out,
     )
+
+
+def _run_cells(
+    program: Program,
+    plan: notebooks.Plan,
+    runner: Runner,
+    limits: Limits,
+    places: Sequence[tuple[str, int, int]],
+    footing: Footing,
+) -> Run:
+    """A run of a notebook, which begins in its folder as kernels do."""
+    with runner.folder() as folder:
+        given = folder / "plan.json"
+        given.write_text(plan.text, encoding="utf-8")
+        told = {**footing.environment, "IPYTHONDIR": str(folder / "ipython")}
+        words = (str(notebooks.KERNEL), str(given))
+        return runner.watch(words, limits, places, told, program.path.parent)
 
 
 def files(program: Program, footing: Footing) -> tuple[Path, ...]:
