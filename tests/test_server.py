@@ -152,6 +152,28 @@ def test_scripts_are_open_whatever_their_names_and_what_is_left_out_stays_so(pro
     edit_session(project, play)
 
 
+def test_what_was_never_saved_is_checked_in_the_first_folder(project: Path) -> None:
+    async def play(editor: Editor) -> None:
+        draft = "untitled:Untitled-1"
+        editor.open(draft, MAIN)
+        (found,) = await editor.with_repairs(draft)
+        assert (found.code, found.range.start.line) == ("CUD101", 7)
+        assert editor.uri("library.py") in {one.location.uri for one in found.related_information}
+        repair, _ = await editor.actions(draft, ["quickfix"])
+        assert 'get_context("spawn")' in applied(MAIN, repair.edit, draft)
+        assert "# cuda-in-forked-worker (CUD101)" in await editor.hover(draft, 8)
+        await editor.clean(draft, editor.edit(draft, "x = 1\n"))
+        editor.edit(draft, MAIN)
+        await editor.until(lambda: editor.codes(draft))
+        editor.close(draft)
+        await editor.until(lambda: not editor.codes(draft))
+        assert sorted(path.name for path in project.iterdir() if path.suffix) == [
+            "library.py", "main.py", "pyproject.toml",
+        ]  # fmt: skip
+
+    edit_session(project, play)
+
+
 def test_repairs_are_offered_by_how_far_they_can_be_trusted(project: Path) -> None:
     unsafe = MAIN.replace("torch.zeros(1", "if torch.cuda.is_available():\n        torch.zeros(1")
 

@@ -36,7 +36,7 @@ def _server(worker: Sequence[str]) -> LanguageServer:
         text_document_sync_kind=types.TextDocumentSyncKind.Full,
         notebook_document_sync=types.NotebookDocumentSyncOptions([cells]),
     )
-    documents = Documents()
+    documents = Documents(lambda: _first_folder(server))
     checks = Checks(server, Analyst(worker), documents)
     _follow_documents(server, documents, checks)
     _follow_notebooks(server, documents, checks)
@@ -44,6 +44,12 @@ def _server(worker: Sequence[str]) -> LanguageServer:
     _offer_actions(server, documents, checks)
     _offer_words(server, documents, checks)
     return server
+
+
+def _first_folder(server: LanguageServer) -> str:
+    """Where a document that was never saved could be."""
+    named = (*server.workspace.folders, *filter(None, (server.workspace.root_uri,)))
+    return next(filter(None, map(path_of, named)), os.getcwd())
 
 
 def _follow_documents(server: LanguageServer, documents: Documents, checks: Checks) -> None:
