@@ -42,7 +42,8 @@ def _decoded(files: Iterable[Read]) -> dict[str, SourceFile]:
 
 def alone(path: str, content: bytes | str) -> tuple[SourceFile, ...]:
     """One file as it was given, which may be several programs."""
-    return (take_text(path, content) if isinstance(content, str) else take_bytes(path, content)).sources
+    taken = take_text(path, content, bool) if isinstance(content, str) else take_bytes(path, content, bool)
+    return taken.sources
 
 
 def keep(asked: Question, report: Report) -> None:
