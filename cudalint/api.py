@@ -2,7 +2,7 @@
 
     from cudalint import api
 
-    report = api.check(["src"], select=["CUD1"])
+    report = api.check(["src"], api.Options(select=["CUD1"]))
     for finding in report.findings:
         print(finding.span.filename, finding.span.start.row, finding.code, finding.message)
 
@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span, Step, StepKind
 
 if TYPE_CHECKING:
-    from cudalint.config import Config
     from cudalint.fixing.rounds import Changed, Fixed
-    from cudalint.session import Report, Session
+    from cudalint.found import Report
+    from cudalint.opening import Options
+    from cudalint.session import Session
 
 __all__ = [
     "Applicability",
@@ -32,6 +33,7 @@ __all__ = [
     "Finding",
     "Fix",
     "Fixed",
+    "Options",
     "Position",
     "Report",
     "Severity",
@@ -47,7 +49,12 @@ __all__ = [
     "write",
 ]
 
-_HOMES = {"Changed": "cudalint.fixing.rounds", "Fixed": "cudalint.fixing.rounds", "Report": "cudalint.session"}
+_HOMES = {
+    "Changed": "cudalint.fixing.rounds",
+    "Fixed": "cudalint.fixing.rounds",
+    "Options": "cudalint.opening",
+    "Report": "cudalint.found",
+}
 
 
 class Error(Exception):
@@ -55,92 +62,67 @@ class Error(Exception):
 
 
 def check(
-    paths: Iterable[str | os.PathLike[str]] = (".",),
-    *,
-    config: str | os.PathLike[str] | None = None,
-    isolated: bool = False,
-    select: Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
-    baseline: str | os.PathLike[str] | None = None,
-    since: str | None = None,
-    repair: bool = True,
-    jobs: int | None = None,
+    paths: Iterable[str | os.PathLike[str]] = (".",), options: Options | None = None, *, repair: bool = True
 ) -> Report:
     """Check files and folders, as ``cudalint check`` does.
 
     Args:
         paths: what is checked; the rest of the project is read for context.
-        config: a TOML file whose settings hold instead of those of the nearest ``pyproject.toml``.
-        isolated: read no settings at all.
-        select: codes or prefixes of the rules that are shown, instead of what the settings say.
-        ignore: codes or prefixes of rules that are hidden, besides.
-        baseline: a file of known findings, instead of what the settings say.
-        since: a git revision; what it had is left out.
+        options: settings on top of the project's.
         repair: look for repairs, which costs a further analysis or more for each finding.
-        jobs: how many processes a long run may use; None for as many as there are cores, up to 8. They are fresh
-            interpreters that import cudalint and nothing of yours, so a script needs no main guard for them.
 
     Raises:
         Error: for paths, settings, a baseline or a revision that cannot be used. What is wrong within a checked file
             is a finding, never an exception.
     """
     named = tuple(os.fspath(path) for path in paths)
-    with _errors():
-        return _session(named, config, isolated, select, ignore, baseline, since, jobs).check(named, repair=repair)
+    with _session(named, options) as session:
+        return session.check(named, repair=repair)
 
 
 def check_text(
     text: str | bytes,
     filename: str | os.PathLike[str] = "-",
+    options: Options | None = None,
     *,
-    config: str | os.PathLike[str] | None = None,
-    isolated: bool = False,
-    select: Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
     repair: bool = True,
+    honour_noqa: bool = True,
 ) -> Report:
     """Check one text as if there were no other file; bytes are decoded as Python does.
 
     Args:
         text: the program.
         filename: the name under which findings report it, and whose settings hold; no file need be there.
-        config, isolated, select, ignore, repair: as for ``check``.
+        options: settings on top of the project's.
+        repair: as for ``check``.
+        honour_noqa: leave out what a comment silences; not for hosts that read such comments themselves.
 
     Raises:
         Error: for settings that cannot be used.
     """
     name = os.fspath(filename)
-    with _errors():
-        return _session((name,), config, isolated, select, ignore).check_alone(name, text, repair=repair)
+    with _session((name,), options) as session:
+        return session.check_alone(name, text, honour_noqa=honour_noqa, repair=repair)
 
 
 def fix(
-    paths: Iterable[str | os.PathLike[str]] = (".",),
-    *,
-    unsafe: bool = False,
-    config: str | os.PathLike[str] | None = None,
-    isolated: bool = False,
-    select: Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
-    baseline: str | os.PathLike[str] | None = None,
-    since: str | None = None,
-    jobs: int | None = None,
+    paths: Iterable[str | os.PathLike[str]] = (".",), options: Options | None = None, *, unsafe: bool = False
 ) -> Fixed:
     """Repair files in memory, as ``cudalint check --fix`` does; ``write`` puts a change in place.
 
     Args:
         paths: what is repaired; nothing else ever is.
+        options: settings on top of the project's.
         unsafe: make repairs too that are not proven safe.
-        config, isolated, select, ignore, baseline, since, jobs: as for ``check``.
 
     Raises:
         Error: as ``check`` does.
     """
     named = tuple(os.fspath(path) for path in paths)
-    with _errors():
+    with _session(named, options) as session:
         from cudalint.fixing.rounds import fix as repaired
 
-        return repaired(_session(named, config, isolated, select, ignore, baseline, since, jobs), named, unsafe=unsafe)
+        return repaired(session, named, unsafe=unsafe)
 
 
 def write(change: Changed) -> None:
@@ -197,64 +179,20 @@ def formats() -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _errors() -> Iterator[None]:
+def _session(named: tuple[str, ...], options: Options | None) -> Iterator[Session]:
+    """A session as it is asked for; what cannot be used becomes an ``Error``."""
     from cudalint.config import ConfigError
     from cudalint.discovery import NotFound
+    from cudalint.opening import Options, opened
 
     try:
-        yield
+        ready = opened(named, options or Options())
+        yield ready.session
+        ready.cache.close()
     except ConfigError as error:
         raise Error(str(error)) from None
     except NotFound as error:
         raise Error(f"no such file or directory: {error}") from None
-
-
-def _session(
-    named: tuple[str, ...],
-    file: str | os.PathLike[str] | None,
-    isolated: bool,
-    select: Sequence[str] | None,
-    ignore: Sequence[str],
-    baseline: str | os.PathLike[str] | None = None,
-    since: str | None = None,
-    jobs: int | None = None,
-) -> Session:
-    from dataclasses import replace
-
-    from cudalint.session import Session
-
-    config = replace(_config(named, file, isolated, select, ignore, baseline), jobs=jobs)
-    if since is None:
-        return Session(config)
-    from cudalint.history.since import before
-
-    return Session(config, before=before(config, None, since, named).known)
-
-
-def _config(
-    named: tuple[str, ...],
-    file: str | os.PathLike[str] | None,
-    isolated: bool,
-    select: Sequence[str] | None,
-    ignore: Sequence[str],
-    baseline: str | os.PathLike[str] | None,
-) -> Config:
-    from dataclasses import replace
-
-    from cudalint import config
-    from cudalint.policy.selection import Layer
-
-    if isolated and file is not None:
-        raise Error("config names settings and isolated forbids them")
-    found = config.load(named, None if file is None else os.fspath(file), isolated=isolated)
-    layer = Layer(
-        select=None if select is None else config.parse_selectors("select", select),
-        ignore=config.parse_selectors("ignore", ignore),
-    )
-    return replace(
-        config.on_top(found, config.Given(layer)),
-        baseline=found.baseline if baseline is None else os.path.abspath(baseline),
-    )
 
 
 if not TYPE_CHECKING:  # a checker reads the imports above, and tells names that are not there

@@ -1,4 +1,4 @@
-"""Which settings count for a file: those of the nearest pyproject.toml above it that has any."""
+"""Which settings count for a file, those of the nearest pyproject.toml above it that has any, and for its findings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from dataclasses import replace
 from cudalint import config
 from cudalint.config import Config
 from cudalint.discovery import PROJECT_FILE, Exclusion
+from cudalint.finding import Applicability, Finding
+from cudalint.policy.globs import Globs
+from cudalint.policy.selection import matches, most_specific
 
 
 class Nearest:
@@ -40,6 +43,37 @@ class Nearest:
         """The configurations besides the run's that count for some files, by where they were read."""
         found = {one.source: one for one in map(self.of, paths) if one is not self._base}
         return tuple(found[source] for source in sorted(found, key=str))
+
+    def shows(self, finding: Finding) -> bool:
+        """Whether the settings of its file show a finding."""
+        filename = finding.span.filename
+        found = self.of(filename)
+        if not found.selection.shows(finding.code):
+            return False
+        root = found.root or os.getcwd()
+        return not any(
+            matches(ignored, finding.code) and Globs((pattern,), root).covers(filename, root)
+            for pattern, ignored in found.per_file_ignores
+        )
+
+    def rated(self, finding: Finding) -> Finding:
+        """A finding as severe as the settings of its file want it."""
+        wanted = dict(self.of(finding.span.filename).severity)
+        selector = most_specific(wanted, finding.code) if wanted else None
+        return finding if selector is None else replace(finding, severity=wanted[selector])
+
+    def graded(self, finding: Finding) -> Finding:
+        """A finding with its fix graded as the settings of its file want it; what is only displayed stays so."""
+        fix = finding.fix
+        if fix is None or fix.applicability is Applicability.DISPLAY:
+            return finding
+        found = self.of(finding.span.filename)
+        if matches(found.extend_unsafe_fixes, finding.code):
+            reason = fix.reason or "the configuration says so"
+            return replace(finding, fix=replace(fix, applicability=Applicability.UNSAFE, reason=reason))
+        if matches(found.extend_safe_fixes, finding.code):
+            return replace(finding, fix=replace(fix, applicability=Applicability.SAFE))
+        return finding
 
     def _of_folder(self, folder: str) -> Config:
         known = self._known.get(folder)

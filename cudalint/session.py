@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
-from cudalint.config import DEFAULT_VERSIONS, Config, ConfigError, Versions
+from cudalint.config import Config, ConfigError
 from cudalint.context import beside
 from cudalint.discovery import discover
-from cudalint.finding import Applicability, Finding
+from cudalint.finding import Finding
+from cudalint.found import Effort, Report
 from cudalint.intake import (
     INTERNAL_ERROR,
     SYNTAX_ERROR,
     Intake,
     Read,
-    about_file,
     read,
     sort,
     states,
@@ -29,79 +29,21 @@ from cudalint.intake import (
 from cudalint.nearest import Nearest
 from cudalint.policy import baseline, suppression
 from cudalint.policy.accepted import Accepted
-from cudalint.policy.baseline import Baseline, BaselineError, Entry
-from cudalint.policy.globs import Globs
-from cudalint.policy.selection import matches, most_specific
+from cudalint.policy.baseline import Baseline, BaselineError
 from cudalint.project.markers import worth_a_look
 from cudalint.project.scripts import METADATA
+from cudalint.recalled import alone, keep, recalled, replayed
 from cudalint.results import Question, Result
+from cudalint.salvage import Outcome, of_analyses, salvage
 from cudalint.store import Store
-from cudalint.text.decode import Refusal
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
-from cudalint.text.source import Cells, SourceFile
+from cudalint.unparsed import syntax_errors, worth_reading
 
 if TYPE_CHECKING:
     from cudalint.project.analysis import Analysis, Options, Seen
-    from cudalint.project.process_map import Lack, ProcessMap
-
-# Parsing costs ten times as much as all else that is done to a file which does not matter. A tree of up to this
-# many bytes is read in full all the same, so that a broken file in it is never passed over.
-SMALL_TREE = 2_000_000
+    from cudalint.project.process_map import ProcessMap
 
 _Comments: TypeAlias = Callable[[str], Suppressions]
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """What a run cost before it looked for repairs, in units that do not depend on the computer.
-
-    ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended.
-    """
-
-    files_read: int = 0
-    bytes_read: int = 0
-    files_parsed: int = 0
-    bytes_parsed: int = 0
-    nodes_lowered: int = 0
-    functions: int = 0
-    entries: int = 0
-    cut: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a run found.
-
-    ``silenced`` is what a comment or the configuration hides; ``known`` is what a baseline does, if the run
-    ``is_compared`` with one, and ``vanished`` are its entries that are not found any more. ``texts`` holds the files
-    that findings and traces point into; ``cells`` says of those that come from notebooks where their rows are.
-    ``target_versions`` are those of the Python that runs the programs. ``warnings`` are said in any case; ``notes`` of
-    the analysis and ``failures``, tracebacks of cudalint, only with ``--verbose``.
-    """
-
-    findings: tuple[Finding, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict)
-    cells: Mapping[str, Cells] = field(default_factory=dict)
-    effort: Effort = Effort()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()
-    silenced: tuple[Finding, ...] = ()
-    target_versions: Versions = DEFAULT_VERSIONS
-    known: tuple[Finding, ...] = ()
-    vanished: tuple[Entry, ...] = ()
-    is_compared: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What came back from the analysis, or from what was left of it after an internal error."""
-
-    findings: tuple[Finding, ...] = ()
-    effort: Effort = Effort()
-    notes: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()
-    analyses: tuple[Analysis, ...] = ()
 
 
 class Session:
@@ -166,7 +108,7 @@ class Session:
         words = (*map(os.path.abspath, paths), *map(_of_files, others))
         asked = self._question("project", str(repair), str(whole), *words)
         asked = asked.about(*accepted.states()).about(*states(files))
-        known = _recalled(asked, files, rest)
+        known = recalled(asked, files, rest)
         if known is not None:
             return self._framed(known)
         intake = sort(files, self._matters())
@@ -179,7 +121,7 @@ class Session:
         report = self._checked(paths, tuple(file.path for file in files), intake, repair, accepted)
         if is_partial:
             asked.keep(Result(is_partial=True))
-        _keep(asked.about(*states(rest())) if is_partial else asked, report)
+        keep(asked.about(*states(rest())) if is_partial else asked, report)
         return self._framed(report)
 
     def _framed(self, report: Report) -> Report:
@@ -200,7 +142,7 @@ class Session:
     ) -> Report:
         outcome = self._analyse(intake, alone=False, about=frozenset(selected))
         raw = [*intake.findings, *_touching(outcome.findings, frozenset(selected))]
-        raw.extend(_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
+        raw.extend(syntax_errors(worth_reading(intake.sources, selected, paths), raw))
         comments = _comments_of(intake)
         verdict = suppression.apply(raw, comments)
         unused = () if outcome.failures else self._unused(selected, raw, verdict, intake, comments)
@@ -222,16 +164,16 @@ class Session:
         asked = asked.about(*accepted.states()).about(path, content)
         known = asked.answer()
         if known is not None:
-            return self._framed(_replayed(known, {source.path: source for source in _alone(path, content)}))
+            return self._framed(replayed(known, {source.path: source for source in alone(path, content)}))
         matters = self._matters()
         intake = take_text(path, content, matters) if isinstance(content, str) else take_bytes(path, content, matters)
         outcome = self._analyse(intake, alone=True)
         findings = (*intake.findings, *outcome.findings)
-        findings = (*findings, *_syntax_errors(intake.sources, findings))
+        findings = (*findings, *syntax_errors(intake.sources, findings))
         if honour_noqa:
             findings = suppression.apply(findings, _comments_of(intake)).kept
         report = replace(self._report(intake, outcome, findings, repair, accepted), vanished=())
-        _keep(asked, report)
+        keep(asked, report)
         return self._framed(report)
 
     def explain(self, filename: str, row: int, cell: int | None = None) -> list[str]:
@@ -276,21 +218,24 @@ class Session:
         """The processes of the program behind some files; raises ``NotFound`` for a missing file."""
         paths = tuple(paths)
         intake = self._with_context(paths)
+        from cudalint.lacks import cuts, unread
         from cudalint.project.process_map import Lack, ProcessMap
 
         warned = tuple(Lack(None, warning) for warning in intake.warnings)
         selected = self.selected(paths)
         if not intake.mattering:
-            broken = _syntax_errors(_worth_reading(intake.sources, selected, paths), intake.findings)
-            return ProcessMap((), (*warned, *_unread((*intake.findings, *broken))))
+            broken = syntax_errors(worth_reading(intake.sources, selected, paths), intake.findings)
+            return ProcessMap((), (*warned, *unread((*intake.findings, *broken))))
         from cudalint.project.analysis import processes
 
         made = processes(intake.sources, self._options(), self._config.root, self._store, frozenset(selected))
         raw = (*intake.findings, *made.analysis.findings)
-        raw = (*raw, *_syntax_errors(_worth_reading(intake.sources, selected, paths), raw))
+        raw = (*raw, *syntax_errors(worth_reading(intake.sources, selected, paths), raw))
         kept = suppression.apply(made.analysis.findings, _comments_of(intake)).kept
-        shown = {finding: self._rated(finding) for finding in kept if self._shows(finding)}
-        return ProcessMap(made.trees(shown), (*warned, *_unread(raw), *_cuts(made.analysis.notes)))
+        shown = {finding: self._nearest.rated(finding) for finding in kept if self._nearest.shows(finding)}
+        texts = {source.path: source.shown for source in intake.sources}
+        known = self._accepted(selected).split(tuple(shown), texts, frozenset(), self._config.selection.shows).known
+        return ProcessMap(made.trees(shown, known), (*warned, *unread(raw), *cuts(made.analysis.notes)))
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
@@ -347,9 +292,9 @@ class Session:
 
         return Options(self._config.target_versions, self._config.platform, self._config.models)
 
-    def _analyse(self, intake: Intake, *, alone: bool, about: frozenset[str] | None = None) -> _Outcome:
+    def _analyse(self, intake: Intake, *, alone: bool, about: frozenset[str] | None = None) -> Outcome:
         if not intake.mattering:
-            return _Outcome(effort=Effort(intake.files, intake.size))
+            return Outcome(effort=Effort(intake.files, intake.size))
         # Only here, so that a run with nothing to analyse never pays for the parser.
         from cudalint.project.analysis import analyse
 
@@ -357,11 +302,11 @@ class Session:
         store, jobs = self._store, self._config.jobs
         try:
             made = analyse(intake.sources, options, alone=alone, root=root, store=store, about=about, jobs=jobs)
-            return _outcome(intake, [made])
+            return of_analyses(intake, [made])
         except Exception:  # whatever it is, it becomes a finding, and the other files are checked
             failure = traceback.format_exc()
         mattering = intake.mattering if about is None else intake.mattering & about
-        return _salvage(
+        return salvage(
             replace(intake, mattering=mattering or intake.mattering),
             lambda source: analyse((source,), options, alone=True, root=root),
             failure,
@@ -383,19 +328,19 @@ class Session:
                 yield from suppression.unused(path, texts[path], comments(path), verdict, judged)
 
     def _report(
-        self, intake: Intake, outcome: _Outcome, findings: Iterable[Finding], repair: bool, accepted: Accepted
+        self, intake: Intake, outcome: Outcome, findings: Iterable[Finding], repair: bool, accepted: Accepted
     ) -> Report:
         texts = {source.path: source.shown for source in intake.sources}
-        found = _sorted(finding for finding in findings if self._shows(finding))
+        found = _sorted(finding for finding in findings if self._nearest.shows(finding))
         unread = frozenset(one.span.filename for one in found if one.code in {INTERNAL_ERROR, SYNTAX_ERROR})
         split = accepted.split(found, texts, unread, self._config.selection.shows)
         shown = split.new
         notes: tuple[str, ...] = ()
         if repair and shown:
             repaired, notes = _repaired(outcome.analyses, shown)
-            shown = tuple(self._graded(finding) for finding in repaired)
+            shown = tuple(self._nearest.graded(finding) for finding in repaired)
         # Only now: repairs are looked for by the findings as they were made.
-        shown = tuple(self._rated(finding) for finding in shown)
+        shown = tuple(self._nearest.rated(finding) for finding in shown)
         named = {finding.span.filename for finding in shown}
         named.update(step.span.filename for finding in shown for step in finding.trace)
         sources = [source for source in intake.sources if source.path in named]
@@ -409,36 +354,6 @@ class Session:
             failures=outcome.failures,
             known=split.known,
             vanished=() if outcome.failures else split.vanished,
-        )
-
-    def _rated(self, finding: Finding) -> Finding:
-        """The finding as severe as the configuration wants it."""
-        wanted = dict(self._nearest.of(finding.span.filename).severity)
-        selector = most_specific(wanted, finding.code) if wanted else None
-        return finding if selector is None else replace(finding, severity=wanted[selector])
-
-    def _graded(self, finding: Finding) -> Finding:
-        """The finding with its fix graded as the configuration wants it; what is only displayed stays so."""
-        fix = finding.fix
-        if fix is None or fix.applicability is Applicability.DISPLAY:
-            return finding
-        config = self._nearest.of(finding.span.filename)
-        if matches(config.extend_unsafe_fixes, finding.code):
-            reason = fix.reason or "the configuration says so"
-            return replace(finding, fix=replace(fix, applicability=Applicability.UNSAFE, reason=reason))
-        if matches(config.extend_safe_fixes, finding.code):
-            return replace(finding, fix=replace(fix, applicability=Applicability.SAFE))
-        return finding
-
-    def _shows(self, finding: Finding) -> bool:
-        filename = finding.span.filename
-        config = self._nearest.of(filename)
-        if not config.selection.shows(finding.code):
-            return False
-        root = config.root or os.getcwd()
-        return not any(
-            matches(ignored, finding.code) and Globs((pattern,), root).covers(filename, root)
-            for pattern, ignored in config.per_file_ignores
         )
 
 
@@ -455,35 +370,6 @@ def _of_files(config: Config) -> str:
     return repr((config.root, config.selection, config.per_file_ignores, config.exclusion, *graded))
 
 
-def _recalled(asked: Question, files: tuple[Read, ...], rest: Callable[[], tuple[Read, ...]]) -> Report | None:
-    """The report of an earlier run over the same; the rest of the project is read where that one needed it."""
-    known = asked.answer()
-    if known is not None and known.is_partial:
-        known = asked.about(*states(rest())).answer()
-        files += rest()
-    return None if known is None else _replayed(known, _decoded(file for file in files if file.path in known.texts))
-
-
-def _replayed(known: Result, sources: Mapping[str, SourceFile]) -> Report:
-    named = [sources[path] for path in known.texts]
-    return Report(
-        findings=known.findings,
-        texts={source.path: source.shown for source in named},
-        cells={source.path: source.cells for source in named if source.cells is not None},
-        effort=Effort(known.files_read, known.bytes_read),
-        warnings=known.warnings,
-        notes=known.notes,
-        silenced=known.silenced,
-        known=known.known,
-        vanished=known.vanished,
-    )
-
-
-def _decoded(files: Iterable[Read]) -> dict[str, SourceFile]:
-    found = (file.decoded() for file in files)
-    return {source.path: source for source in found if isinstance(source, SourceFile)}
-
-
 def _row_of(intake: Intake, path: str, cell: int, row: int) -> int:
     """The row of a notebook's program for one of its cells."""
     cells = next((source.cells for source in intake.sources if source.path == path), None)
@@ -492,87 +378,9 @@ def _row_of(intake: Intake, path: str, cell: int, row: int) -> int:
     return cells.rows.index((cell, row)) + 1
 
 
-def _alone(path: str, content: bytes | str) -> tuple[SourceFile, ...]:
-    """One file as it was given, which may be several programs."""
-    taken = take_text(path, content, bool) if isinstance(content, str) else take_bytes(path, content, bool)
-    return taken.sources
-
-
-def _keep(asked: Question, report: Report) -> None:
-    """Keep a report; one of a run that failed may depend on what was left of memory, and is not kept."""
-    if report.failures:
-        return
-    effort = report.effort
-    asked.keep(
-        Result(
-            findings=report.findings,
-            silenced=report.silenced,
-            known=report.known,
-            vanished=report.vanished,
-            warnings=report.warnings,
-            notes=report.notes,
-            texts=tuple(report.texts),
-            files_read=effort.files_read,
-            bytes_read=effort.bytes_read,
-        )
-    )
-
-
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Each once, in the order of every report."""
     return tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
-
-
-def _worth_reading(
-    sources: Iterable[SourceFile], selected: Iterable[str], paths: Iterable[str]
-) -> Iterator[SourceFile]:
-    """The files whose syntax is checked although nothing in them may matter: named ones, and all of a small tree."""
-    files = frozenset(selected)
-    chosen = [source for source in sources if source.path in files]
-    if sum(len(source.data) for source in chosen) <= SMALL_TREE:
-        yield from chosen
-        return
-    named = {os.path.abspath(path) for path in paths}
-    yield from (source for source in chosen if source.path in named)
-
-
-def _syntax_errors(sources: Iterable[SourceFile], known: Iterable[Finding]) -> Iterator[Finding]:
-    """Findings about files that are not Python, beside those already known."""
-    reported = {finding.span.filename for finding in known if finding.code in {INTERNAL_ERROR, SYNTAX_ERROR}}
-    for source in sources:
-        if source.path in reported:
-            continue
-        from cudalint.project.syntax import broken
-
-        found = broken(source.text)
-        if isinstance(found, Refusal):
-            yield about_file(SYNTAX_ERROR, source.path, f"cannot analyse this file: {found.reason}")
-        elif found is not None:
-            message = f"cannot parse this file: {found.reason}"
-            yield about_file(SYNTAX_ERROR, source.path, message, found.row, found.column)
-
-
-def _unread(findings: Iterable[Finding]) -> Iterator[Lack]:
-    """The files that could not be read, and why."""
-    from cudalint.project.process_map import Lack
-
-    broken = {finding for finding in findings if finding.code == SYNTAX_ERROR}
-    yield from (Lack(f.span.filename, f.message) for f in sorted(broken, key=lambda found: found.sort_key))
-
-
-def _cuts(notes: Iterable[str]) -> Iterator[Lack]:
-    """The notes of an analysis about entries that were not followed to their end, and how many others there are."""
-    from cudalint.project.process_map import Lack
-
-    others = 0
-    for note in notes:
-        filename, cut, bound = note.partition(": cut off: ")
-        if cut:
-            yield Lack(filename, f"cut off: {bound}")
-        else:
-            others += 1
-    if others:
-        yield Lack(None, f"bounds met elsewhere, which cudalint check --verbose names: {others}")
 
 
 def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:
@@ -600,22 +408,6 @@ def _comments_of(intake: Intake) -> _Comments:
     return comments
 
 
-def _outcome(intake: Intake, analyses: Sequence[Analysis]) -> _Outcome:
-    effort = Effort(
-        files_read=intake.files,
-        bytes_read=intake.size,
-        files_parsed=sum(analysis.work.files_parsed for analysis in analyses),
-        bytes_parsed=sum(analysis.work.bytes_parsed for analysis in analyses),
-        nodes_lowered=sum(analysis.work.nodes_lowered for analysis in analyses),
-        functions=sum(analysis.work.functions for analysis in analyses),
-        entries=sum(analysis.work.entries for analysis in analyses),
-        cut=sum(analysis.work.cut for analysis in analyses),
-    )
-    findings = tuple(finding for analysis in analyses for finding in analysis.findings)
-    notes = tuple(note for analysis in analyses for note in analysis.notes)
-    return _Outcome(findings, effort, notes, analyses=tuple(analyses))
-
-
 def _repaired(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """The findings with the repairs that there are for them, and for which of them none was looked for."""
     from cudalint.fixes.engine import Run, repaired
@@ -623,28 +415,3 @@ def _repaired(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> tupl
     run = Run(analyses)
     fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings, run).items()}
     return tuple(replace(f, fix=fixes[f]) if f in fixes else f for f in findings), run.notes
-
-
-def _salvage(intake: Intake, analyse: Callable[[SourceFile], Analysis], failure: str) -> _Outcome:
-    """After an internal error: check each file by itself, so that one file costs only its own findings."""
-    analyses: list[Analysis] = []
-    broken: list[Finding] = []
-    failures = [failure]
-    for source in intake.sources:
-        if source.path not in intake.mattering:
-            continue
-        try:
-            analyses.append(analyse(source))
-        except Exception as error:
-            failures.append(traceback.format_exc())
-            broken.append(about_file(INTERNAL_ERROR, source.path, f"cudalint failed on this file: {_words(error)}"))
-    if not broken:
-        message = "cudalint failed on the project; every file was checked by itself"
-        broken = [about_file(INTERNAL_ERROR, min(intake.mattering), message)]
-    outcome = _outcome(intake, analyses)
-    return replace(outcome, findings=(*outcome.findings, *broken), failures=tuple(failures))
-
-
-def _words(error: Exception) -> str:
-    """The error on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200].rstrip(": ")

@@ -27,6 +27,8 @@ class Editor:
         self.shown: dict[str, types.PublishDiagnosticsParams] = {}
         # Every version of every file that something was said of.
         self.history: set[tuple[str, int | None]] = set()
+        self.order: list[str] = []
+        self.all: list[tuple[str, types.PublishDiagnosticsParams]] = []
         self.messages: list[str] = []
         self.progress: list[str] = []
         self.watched: list[types.Registration] = []
@@ -39,6 +41,8 @@ class Editor:
         def publish(params: types.PublishDiagnosticsParams) -> None:
             self.shown[params.uri] = params
             self.history.add((params.uri, params.version))
+            self.order.append(params.uri)
+            self.all.append((params.uri, params))
             self._news.set()
 
         @self.client.feature(types.WINDOW_SHOW_MESSAGE)
@@ -167,6 +171,12 @@ class Editor:
         params = types.HoverParams(types.TextDocumentIdentifier(self.uri(name)), position)
         found = await self.client.text_document_hover_async(params)
         return "" if found is None or not isinstance(found.contents, types.MarkupContent) else found.contents.value
+
+    async def lenses(self, name: str) -> list[tuple[int, str]]:
+        """The words above lines, which count from 1."""
+        params = types.CodeLensParams(types.TextDocumentIdentifier(self.uri(name)))
+        found = await self.client.text_document_code_lens_async(params)
+        return [(one.range.start.line + 1, one.command.title) for one in found or () if one.command is not None]
 
     async def hints(self, name: str) -> list[tuple[int, str]]:
         """The words behind lines, which count from 1."""

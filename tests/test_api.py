@@ -70,29 +70,51 @@ def test_a_check_says_what_the_command_line_says(run: Run, project: Path) -> Non
 
 
 def test_settings_as_arguments(project: Path) -> None:
-    assert names(api.check([project], isolated=True)) == ["serve.py", "train.py"]
+    def checked(**options: object) -> list[str]:
+        return names(api.check(options=api.Options(**options)))  # type: ignore[arg-type]
+
+    assert names(api.check([project], api.Options(isolated=True))) == ["serve.py", "train.py"]
     assert names(api.check(["serve.py"])) == ["serve.py"]
-    assert names(api.check(select=["CUD2"])) == []
-    assert names(api.check(ignore=["CUD101"])) == []
+    assert names(api.check(["serve.py"], api.Options(force_exclude=True))) == []
+    assert checked(select=["CUD2"]) == checked(ignore=["CUD101"]) == checked(per_file_ignores=["train.py:CUD1"]) == []
+    assert checked(select=["CUD2"], hide_nothing=True) == ["train.py"]
+    assert checked(exclude=["train.py"]) == []
     (project / "other.toml").write_text('exclude = ["train.py"]\n', encoding="utf-8")
-    assert names(api.check(config=project / "other.toml")) == ["serve.py"]
+    assert checked(config=project / "other.toml") == ["serve.py"]
+    assert [one.code for one in api.check(options=api.Options(target_version="py314", platform="win32")).findings] == [
+        "CUD101"
+    ]
     assert [one.fix for one in api.check(repair=False).findings] == [None]
 
 
 def test_known_findings(run: Run, project: Path) -> None:
     run("check", "--write-baseline", "known.json")
-    report = api.check(baseline="known.json")
+    report = api.check(options=api.Options(baseline="known.json"))
     assert (names(report), len(report.known)) == ([], 1)
     for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=project, check=True)
-    assert names(api.check(since="HEAD")) == []
+    assert names(api.check(options=api.Options(since="HEAD"))) == []
 
 
 def test_a_text(project: Path, forked: str) -> None:
     for text in (forked, forked.encode()):
         assert names(api.check_text(text, project / "new.py")) == ["new.py"]
     assert names(api.check_text(forked.replace("3]))", "3]))  # noqa: CUD101"))) == []
+    silenced = forked.replace("3]))", "3]))  # noqa: CUD101")
+    assert names(api.check_text(silenced, honour_noqa=False)) == ["-"]
     assert [one.code for one in api.check_text("def f(:").findings] == ["CUD901"]
+
+
+def test_what_a_run_learns_is_kept_where_that_is_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDALINT_NO_CACHE", "0")
+    monkeypatch.setenv("HOME", str(project))
+    api.check()
+    assert not (project / ".cudalint_cache").exists()
+    fresh = api.check(options=api.Options(cache=True))
+    assert (project / ".cudalint_cache").is_dir()
+    again = api.check(options=api.Options(cache=True))
+    assert (fresh.effort.files_parsed > 0, again.effort.files_parsed) == (True, 0)
+    assert again.findings == fresh.findings
 
 
 def test_repairs_are_made_in_memory_and_written(run: Run, project: Path, forked: str) -> None:
@@ -109,6 +131,7 @@ def test_repairs_are_made_in_memory_and_written(run: Run, project: Path, forked:
     ("arguments", "words"),
     [
         ({"paths": ["nothing.py"]}, "no such file or directory: nothing.py"),
+        ({"select": []}, "select names no rule"),
         ({"select": ["CUD9999"]}, "unknown rule 'CUD9999' in select"),
         ({"config": "nothing.toml"}, "nothing.toml: it cannot be read"),
         ({"config": "x", "isolated": True}, "config names settings and isolated forbids them"),
@@ -117,8 +140,9 @@ def test_repairs_are_made_in_memory_and_written(run: Run, project: Path, forked:
     ],
 )
 def test_errors_are_of_one_kind(project: Path, arguments: dict[str, object], words: str) -> None:
+    paths = arguments.pop("paths", ["."])
     with pytest.raises(api.Error, match=re.escape(words)) as caught:
-        api.check(**arguments)  # type: ignore[arg-type]
+        api.check(paths, api.Options(**arguments))  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
@@ -133,7 +157,7 @@ from cudalint import api
 report: api.Report = api.check(["."])
 row: int = report.findings[0].span.start.row
 api.chek()
-api.check(selct=[])
+api.check(["."], api.Options(selct=[]))
 code: int = report.findings[0].code
 """
 

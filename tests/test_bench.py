@@ -19,7 +19,8 @@ from ecosystem import packages
 from ecosystem.usage import used
 
 from cudalint import config
-from cudalint.session import Effort, Session
+from cudalint.found import Effort
+from cudalint.session import Session
 
 if TYPE_CHECKING:
     from conftest import Run

@@ -19,6 +19,7 @@ from command_line import call
 
 from cudalint import config
 from cudalint.config import Config
+from cudalint.found import Report
 from cudalint.ir import nodes as ir
 from cudalint.ir import stored
 from cudalint.ir.bodies import Postponed
@@ -29,7 +30,7 @@ from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import Form, Unparsable, keep, lowered, placed
 from cudalint.ir.walk import functions
 from cudalint.report.render import OutputFormat
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from cudalint.store import Store
 
 ROOT = Path(__file__).parent.parent

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cudalint.finding import Finding
+from cudalint.found import Report
 from cudalint.machine.assumptions import of_test
 from cudalint.project.analysis import Options, analyse
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report
 from cudalint.text.source import SourceFile
 
 HEAD = """\

@@ -16,6 +16,12 @@ import pytest
 import yaml
 
 from cudalint import rules
+from cudalint.report import links
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -162,8 +168,34 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", *given]
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "site" / "rules" / "CUD101" / "index.html").is_file()
+    for code in rules.codes():
+        page = links.rule(code).removeprefix(links.DOCUMENTATION)
+        assert f"({code})" in (tmp_path / "site" / page / "index.html").read_text("utf-8")
     assert "maps/CUD301-broken_executor_submit.html" in (tmp_path / "site/thinking/index.html").read_text("utf-8")
+
+
+def test_addresses_are_those_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    urls = project["urls"]
+    assert (urls["Homepage"], urls["Documentation"]) == (links.HOME, links.DOCUMENTATION)
+    assert f"site_url: {links.DOCUMENTATION}\n" in (DOCS / "site" / "mkdocs.yml").read_text(encoding="utf-8")
+    made = load("hooks").pages()
+    pages = {f"{links.DOCUMENTATION}{page.removesuffix('.md')}/" for page in made}
+    assert {links.rule(code) for code in rules.codes()} < pages
+    assert urls["Changelog"] in pages
+    extension = json.loads((DOCS / "editors" / "vscode" / "package.json").read_text(encoding="utf-8"))
+    assert (extension["homepage"], extension["bugs"]) == (links.DOCUMENTATION, urls["Issues"])
+    assert extension["repository"]["url"] == f"{links.HOME}.git"
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "ci").glob("*"))])
+def test_who_installs_from_the_repository_is_sent_there(path: Path) -> None:
+    text = "" if path.is_dir() else path.read_text(encoding="utf-8")
+    assert "example.org" not in text
+    for named in re.findall(r"(?:git\+|repo: )(https://[^\s@'\"]+)", text):
+        assert named == links.HOME
+    for named in re.findall(r"uses: (\S+)/docs/ci/action@", text):
+        assert f"https://github.com/{named}" == links.HOME
 
 
 # -- CI ----------------------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from cudalint import rules
 from cudalint.config import Config
 from cudalint.finding import Applicability, Finding, Severity
 from cudalint.fixing.rounds import fix
-from cudalint.session import Report, Session
+from cudalint.found import Report
+from cudalint.session import Session
 
 WRITES = os.environ.get("CUDALINT_SNAPSHOTS") == "write"
 BROKEN = broken()

@@ -15,8 +15,8 @@ import pytest
 from format_schemas import GITLAB, RDJSON
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from cudalint.found import Effort, Report
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Effort, Report
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -21,12 +21,12 @@ from fuzz.properties.formats import unreadable
 from fuzz.shrink import shrunk
 
 from cudalint.finding import Finding
+from cudalint.found import Report
 from cudalint.machine.heap import Sequence
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import Process, State
 from cudalint.machine.values import unknown
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report
 
 SEED, EVERY = 77_000, 6
 

@@ -11,8 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from cudalint.config import Config
+from cudalint.found import Report
 from cudalint.policy.identity import Identity, fingerprints, identities
-from cudalint.session import Report, Session
+from cudalint.session import Session
 
 TWICE = """\
 import multiprocessing

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from command_line import call
+from notebook_files import notebook
 
 from cudalint import config
 from cudalint.machine.mapping import Mapper
@@ -155,6 +156,40 @@ def test_findings_are_as_severe_as_the_project_says(run: Run, tmp_path: Path) ->
     assert "error    CUD101" not in shown
 
 
+def test_what_a_baseline_holds_is_drawn_and_said_to_be_known(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(FORKED, encoding="utf-8")
+    run("check", "--write-baseline", "known.json", ".")
+    for output_format in ("text", "html", "mermaid", "dot"):
+        words = "CUD101 (in the baseline) "
+        assert words not in run("map", "--output-format", output_format, ".").stdout
+        assert words in run("map", "--output-format", output_format, "--baseline", "known.json", ".").stdout
+    (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nbaseline = "known.json"\n', encoding="utf-8")
+    for options, known in (((), True), (("--isolated",), False)):
+        (tree,) = json.loads(run("map", "--output-format", "json", *options, ".").stdout)["trees"]
+        (worker,) = tree["process"]["children"]
+        assert [(one["code"], one["known"]) for one in worker["findings"]] == [("CUD101", known)]
+
+
+def test_places_in_a_notebook_are_those_of_its_cells(run: Run, tmp_path: Path) -> None:
+    cells = (
+        "%%writefile workers.py\nimport torch\n\ndef work(n):\n    return torch.ones(n, device='cuda')",
+        "import multiprocessing\nfrom workers import work\nimport torch",
+        "%time torch.cuda.init()\nprint(multiprocessing.get_context('fork').Pool(2).map(work, [1]))",
+    )
+    (tmp_path / "a.ipynb").write_text(notebook(*cells), encoding="utf-8")
+    shown = run("map", "a.ipynb").stdout.splitlines()
+    assert shown[0] == "a.ipynb, a notebook"
+    assert [row.rpartition("  ")[2] for row in shown[1:] if "cell" in row] == [
+        "cell 3:1", "cell 3:2", "cell 3:1", "cell 1:4", "cell 3:2", "cell 1:5",
+    ]  # fmt: skip
+    (tree,) = json.loads(run("map", "--output-format", "json", ".").stdout)["trees"]
+    (event,) = tree["process"]["events"]
+    place = {"filename": str(tmp_path / "a.ipynb"), "cell": 3, "row": 1, "column": 1}
+    assert event["place"] == place
+    page = run("map", "--output-format", "html", ".").stdout
+    assert "<pre>%time torch.cuda.init()</pre>" in page
+
+
 def test_a_file_that_cannot_be_read_is_named_and_the_others_are_drawn(run: Run, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(FORKED, encoding="utf-8")
     (tmp_path / "broken.py").write_text("import torch\ndef f(:\n", encoding="utf-8")
@@ -210,8 +245,8 @@ def test_each_python_version_has_its_start_method(tmp_path: Path) -> None:
         ("forkserver", "from Python 3.14"),
     ]
     forked, fresh = first.children
-    assert [finding.code for finding in forked.harmed] == ["CUD101"]
-    assert "CUD101" not in [finding.code for finding in fresh.harmed]
+    assert [harm.finding.code for harm in forked.harmed] == ["CUD101"]
+    assert "CUD101" not in [harm.finding.code for harm in fresh.harmed]
     # The model is not inherited by a fresh process: its own import makes another one.
     assert [carried.name for carried in launched(first)[0].carries if carried.device] == ["model"]
     assert [carried.name for carried in launched(first)[1].carries if carried.device] == []
@@ -230,7 +265,7 @@ def test_a_fresh_worker_touches_cuda_by_itself(tmp_path: Path) -> None:
         (Deed.CONTEXT, 14),
     ]
     # An initializer does not open the context here, each of the workers does by its first task.
-    assert [finding.code for finding in worker.harmed] == ["CUD201"]
+    assert [harm.finding.code for harm in worker.harmed] == ["CUD201"]
 
 
 RANKS = """\
@@ -340,7 +375,7 @@ if os.fork() == 0:
         ("subprocess.run", "exec"),
         ("os.fork", "fork"),
     ]
-    assert [[finding.code for finding in child.harmed] for child in first.children] == [[], ["CUD101"]]
+    assert [[harm.finding.code for harm in child.harmed] for child in first.children] == [[], ["CUD101"]]
 
 
 def test_tests_that_look_the_same_are_one_tree(tmp_path: Path) -> None:
@@ -384,7 +419,9 @@ PROGRAMS = ("CUD101/broken_five_calls_in_four_modules", "CUD104", "CUD203", "CUD
 def test_the_findings_are_those_of_a_check(name: str, tmp_path: Path) -> None:
     # By itself: in its place the whole repository would be read around it.
     path = shutil.copytree(FIXTURES / name, tmp_path / "program")
-    drawn_findings = {finding for tree in mapped(path).trees for node in tree.process.all() for finding in node.harmed}
+    drawn_findings = {
+        harm.finding for tree in mapped(path).trees for node in tree.process.all() for harm in node.harmed
+    }
     checked = Session(config.load([str(path)])).check([str(path)], repair=False).findings
     assert drawn_findings == set(checked)
     assert drawn_findings

@@ -10,9 +10,9 @@ import pytest
 
 from cudalint.config import Versions
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from cudalint.found import Effort, Report
 from cudalint.report import statistics
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Effort, Report
 
 TRAIN = "\n" * 10 + "    torch.zeros(1, device='cuda')\n\twith é, Pool(2) as pool:\n        pass\n"
 LIB = "def work(n):\n    return torch.ones(n, device='cuda')\n"
@@ -182,7 +182,7 @@ def test_json_has_the_fixed_fields(finding: Finding) -> None:
         "cell": None,
         "fingerprint": entry["fingerprint"],
         "noqa_row": 12,
-        "url": None,
+        "url": f"https://cudalint.github.io/cudalint/rules/{finding.code}/",
     }
 
 

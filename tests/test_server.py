@@ -14,9 +14,11 @@ from lsprotocol import types
 from notebook_files import notebook
 
 from cudalint.finding import Position
+from cudalint.opening import Options
 from cudalint.server.analyst import Analyst
-from cudalint.server.jobs import Look, Refused
+from cudalint.server.jobs import Check, Look, Refused
 from cudalint.server.positions import Places, changed
+from cudalint.server.worker import _check
 
 LIBRARY = """\
 import torch
@@ -70,7 +72,9 @@ def test_findings_and_beliefs_follow_what_is_typed_in_any_file(project: Path) ->
         assert "CUDA: untouched in this process" in await editor.hover("main.py", 7)
         assert "the parent used CUDA before the fork" in await editor.hover("library.py", 5)
         assert await editor.hover("library.py", 2) == ""
-        assert await editor.hints("main.py") == [(8, "fork; CUDA used before: line 7")]
+        assert await editor.hints("main.py") == [(8, "1 process by fork; CUDA used before: line 7")]
+        # This editor says nothing of hints, so it is offered lenses as well.
+        assert await editor.lenses("main.py") == [(8, "1 process by fork; CUDA used before: line 7")]
         # Unsaved, and in another file than the finding.
         editor.edit("library.py", ON_CPU)
         await editor.until(lambda: not editor.codes("main.py"))
@@ -87,6 +91,85 @@ def test_findings_and_beliefs_follow_what_is_typed_in_any_file(project: Path) ->
         editor.touched("library.py")
         await editor.until(lambda: not editor.codes("main.py"))
         assert editor.messages == []
+
+    edit_session(project, play)
+
+
+def test_open_files_come_first(project: Path, forked: str) -> None:
+    """What is open is shown before the rest of the project, and stays when that is known."""
+    for i in range(3):
+        (project / f"another{i}.py").write_text(forked, encoding="utf-8")
+
+    async def play(editor: Editor) -> None:
+        editor.open("main.py")
+        await editor.until(lambda: editor.codes("another2.py"))
+        assert editor.order[0] == editor.uri("main.py")
+        assert editor.order.index(editor.uri("another0.py")) > 0
+        assert editor.codes("main.py") == ["CUD101"]
+        await editor.with_repairs("main.py")
+        await editor.clean("main.py", editor.edit("main.py", "x = 1\n"))
+        assert editor.codes("another2.py") == ["CUD101"]
+        (project / "another2.py").write_text("x = 1\n")
+        editor.touched("another2.py")
+        await editor.until(lambda: not editor.codes("another2.py"))
+
+    edit_session(project, play)
+
+
+def test_what_is_open_is_asked_for_before_all_else(project: Path, tmp_path: Path) -> None:
+    """The same, seen from the process that analyses: what it is asked, in order."""
+    (project / "other.py").write_text("x = 1\n")
+    options = Options()
+    texts = {str(project / "main.py"): MAIN.encode()}
+    first = _check(Check((str(project),), texts, repair=False, first=True), options)
+    whole = _check(Check((str(project),), texts, repair=False), options)
+    assert (first.about, whole.about) == (frozenset(texts), None)
+    assert first.report.findings == whole.report.findings != ()
+    loose = tmp_path / "loose"
+    loose.mkdir()
+    texts = {str(loose / "main.py"): b"x = 1\n"}
+    assert _check(Check((str(loose),), texts, repair=False, first=True), options).about is None
+
+
+def test_scripts_are_open_whatever_their_names_and_what_is_left_out_stays_so(project: Path, forked: str) -> None:
+    (project / "pyproject.toml").write_text('[tool.cudalint]\nextend-exclude = ["generated.py"]\n')
+    for name in ("run", "window.pyw", "generated.py", "stub.pyi"):
+        (project / name).write_text("#!/usr/bin/env python3\n" + forked, encoding="utf-8")
+        (project / name).chmod(0o755)
+
+    async def play(editor: Editor) -> None:
+        for name in ("run", "window.pyw", "generated.py", "stub.pyi"):
+            editor.open(name)
+        await editor.with_repairs("run")
+        assert editor.codes("window.pyw") == ["CUD101"]
+        await editor.clean("run", editor.edit("run", "#!/usr/bin/env python3\nx = 1\n"))
+        await editor.until(lambda: editor.codes("main.py"))
+        assert not editor.codes("generated.py")
+        assert not editor.codes("stub.pyi")
+        assert not any(uri.endswith(("generated.py", "stub.pyi")) and shown.diagnostics for uri, shown in editor.all)
+        assert editor.messages == []
+
+    edit_session(project, play)
+
+
+def test_what_was_never_saved_is_checked_in_the_first_folder(project: Path) -> None:
+    async def play(editor: Editor) -> None:
+        draft = "untitled:Untitled-1"
+        editor.open(draft, MAIN)
+        (found,) = await editor.with_repairs(draft)
+        assert (found.code, found.range.start.line) == ("CUD101", 7)
+        assert editor.uri("library.py") in {one.location.uri for one in found.related_information}
+        repair, _ = await editor.actions(draft, ["quickfix"])
+        assert 'get_context("spawn")' in applied(MAIN, repair.edit, draft)
+        assert "# cuda-in-forked-worker (CUD101)" in await editor.hover(draft, 8)
+        await editor.clean(draft, editor.edit(draft, "x = 1\n"))
+        editor.edit(draft, MAIN)
+        await editor.until(lambda: editor.codes(draft))
+        editor.close(draft)
+        await editor.until(lambda: not editor.codes(draft))
+        assert sorted(path.name for path in project.iterdir() if path.suffix) == [
+            "library.py", "main.py", "pyproject.toml",
+        ]  # fmt: skip
 
     edit_session(project, play)
 
@@ -181,7 +264,7 @@ def test_cells_of_a_notebook_are_documents_of_their_own(project: Path) -> None:
         assert applied(cells[2], every.edit, third) == applied(cells[2], repair.edit, third)
         assert "# cuda-in-forked-worker" in await editor.hover(third, 2)
         assert "initialised by torch" in await editor.hover(third, 1)
-        assert await editor.hints(third) == [(2, "fork; CUDA used before: cell 2:1")]
+        assert await editor.hints(third) == [(2, "1 process by fork; CUDA used before: cell 2:1")]
         assert await editor.hints(second) == []
         # In units: after the snake, which is two of them.
         end = types.Position(0, len("%time x = '") + 3)

@@ -12,9 +12,10 @@ from cudalint import config
 from cudalint.config import Config
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
 from cudalint.fixing.rounds import fix
+from cudalint.found import Report
 from cudalint.policy.selection import Layer, Selection
 from cudalint.project import analysis
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from cudalint.text.source import SourceFile
 
 Answer = Callable[[Sequence[SourceFile]], Sequence[Finding]]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cudalint.config import load
+from cudalint.found import Report
 from cudalint.machine.assumptions import Assumption
 from cudalint.machine.interpreter import Host
 from cudalint.machine.launched import Launched
@@ -23,7 +24,7 @@ from cudalint.project.entry_results import EntryResult, as_row, from_row
 from cudalint.project.layout import Layout
 from cudalint.project.running import Group, GroupResult
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from cudalint.store import Store
 
 MODULES = 14
@@ -181,7 +182,7 @@ from cudalint import api
 from cudalint.project import running, workers
 running.MOST_ALONE, workers.LEAST_GROUPS = 0, 2
 print("begins", flush=True)
-print(len(api.check([sys.argv[1]], jobs=3, repair=False).findings))
+print(len(api.check([sys.argv[1]], api.Options(jobs=3), repair=False).findings))
 """
 
 

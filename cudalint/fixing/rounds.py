@@ -10,7 +10,8 @@ from cudalint import disk
 from cudalint.finding import Applicability, Edit, Fix
 from cudalint.fixes.edits import apply, as_changes
 from cudalint.fixing.reach import reach
-from cudalint.session import Report, Session
+from cudalint.found import Report
+from cudalint.session import Session
 from cudalint.text.decode import Refusal, decode, encode
 from cudalint.text.source import Cells
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cudalint import disk
-from cudalint.finding import Finding
+from cudalint.finding import Edit, Finding, Position, Span
 from cudalint.fixing.reach import reach
 from cudalint.fixing.rounds import Changed
+from cudalint.found import Report
 from cudalint.policy import suppression
-from cudalint.session import Report, Session
+from cudalint.session import Session
+from cudalint.text import notebook
 from cudalint.text.decode import Refusal, decode, encode
-from cudalint.text.noqa import Places, suppressions
+from cudalint.text.lines import Rows
+from cudalint.text.noqa import Places, Suppressions, suppressions
+
+_CHANGED = "its file changed while it was checked; run again"
+_NO_ROW = "no row of its call can hold a comment"
 
 
 class BadReason(ValueError):
@@ -79,11 +85,10 @@ def _silenced(
     by_file: defaultdict[str, list[Finding]] = defaultdict(list)
     left: list[Left] = []
     for finding in findings:
-        path = finding.span.filename
+        cells = report.cells.get(finding.span.filename)
+        path = finding.span.filename if cells is None else cells.notebook
         if not suppression.is_silenceable(finding.code):
             left.append(Left(finding, "no comment can silence it"))
-        elif path in report.cells:
-            left.append(Left(finding, "comments in notebooks are written by hand"))
         elif path not in may_write:
             left.append(Left(finding, "its file was not named"))
         else:
@@ -91,7 +96,8 @@ def _silenced(
     changes = []
     count = 0
     for path, members in sorted(by_file.items()):
-        change, told = _commented(path, members, report.texts.get(path), reason, given or {})
+        commented = _commented_cells if path.endswith(notebook.SUFFIX) else _commented
+        change, told = commented(path, members, report.texts, reason, given or {})
         changes.extend(change)
         left.extend(told)
         count += len(members) - len(told)
@@ -99,7 +105,7 @@ def _silenced(
 
 
 def _commented(
-    path: str, findings: list[Finding], text: str | None, reason: str, given: dict[str, bytes]
+    path: str, findings: list[Finding], texts: Mapping[str, str], reason: str, given: dict[str, bytes]
 ) -> tuple[list[Changed], list[Left]]:
     """A file with the comments, and the findings for which there is no place in it."""
     try:
@@ -107,17 +113,10 @@ def _commented(
     except disk.Unreadable as error:
         return [], [Left(finding, str(error)) for finding in findings]
     source = decode(path, data)
-    if isinstance(source, Refusal) or source.text != text:
-        return [], [Left(finding, "its file changed while it was checked; run again") for finding in findings]
-    places = Places(source.text)
-    codes: defaultdict[int, list[str]] = defaultdict(list)
-    for finding in findings:
-        row = _row(finding, places)
-        if row is not None and finding.code not in codes[row]:
-            codes[row].append(finding.code)
-    added = [one for row, named in codes.items() for one in places.insertions(row, named, reason)]
+    if isinstance(source, Refusal) or source.text != texts.get(path):
+        return [], [Left(finding, _CHANGED) for finding in findings]
     after = source.text
-    for offset, comment in sorted(added, reverse=True):
+    for offset, comment in sorted(_insertions(findings, source.text, reason), reverse=True):
         after = after[:offset] + comment + after[offset:]
     try:
         changed = [Changed(path, data, encode(after, data))] if after != source.text else []
@@ -125,11 +124,54 @@ def _commented(
         return [], [Left(finding, "the encoding of its file lacks a character of the reason") for finding in findings]
     comments = suppressions(after)
     still = suppression.apply(findings, lambda _: comments).kept
-    return changed, [Left(finding, "no row of its call can hold a comment") for finding in still]
+    return changed, [Left(finding, _NO_ROW) for finding in still]
 
 
-def _row(finding: Finding, places: Places) -> int | None:
+def _commented_cells(
+    path: str, findings: list[Finding], texts: Mapping[str, str], reason: str, given: dict[str, bytes]
+) -> tuple[list[Changed], list[Left]]:
+    """The same for a notebook, which may hold several programs."""
+    try:
+        before = given[path] if path in given else disk.read(path)
+    except disk.Unreadable as error:
+        return [], [Left(finding, str(error)) for finding in findings]
+    data = before
+    comments: dict[str, Suppressions] = {}
+    for program in sorted({finding.span.filename for finding in findings}):
+        found = notebook.read(path, data)
+        source = None if isinstance(found, Refusal) else found.source(program)
+        if isinstance(found, Refusal) or source is None or source.cells is None or source.shown != texts.get(program):
+            return [], [Left(finding, _CHANGED) for finding in findings]
+        own = [finding for finding in findings if finding.span.filename == program]
+        rows = Rows(source.text)
+        places = (
+            (Position(*rows.place(offset)), comment)
+            for offset, comment in _insertions(own, source.text, reason, source.cells.replaced)
+        )
+        data = found.changed(source, [Edit(Span(program, at, at), comment) for at, comment in places]).encode()
+        again = notebook.read(path, data)
+        made = None if isinstance(again, Refusal) else again.source(program)
+        comments[program] = suppressions("" if made is None else made.text)
+    still = suppression.apply(findings, comments.__getitem__).kept
+    changed = [Changed(path, before, data)] if data != before else []
+    return changed, [Left(finding, _NO_ROW) for finding in still]
+
+
+def _insertions(
+    findings: Iterable[Finding], text: str, reason: str, closed: frozenset[int] = frozenset()
+) -> list[tuple[int, str]]:
+    """Comments for findings, and where in the text they go; ``closed`` rows take none."""
+    places = Places(text)
+    codes: defaultdict[int, list[str]] = defaultdict(list)
+    for finding in findings:
+        row = _row(finding, places, closed)
+        if row is not None and finding.code not in codes[row]:
+            codes[row].append(finding.code)
+    return [one for row, named in codes.items() for one in places.insertions(row, named, reason)]
+
+
+def _row(finding: Finding, places: Places, closed: frozenset[int]) -> int | None:
     """The row for the comment: the first of the finding, which is where flake8 looks too, or another of its call."""
     first = finding.span.start.row
     begin, end = finding.noqa_rows or (first, first)
-    return next((row for row in (first, *range(begin, end + 1)) if places.takes(row)), None)
+    return next((row for row in (first, *range(begin, end + 1)) if row not in closed and places.takes(row)), None)

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 
 from cudalint.config import Config, ConfigError
+from cudalint.found import Report
 from cudalint.hosts import streams
 from cudalint.policy import baseline
 from cudalint.policy.baseline import Baseline, BaselineError, Entry
 from cudalint.policy.selection import Selection
 from cudalint.report.paths import relative
-from cudalint.session import Report
 
 # A longer list is cut: the file itself has all.
 _NAMED = 5

@@ -12,7 +12,7 @@ from cudalint import __version__, config
 from cudalint.config import ConfigError
 from cudalint.discovery import NotFound
 from cudalint.hosts import commands, streams
-from cudalint.hosts.checks import Exit
+from cudalint.hosts.exits import Exit
 from cudalint.hosts.usage import describe
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -42,22 +41,17 @@ class Plugin:
 
 def _check(filename: str, text: str) -> list[tuple[int, int, str]]:
     # Only here, so that a run over files that cannot matter imports neither the parser nor the rules.
-    from cudalint import config
     from cudalint.finding import Severity
-    from cudalint.hosts import caching
-    from cudalint.policy.selection import Selection
+    from cudalint.opening import Options, opened
     from cudalint.report.plain import statement
-    from cudalint.session import Session
 
-    found = config.load((filename,))
     # What is shown is flake8's to decide; versions, platform and models are about the program. All that flake8 shows
     # fails its run, so notes are shown only where they are meant to.
-    neutral = dataclasses.replace(found, selection=Selection(), per_file_ignores=())
-    cache = caching.opened(found)
-    report = Session(neutral, cache.store).check_alone(filename, text, honour_noqa=False, repair=False)
-    cache.close()
+    ready = opened((filename,), Options(hide_nothing=True, cache=True))
+    report = ready.session.check_alone(filename, text, honour_noqa=False, repair=False)
+    ready.cache.close()
     return [
         (finding.span.start.row, finding.span.start.column - 1, f"{finding.code} {statement(finding)}")
         for finding in report.findings
-        if finding.severity is not Severity.NOTE or found.fail_on is Severity.NOTE
+        if finding.severity is not Severity.NOTE or ready.config.fail_on is Severity.NOTE
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cudalint import caching
 from cudalint.config import Config
-from cudalint.hosts import caching
 
 
 def lines(found: Config) -> Iterable[str]:

@@ -107,6 +107,11 @@ class Started:
         """The start method."""
         return self.child.method
 
+    @property
+    def workers(self) -> str:
+        """How many processes it starts, in words."""
+        return workers(self.count, self.many or self.adds_up, self.again)
+
     def joined(self, other: Started) -> Started:
         """The same launch as it was seen on two paths."""
         return replace(
@@ -121,6 +126,15 @@ class Started:
             environment=tuple(sorted({**dict(other.environment), **dict(self.environment)}.items())),
             before=self.before or other.before,
         )
+
+
+def workers(count: int | None, several: bool, again: bool) -> str:
+    """How many processes a launch starts, in words; ``again``: it is made again with other values."""
+    if count is not None:
+        return "1 process" if count == 1 else f"{count} processes"
+    if several:
+        return "several processes"
+    return "a process each time" if again else "a process"
 
 
 @dataclass(slots=True)

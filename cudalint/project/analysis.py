@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import Literal
@@ -605,15 +605,15 @@ def seen(sources: Sequence[SourceFile], options: Options, filename: str, store: 
     files = program(sources, load(options.models), store=store)
     spans = _spans_of(files, filename)
     at: dict[Site, list[Process]] = {}
-    methods: dict[Site, set[str]] = {}
+    methods: dict[Site, dict[str, set[str]]] = {}
     with at_work():
-        for ran in _watching(files, options, filename, frozenset(spans)):
+        for ran in _watching(files, options, filename, frozenset(spans), maps=True):
             for site, states in ran.machine.record.processes.items():
                 known = at.setdefault(site, [])
                 known.extend(p for p in states if p not in known)
             for site, method in ran.machine.record.launches:
                 if site in spans:
-                    methods.setdefault(site, set()).add(method)
+                    methods.setdefault(site, {}).setdefault(method, set()).update(_workers(ran, site, method))
     rows: dict[int, list[Process]] = {}
     for site, states in at.items():
         known = rows.setdefault(spans[site].start.row, [])
@@ -625,6 +625,14 @@ def seen(sources: Sequence[SourceFile], options: Options, filename: str, store: 
             for site, found in sorted(methods.items())
         ),
     )
+
+
+def _workers(ran: Ran, site: Site, method: str) -> Iterator[str]:
+    """How many processes a launch starts."""
+    record = ran.machine.record.processes_noted
+    for started in () if record is None else record.launches.values():
+        if started.method == method and (site == started.at or site in started.anchors):
+            yield started.workers
 
 
 def _alike(processes: Iterable[Process]) -> Iterable[tuple[str, ...]]:
@@ -641,11 +649,13 @@ def _spans_of(files: FileProgram, filename: str) -> Mapping[Site, Span]:
     return {Site(name, ordinal): span for ordinal, span in all_spans(source.text, source.path, name).items()}
 
 
-def _watching(files: FileProgram, options: Options, filename: str, watched: frozenset[Site]) -> Iterator[Ran]:
-    """The entries that have to do with a file, run with an eye on some of its places."""
+def _watching(
+    files: FileProgram, options: Options, filename: str, watched: frozenset[Site], *, maps: bool = False
+) -> Iterator[Ran]:
+    """The entries that have to do with a file, run with an eye on some of its places; ``maps``: processes are noted."""
     if filename in files.names:
         names = _candidates(files, frozenset({filename})) or [files.names[filename]]
-        yield from Runner(files, _host(options), watched=watched).run(names)
+        yield from Runner(files, _host(options), watched=watched, maps=maps).run(names)
 
 
 def _at(at: Mapping[Site, Sequence[Process]], spans: Mapping[Site, Span], site: Site) -> Sequence[Process]:
@@ -659,9 +669,14 @@ def _holds(outer: Span, inner: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-def _launch(files: FileProgram, methods: Iterable[str], processes: Sequence[Process], filename: str) -> str:
-    """How processes are started, and whether the one that starts them has used CUDA."""
+def _launch(
+    files: FileProgram, methods: Mapping[str, Collection[str]], processes: Sequence[Process], filename: str
+) -> str:
+    """How many processes are started and how, and whether the one that starts them has used CUDA."""
+    counts = sorted({count for some in methods.values() for count in some})
     how = " or ".join(sorted(methods))
+    if counts:
+        how = f"{' or '.join(counts)} by {how}"
     used = {_place(files, p.driver.step.site, filename) for p in processes if p.driver is not None}
     if not used:
         return f"{how}; CUDA untouched before" if processes else how
@@ -703,16 +718,21 @@ class Processes:
     analysis: Analysis
     mapped: tuple[Mapped, ...]
 
-    def trees(self, shown: Mapping[Finding, Finding]) -> tuple[Tree, ...]:
-        """The trees of processes, with these findings, each as it is to be shown."""
+    def trees(self, shown: Mapping[Finding, Finding], known: Collection[Finding] = ()) -> tuple[Tree, ...]:
+        """The trees of processes, with these findings, each as it is to be shown; some are ``known`` to a baseline."""
         basis = self.analysis.basis
         assert basis is not None
         findings = {shown[finding]: outcome for finding, outcome in basis.outcomes.items() if finding in shown}
         entries = {shown[finding]: by for finding, by in basis.entries.items() if finding in shown}
         spans = _spans(basis.files, sites(one.record for one in self.mapped))
         paths = {span.filename for span in spans.values()}
-        texts = {s.path: split_rows(s.text) for s in basis.files.sources.values() if s.path in paths}
-        return trees(self.mapped, findings, entries, spans, texts)
+        paths.update(span.filename for finding in findings for span in (finding.span, *_steps_of(finding)))
+        texts = {s.path: (split_rows(s.shown), s.cells) for s in basis.files.sources.values() if s.path in paths}
+        return trees(self.mapped, findings, entries, spans, texts, frozenset(shown[one] for one in known))
+
+
+def _steps_of(finding: Finding) -> Iterator[Span]:
+    return (step.span for step in finding.trace)
 
 
 def processes(

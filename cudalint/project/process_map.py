@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
+from typing import TypeAlias
 
-from cudalint.finding import Finding, Span
+from cudalint.finding import Finding, Span, StepKind
 from cudalint.machine.outcome import Outcome
-from cudalint.machine.started import Crossing, Deed, Done, ProcessKey, ProcessRecord, Started
+from cudalint.machine.started import Crossing, Deed, Done, ProcessKey, ProcessRecord, Started, workers
 from cudalint.machine.trace import Site
+from cudalint.text.source import Cells
+
+# The rows of files as their authors see them, by path, and where those of notebooks are.
+Texts: TypeAlias = Mapping[str, tuple[Sequence[str], Cells | None]]
 
 # Of a call that stands in many rows, a reader needs no more.
 MOST_ROWS = 6
@@ -28,12 +33,13 @@ class Begins(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a file, and the rows that it takes there; none where the text does not show it."""
+    """A place in a file or a cell, and the rows that it takes there; none where the text does not show it."""
 
     filename: str
     row: int
     column: int
     rows: tuple[str, ...] = field(default=(), compare=False)
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,24 +121,31 @@ class Launch:
     @property
     def workers(self) -> str:
         """How many processes it starts, in words."""
-        if self.count is not None:
-            return "1 process" if self.count == 1 else f"{self.count} processes"
-        if self.many or self.adds_up:
-            return "several processes"
-        return "a process each time" if self.again else "a process"
+        return workers(self.count, self.many or self.adds_up, self.again)
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """A finding, with its place and those of its causes and effects; ``known``: a baseline holds it."""
+
+    finding: Finding
+    place: Place
+    causes: tuple[tuple[str, Place], ...] = ()
+    effects: tuple[tuple[str, Place], ...] = ()
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessNode:
     """A process, or several that do the same; ``launch`` is None of the first one of a program.
 
-    ``harmed`` are the findings about it: what goes wrong in it, or in starting it.
+    ``harmed`` is what goes wrong in it, or in starting it.
     """
 
     label: str
     launch: Launch | None
     events: tuple[Event, ...]
-    harmed: tuple[Finding, ...]
+    harmed: tuple[Harm, ...]
     children: tuple[ProcessNode, ...]
 
     @property
@@ -209,14 +222,15 @@ def trees(
     findings: Mapping[Finding, Outcome],
     shown_by: Mapping[Finding, Collection[tuple[str, str]]],
     spans: Mapping[Site, Span],
-    texts: Mapping[str, list[str]],
+    texts: Texts,
+    known: Collection[Finding] = (),
 ) -> tuple[Tree, ...]:
-    """The trees of entries in which anything happens; ``texts`` are the rows of files by path."""
+    """The trees of entries in which anything happens, where some of the findings are ``known`` to a baseline."""
     found: dict[tuple[Begins, str, ProcessNode], list[str]] = {}
     for one in mapped:
         entry = (one.owner, one.label)
         harms = {finding: outcome for finding, outcome in findings.items() if entry in shown_by[finding]}
-        process = _Builder(one.record, harms, _Places(spans, texts)).first()
+        process = _Builder(one.record, harms, _Places(spans, texts), known).first()
         if process.children or process.events or process.harmed:
             names = found.setdefault((one.begins, one.filename, process), [])
             name = "" if one.label in (one.owner, one.main) else one.label
@@ -228,15 +242,21 @@ def trees(
 @dataclass(frozen=True, slots=True)
 class _Places:
     spans: Mapping[Site, Span]
-    texts: Mapping[str, list[str]]
+    texts: Texts
 
     def at(self, site: Site | None) -> Place | None:
         span = None if site is None else self.spans.get(site)
-        if span is None:
-            return None
+        return None if span is None else self.of(span)
+
+    def of(self, span: Span) -> Place:
+        rows, cells = self.texts.get(span.filename, ((), None))
         first, last = span.start.row, min(span.end.row, span.start.row + MOST_ROWS - 1)
-        rows = tuple(self.texts.get(span.filename, [])[first - 1 : last])
-        return Place(span.filename, first, span.start.column, rows)
+        shown = tuple(rows[first - 1 : last])
+        if cells is None:
+            return Place(span.filename, first, span.start.column, shown)
+        cell, row = cells.place(first)
+        column = 1 if first in cells.replaced else span.start.column
+        return Place(cells.notebook, row, column, shown, cell)
 
     def definition(self, site: Site | None) -> Place | None:
         """The place of a function: of its text the first row is enough."""
@@ -249,6 +269,7 @@ class _Builder:
     record: ProcessRecord
     findings: Mapping[Finding, Outcome]
     places: _Places
+    known: Collection[Finding] = ()
     _placed: set[Finding] = field(default_factory=set)
 
     def first(self) -> ProcessNode:
@@ -257,7 +278,7 @@ class _Builder:
         children = tuple(self._children(frozenset({key})))
         rest = tuple(finding for finding in self.findings if finding not in self._placed)
         label = "main process"
-        return ProcessNode(label, None, self._events((key,)), _in_order(rest), children)
+        return ProcessNode(label, None, self._events((key,)), self._in_order(rest), children)
 
     def _children(self, parents: frozenset[ProcessKey]) -> Iterator[ProcessNode]:
         """The processes that some start, who are one in the map: workers of one launcher are the same ones."""
@@ -316,7 +337,7 @@ class _Builder:
     def _event(self, done: Done) -> Event:
         return Event(done.deed, done.step.message, done.detail, self.places.at(done.step.site), done.in_thread)
 
-    def _harms(self, group: list[Started]) -> tuple[Finding, ...]:
+    def _harms(self, group: list[Started]) -> tuple[Harm, ...]:
         """The findings about these launches; where one holds under a condition, only of those that share it."""
         anchors = frozenset(anchor for started in group for anchor in started.anchors)
         condition = group[0].condition
@@ -327,7 +348,24 @@ class _Builder:
             self._placed.add(finding)
             if outcome.condition is None or condition is None or outcome.condition == condition:
                 found.append(finding)
-        return _in_order(found)
+        return self._in_order(found)
+
+    def _in_order(self, findings: Iterable[Finding]) -> tuple[Harm, ...]:
+        return tuple(self._harm(finding) for finding in sorted(findings, key=lambda finding: finding.sort_key))
+
+    def _harm(self, finding: Finding) -> Harm:
+        return Harm(
+            finding,
+            self.places.of(finding.span),
+            tuple(self._ends(finding, StepKind.CAUSE)),
+            tuple(self._ends(finding, StepKind.EFFECT)),
+            finding in self.known,
+        )
+
+    def _ends(self, finding: Finding, kind: StepKind) -> Iterator[tuple[str, Place]]:
+        for step in finding.trace:
+            if step.kind is kind and step.span != finding.span:
+                yield step.message, self.places.of(step.span)
 
 
 def _launcher(group: Iterable[Started]) -> str:
@@ -344,7 +382,3 @@ def _first_of_each(deeds: Iterable[Done]) -> Iterator[Done]:
         if (done.deed, done.step.site) not in seen:
             seen.add((done.deed, done.step.site))
             yield done
-
-
-def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda finding: finding.sort_key))

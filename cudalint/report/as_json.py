@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cudalint.finding import Edit, Finding, Fix, Position, Step
+from cudalint.found import Report
 from cudalint.policy.identity import fingerprints
+from cudalint.report import links
 from cudalint.report.json_text import as_row, as_text
 from cudalint.report.places import Place, located
-from cudalint.session import Report
 
 
 def render(report: Report, directory: str) -> str:
@@ -42,7 +43,7 @@ def _finding(report: Report, finding: Finding, fingerprint: str) -> dict[str, ob
         "fingerprint": fingerprint,
         # flake8 looks at the row of the finding only, so that is the row where a comment serves both.
         "noqa_row": place.start.row,
-        "url": None,
+        "url": links.rule(finding.code),
     }
 
 

@@ -6,11 +6,11 @@ A note is a case that was skipped, and a run without findings a case that passed
 from __future__ import annotations
 
 from cudalint.finding import Finding, Severity
+from cudalint.found import Report
 from cudalint.report import junit
 from cudalint.report.paths import relative
 from cudalint.report.places import located
 from cudalint.report.plain import plain, statement
-from cudalint.session import Report
 
 
 def render(report: Report, directory: str) -> str:

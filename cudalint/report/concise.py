@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cudalint.finding import Applicability, Finding, Severity
+from cudalint.found import Report
 from cudalint.report.places import located
 from cudalint.report.plain import statement
-from cudalint.session import Report
 
 
 def render(report: Report, directory: str, *, unsafe_fixes: bool = False) -> str:

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from cudalint.config import Versions
 from cudalint.finding import Applicability, Finding, Fix, Severity, Span, Step, StepKind
+from cudalint.found import Report
 from cudalint.proof import quote
 from cudalint.report.console import console
 from cudalint.report.places import located
 from cudalint.report.plain import plain, without_commands
-from cudalint.session import Report
 from cudalint.text.lines import split_rows
 
 _MARGIN = "blue"

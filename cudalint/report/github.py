@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cudalint.finding import Finding, Severity
+from cudalint.found import Report
 from cudalint.report.paths import relative
 from cudalint.report.places import located
 from cudalint.report.plain import conditional, plain
-from cudalint.session import Report
 
 
 def render(report: Report, directory: str) -> str:

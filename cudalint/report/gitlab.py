@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from cudalint.finding import Finding, Severity
+from cudalint.found import Report
 from cudalint.policy.identity import fingerprints
 from cudalint.report.json_text import as_text
 from cudalint.report.paths import relative
 from cudalint.report.places import located
 from cudalint.report.plain import statement
-from cudalint.session import Report
 
 # Where a job of GitLab has the repository, whose paths it compares.
 _PROJECT = "CI_PROJECT_DIR"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from cudalint.found import Report
 from cudalint.report.concise import said
 from cudalint.report.places import located
 from cudalint.report.plain import place
-from cudalint.session import Report
 
 
 def render(report: Report, directory: str, *, unsafe_fixes: bool = False) -> str:

@@ -1,11 +1,13 @@
-"""Where reports send their readers."""
+"""Where reports send their readers: the addresses of ``[project.urls]`` in pyproject.toml, which a test compares."""
 
 from __future__ import annotations
 
-# Where this copy of the repository lives, as in README.md; a fork that publishes its own changes it here.
-HOME = "https://example.org/cudalint"
+# Where the project lives. A fork that publishes its own changes both here and there.
+HOME = "https://github.com/cudalint/cudalint"
+# The site that mkdocs builds.
+DOCUMENTATION = "https://cudalint.github.io/cudalint/"
 
 
 def rule(code: str) -> str:
-    """The page of a rule: its module begins with it."""
-    return f"{HOME}/blob/main/cudalint/rules/{code.lower()}.py"
+    """The page of a rule on the site."""
+    return f"{DOCUMENTATION}rules/{code}/"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cudalint.finding import Position, Span
+from cudalint.found import Report
 from cudalint.report.plain import place as plain_place
-from cudalint.session import Report
 from cudalint.text.lines import split_rows
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from cudalint.found import Report
 from cudalint.report import links
 from cudalint.report.json_text import as_text
 from cudalint.report.paths import relative
 from cudalint.report.places import located
 from cudalint.report.plain import conditional
-from cudalint.session import Report
 from cudalint.text.lines import Rows, split_rows
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.finding import Applicability, Finding, Severity
+from cudalint.found import Report
 from cudalint.report.places import located
-from cudalint.session import Report
 
 
 class OutputFormat(Enum):

@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 from cudalint import __version__, rules
 from cudalint.finding import Edit, Finding, Fix, Severity, Step
+from cudalint.found import Report
 from cudalint.policy.identity import fingerprints
 from cudalint.report import links
 from cudalint.report.json_text import as_text
 from cudalint.report.paths import relative
 from cudalint.report.places import Place, located
 from cudalint.report.plain import conditional
-from cudalint.session import Report
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 # Another name when what fingerprints rest on changes (policy/identity.py): those of different names are not compared.

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 from cudalint.finding import Severity
-from cudalint.session import Report
+from cudalint.found import Report
 
 
 def as_text(report: Report) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lsprotocol import types
 
@@ -20,10 +20,26 @@ def lines_at(seen: Seen, number: int, row: int) -> Sequence[str]:
 
 def hints(seen: Seen, number: int, places: Places, asked: types.Range) -> list[types.InlayHint]:
     """What is said behind the launches on the lines of a document that an editor asks about."""
-    found: list[types.InlayHint] = []
-    for span, text in seen.launches:
-        cell, row = (number, span.end.row) if seen.cells is None else seen.cells.place(span.end.row)
-        if cell == number and asked.start.line <= row - 1 <= asked.end.line:
-            place = places.end_of_row(row)
-            found.append(types.InlayHint(place, text, padding_left=True, tooltip="cudalint: this launch"))
+    return [
+        types.InlayHint(places.end_of_row(row), text, padding_left=True, tooltip="cudalint: this launch")
+        for row, text in _launches(seen, number, last=True)
+        if asked.start.line <= row - 1 <= asked.end.line
+    ]
+
+
+def lenses(seen: Seen, number: int) -> list[types.CodeLens]:
+    """The same above the launches of a document; there is nothing to be done with it."""
+    found = []
+    for row, text in _launches(seen, number, last=False):
+        line = types.Position(row - 1, 0)
+        found.append(types.CodeLens(types.Range(line, line), types.Command(title=text, command="")))
     return found
+
+
+def _launches(seen: Seen, number: int, *, last: bool) -> Iterator[tuple[int, str]]:
+    """What is said of the launches in a document, by their first or last row."""
+    for span, text in seen.launches:
+        place = span.end.row if last else span.start.row
+        cell, row = (number, place) if seen.cells is None else seen.cells.place(place)
+        if cell == number:
+            yield row, text

@@ -27,8 +27,9 @@ _LONG_SECONDS = 1.0
 class Checks:
     """What is checked as a whole is a workspace folder, or an open file that lies in none.
 
-    A newer text supersedes the run over an older one. What a run finds is shown twice where it found something: as soon
-    as it is known, and with its repairs when these have been tried out.
+    A newer text supersedes the run over an older one. What is found in open files is shown first; what a run over all
+    finds is shown twice where it found something: as soon as it is known, and with its repairs when these have been
+    tried out.
     """
 
     def __init__(self, server: LanguageServer, analyst: Analyst, documents: Documents) -> None:
@@ -36,6 +37,8 @@ class Checks:
         self._analyst = analyst
         self._documents = documents
         self._found: dict[str, Found] = {}
+        # What a run over the open files found, until the one over all has ended.
+        self._first: dict[str, Found] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._looks: dict[str, asyncio.Task[Seen | None]] = {}
         self._shown: dict[str, list[types.Diagnostic]] = {}
@@ -101,22 +104,34 @@ class Checks:
     async def _run(self, scope: str, pause: float) -> None:
         await asyncio.sleep(pause)
         opened = self._documents.snapshot()
+        texts = _texts(opened)
         async with self._progress(f"cudalint: {os.path.basename(scope)}"):
-            if await self._check(scope, opened, repair=False):
-                await self._check(scope, opened, repair=True)
+            answer: Checked | None = None
+            if any(_lies_in(path, scope) for path in opened):
+                answer = await self._check(scope, opened, Check((scope,), texts, repair=False, first=True))
+                if answer is None:
+                    return
+            if answer is None or answer.about is not None:
+                answer = await self._check(scope, opened, Check((scope,), texts, repair=False))
+            if answer is not None and answer.report.findings:
+                await self._check(scope, opened, Check((scope,), texts, repair=True))
 
-    async def _check(self, scope: str, opened: Mapping[str, Opened], *, repair: bool) -> bool:
-        """Whether a run found something that may be repaired."""
-        answer = await self._analyst.ask(Check((scope,), _texts(opened), repair))
+    async def _check(self, scope: str, opened: Mapping[str, Opened], check: Check) -> Checked | None:
+        """What a run found; it is shown."""
+        answer = await self._analyst.ask(check)
         if isinstance(answer, Refused):
             self._say(answer.message)
         if not isinstance(answer, Checked):
-            return False
+            return None
         self._said = None
+        found = Found(answer.report, opened, answer.root, self.encoding())
+        if answer.about is not None:
+            self._put_first(scope, found)
+            return answer
         for warning in (*answer.report.warnings, *answer.report.failures):
             self._server.window_log_message(types.LogMessageParams(types.MessageType.Warning, warning))
-        self._put(scope, Found(answer.report, opened, answer.root, self.encoding()))
-        return bool(answer.report.findings)
+        self._put(scope, found)
+        return answer
 
     def encoding(self) -> types.PositionEncodingKind:
         """In what the editor counts columns."""
@@ -154,14 +169,20 @@ class Checks:
 
     # -- what was found ---------------------------------------------------------------------------------
 
+    def _put_first(self, scope: str, found: Found) -> None:
+        """Show what was found in open files; of all others the last run over all still holds."""
+        self._first[scope] = found
+        self._publish(_open_in(scope, found))
+
     def _put(self, scope: str, found: Found) -> None:
         before = self._found.get(scope, Found())
+        self._first.pop(scope, None)
         self._found[scope] = found
-        open_ones = (part.uri for path, one in found.opened.items() if _lies_in(path, scope) for part in one.parts)
-        self._publish({*before.by_uri(), *found.by_uri(), *open_ones})
+        self._publish({*before.by_uri(), *found.by_uri(), *_open_in(scope, found)})
 
     def _forget(self, scope: str) -> None:
         self._stop(scope)
+        self._first.pop(scope, None)
         self._publish(self._found.pop(scope, Found()).by_uri())
 
     def _publish(self, documents: Iterable[str]) -> None:
@@ -171,18 +192,27 @@ class Checks:
             if not is_open and self._shown.get(uri, []) == shown:
                 continue
             self._shown[uri] = shown
-            versions = (found.version(uri) for found in reversed(self._found.values()))
+            versions = (found.version(uri) for found in reversed([*self._rests_on(uri)]))
             version = next((one for one in versions if one is not None), None) if is_open else None
             self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, version))
 
     def found(self, uri: str) -> Iterator[tuple[Found, tuple[Finding, ...]]]:
         """What the last runs found in a document, each finding once."""
         known: set[tuple[str, object]] = set()
-        for found in self._found.values():
+        for found in self._rests_on(uri):
             own = tuple(one for one in found.by_uri().get(uri, ()) if (one.code, one.span) not in known)
             known.update((finding.code, finding.span) for finding in own)
             if own:
                 yield found, own
+
+    def _rests_on(self, uri: str) -> Iterator[Found]:
+        """The runs that say what is found in a document: the last ones that were about it."""
+        for scope in dict.fromkeys((*self._found, *self._first)):
+            first = self._first.get(scope)
+            if first is not None and uri in _open_in(scope, first):
+                yield first
+            elif scope in self._found:
+                yield self._found[scope]
 
     # -- questions --------------------------------------------------------------------------------------
 
@@ -221,6 +251,12 @@ class Checks:
         for task in (*self._running.values(), *self._looks.values()):
             task.cancel()
         await self._analyst.close()
+
+
+def _open_in(scope: str, found: Found) -> frozenset[str]:
+    """The documents of a run that were open."""
+    open_ones = (one.parts for path, one in found.opened.items() if _lies_in(path, scope))
+    return frozenset(part.uri for parts in open_ones for part in parts)
 
 
 def _texts(opened: Mapping[str, Opened]) -> dict[str, bytes]:

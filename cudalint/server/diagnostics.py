@@ -10,10 +10,10 @@ from lsprotocol import types
 
 from cudalint import rules
 from cudalint.finding import Edit, Finding, Fix, Severity, Span
+from cudalint.found import Report
 from cudalint.report.places import located
 from cudalint.report.plain import conditional
 from cudalint.server.positions import Places
-from cudalint.session import Report
 
 SOURCE = "cudalint"
 _UNUSED = frozenset({"CUD902"})

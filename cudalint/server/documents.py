@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls import uris
@@ -13,17 +15,21 @@ from cudalint.server.diagnostics import Opened, Part
 from cudalint.server.positions import changed
 from cudalint.text.decode import encode
 
-_SUFFIX, _NOTEBOOK = ".py", ".ipynb"
+_SUFFIXES, _NOTEBOOK = (".py", ".pyw"), ".ipynb"
 _LANGUAGE = "python"
+# What editors call documents that were never saved.
+_DRAFTS = "untitled"
 
 
 class Documents:
-    """Open files by path. What is not a file yet, or no Python, is none of them.
+    """Open files by path: what the editor says is Python, whatever its name.
 
-    A notebook is one of them, and its cells are parts of it that have names of their own.
+    A notebook is one of them, and its cells are parts of it that have names of their own. What was never saved has a
+    name that only the editor knows, and a path in ``base``, where it could be saved.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, base: Callable[[], str] = os.getcwd) -> None:
+        self._base = base
         self._opened: dict[str, Opened] = {}
         self._homes: dict[str, str] = {}
         self._cells: dict[str, types.TextDocumentItem] = {}
@@ -31,18 +37,26 @@ class Documents:
     def __iter__(self) -> Iterator[str]:
         return iter(self._opened)
 
-    def put(self, uri: str, version: int | None, text: str) -> str | None:
-        """Take a text; gives its path if it is one of ours."""
-        path = path_of(uri)
-        if path is None or not path.endswith(_SUFFIX):
+    def open(self, document: types.TextDocumentItem) -> str | None:
+        """Take a document that was opened; gives its path if it is one of ours."""
+        path = path_of(document.uri) or self._draft(document.uri)
+        if path is None or document.language_id != _LANGUAGE or path.endswith(_NOTEBOOK):
             return None
-        self._opened[path] = Opened((Part(uri, version, text),), _bytes(text))
-        self._homes[uri] = path
+        if not path.endswith(_SUFFIXES) and not os.path.exists(path):
+            return None
+        self._homes[document.uri] = path
+        return self.put(document.uri, document.version, document.text)
+
+    def put(self, uri: str, version: int | None, text: str) -> str | None:
+        """Take another text of a document; gives its path if it is one of ours."""
+        path = self._homes.get(uri)
+        if path is not None:
+            self._opened[path] = Opened((Part(uri, version, text),), _bytes(text))
         return path
 
     def drop(self, uri: str) -> str | None:
         """Forget a document or a notebook that was closed; gives its path if it was one of ours."""
-        path = path_of(uri)
+        path = self.home(uri)
         opened = None if path is None else self._opened.pop(path, None)
         if opened is None:
             return None
@@ -91,6 +105,17 @@ class Documents:
         path = self._homes.get(uri)
         parts = () if path is None else self._opened[path].parts
         return next(((path, i, part) for i, part in enumerate(parts, 1) if path and part.uri == uri), None)
+
+    def _draft(self, uri: str) -> str | None:
+        """A path for a document that was never saved."""
+        scheme, _, name = uri.partition(":")
+        if scheme != _DRAFTS:
+            return None
+        # Some have a path already, under which they will be saved.
+        path = f"{os.path.join(self._base(), unquote(name) or _DRAFTS).removesuffix('.py')}.py"
+        while path in self._opened or os.path.lexists(path):
+            path = f"{path.removesuffix('.py')}_.py"
+        return path
 
     def version(self, uri: str) -> int | None:
         """The version of a document or a cell as it is now; None where it is not open."""

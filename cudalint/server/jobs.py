@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cudalint.found import Report
 from cudalint.project.analysis import Seen
-from cudalint.session import Report
 
 # A length before each message.
 HEADER_BYTES = 8
@@ -19,20 +19,26 @@ class Check:
     """Find what is wrong under some paths, where ``texts`` stand for files on the disk.
 
     ``repair`` says whether findings carry their fixes. Where nothing marks a project above a folder, it is no project,
-    and the check is about those of the ``texts`` that lie in it.
+    and the check is about those of the ``texts`` that lie in it. ``first`` says that it is about these in any case:
+    what is open is shown before all else.
     """
 
     paths: tuple[str, ...]
     texts: Mapping[str, bytes]
     repair: bool
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found; ``root`` is the folder of the project, where something marks one."""
+    """What was found; ``root`` is the folder of the project, where something marks one.
+
+    ``about`` are the files that it is about, if there are others that a check of the same paths is about.
+    """
 
     report: Report
     root: str | None
+    about: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from cudalint import __version__, proof, rules
 from cudalint.finding import Applicability, Finding
 from cudalint.server import actions
 from cudalint.server.analyst import Analyst
-from cudalint.server.beliefs import hints, lines_at
+from cudalint.server.beliefs import hints, lenses, lines_at
 from cudalint.server.checks import PAUSE_SECONDS, Checks
 from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
 
 _SETTINGS = frozenset({"pyproject.toml", ".gitignore"})
-_PROGRAMS = (".py", ".ipynb")
-_WATCHED = ("**/*.{py,ipynb,toml}", "**/.gitignore")
+_PROGRAMS = (".py", ".pyw", ".ipynb")
+_WATCHED = ("**/*.{py,pyw,ipynb,toml}", "**/.gitignore")
 
 
 def serve(worker: Sequence[str]) -> None:
@@ -36,7 +36,7 @@ def _server(worker: Sequence[str]) -> LanguageServer:
         text_document_sync_kind=types.TextDocumentSyncKind.Full,
         notebook_document_sync=types.NotebookDocumentSyncOptions([cells]),
     )
-    documents = Documents()
+    documents = Documents(lambda: _first_folder(server))
     checks = Checks(server, Analyst(worker), documents)
     _follow_documents(server, documents, checks)
     _follow_notebooks(server, documents, checks)
@@ -46,11 +46,16 @@ def _server(worker: Sequence[str]) -> LanguageServer:
     return server
 
 
+def _first_folder(server: LanguageServer) -> str:
+    """Where a document that was never saved could be."""
+    named = (*server.workspace.folders, *filter(None, (server.workspace.root_uri,)))
+    return next(filter(None, map(path_of, named)), os.getcwd())
+
+
 def _follow_documents(server: LanguageServer, documents: Documents, checks: Checks) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: types.DidOpenTextDocumentParams) -> None:
-        document = params.text_document
-        path = documents.put(document.uri, document.version, document.text)
+        path = documents.open(params.text_document)
         if path is not None:
             checks.changed(path, 0.0)
 
@@ -194,6 +199,16 @@ def _offer_words(server: LanguageServer, documents: Documents, checks: Checks) -
             return []
         _, number, document = part
         return hints(seen, number, Places(document.text, checks.encoding()), params.range)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def code_lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
+        text = server.client_capabilities.text_document
+        part = documents.part(params.text_document.uri)
+        # An editor that shows hints shows the same there.
+        if part is None or (text is not None and text.inlay_hint is not None):
+            return []
+        seen = await checks.seen(part[0])
+        return [] if seen is None else lenses(seen, part[1])
 
 
 def _markdown(text: str) -> types.Hover:

@@ -6,30 +6,27 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO
 
-from cudalint.config import Config, ConfigError
+from cudalint.config import ConfigError
 from cudalint.discovery import NotFound
 from cudalint.fixing.rounds import Changed, fix
+from cudalint.found import Report
+from cudalint.opening import Options, opened
 from cudalint.project.analysis import Seen
 from cudalint.server.jobs import HEADER_BYTES, Answer, Check, Checked, Job, Look, Refused, Repair, Repaired, packed
-from cudalint.session import Report, Session
-from cudalint.store import Store
 from cudalint.text import notebook
 from cudalint.text.decode import Refusal, decode
 
-Configure = Callable[[tuple[str, ...]], Config]
-OpenStore = Callable[[Config], Store | None]
 
-
-def serve(configure: Configure, open_store: OpenStore) -> None:
+def serve(options: Options) -> None:
     """Do jobs until there are no more: when the server ends, so does its standard output, which is read here."""
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # Whatever is printed by mistake must not get among the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while (job := _next(jobs)) is not None:
-        answers.write(packed(_answered(job, configure, open_store)))
+        answers.write(packed(_answered(job, options)))
         answers.flush()
 
 
@@ -41,15 +38,15 @@ def _next(jobs: BinaryIO) -> Job | None:
     return job
 
 
-def _answered(job: Job, configure: Configure, open_store: OpenStore) -> Answer:
+def _answered(job: Job, options: Options) -> Answer:
     try:
         match job:
             case Check():
-                return _check(job, configure, open_store)
+                return _check(job, options)
             case Repair():
-                return _repair(job, configure, open_store)
+                return _repair(job, options)
             case Look():
-                return _look(job, configure, open_store)
+                return _look(job, options)
     except ConfigError as error:
         return Refused(str(error))
     except NotFound as error:
@@ -59,16 +56,20 @@ def _answered(job: Job, configure: Configure, open_store: OpenStore) -> Answer:
         return Refused(f"internal error: {type(error).__name__}: {error}")
 
 
-def _check(job: Check, configure: Configure, open_store: OpenStore) -> Checked:
-    found = configure(job.paths)
-    paths = job.paths if found.root is not None else _open_ones(job)
+def _check(job: Check, options: Options) -> Checked:
+    ready = opened(job.paths, options, unsaved=job.texts)
+    root = ready.config.root
+    is_whole = root is not None and not job.first
+    paths = job.paths if is_whole else _open_ones(job)
+    if root is not None and job.first:
+        # What is named would be read also where the project leaves it out.
+        selected = frozenset(ready.session.selected(job.paths))
+        paths = tuple(path for path in paths if path in selected)
     if not paths:
-        return Checked(Report(), None)
-    store = open_store(found)
-    report = Session(found, store, unsaved=job.texts).check(paths, repair=job.repair)
-    if store is not None:
-        store.tidy()
-    return Checked(report, found.root)
+        return Checked(Report(), root, frozenset() if root is not None else None)
+    report = ready.session.check(paths, repair=job.repair)
+    ready.cache.close()
+    return Checked(report, root, None if is_whole or root is None else frozenset(paths))
 
 
 def _open_ones(job: Check) -> tuple[str, ...]:
@@ -76,9 +77,8 @@ def _open_ones(job: Check) -> tuple[str, ...]:
     return tuple(path for path in job.texts if path.startswith(folders) or path in job.paths)
 
 
-def _repair(job: Repair, configure: Configure, open_store: OpenStore) -> Repaired:
-    found = configure((job.path,))
-    fixed = fix(Session(found, open_store(found), unsaved=job.texts), (job.path,))
+def _repair(job: Repair, options: Options) -> Repaired:
+    fixed = fix(opened((job.path,), options, unsaved=job.texts).session, (job.path,))
     own = (change for change in fixed.changes if change.path == job.path)
     return Repaired({i: pair for change in own for i, pair in _texts(change)})
 
@@ -96,6 +96,5 @@ def _texts(change: Changed) -> Iterator[tuple[int, tuple[str, str]]]:
         yield 0, (before.text, after.text)
 
 
-def _look(job: Look, configure: Configure, open_store: OpenStore) -> Seen:
-    found = configure((job.path,))
-    return Session(found, open_store(found), unsaved=job.texts).seen(job.path)
+def _look(job: Look, options: Options) -> Seen:
+    return opened((job.path,), options, unsaved=job.texts).session.seen(job.path)

@@ -92,8 +92,8 @@ class Notebook:
         in_json: list[int] = []
         for cell, found in parts:
             text = _ended(cell.text)
-            originals = _rows(text)[found.first :]
-            lowered = originals if found.writes is not None else _rows(program_of(text))[found.first :]
+            originals = with_ends(text)[found.first :]
+            lowered = originals if found.writes is not None else with_ends(program_of(text))[found.first :]
             replaced.update(
                 len(rows) + i + 1 for i, pair in enumerate(zip(originals, lowered, strict=True)) if pair[0] != pair[1]
             )
@@ -264,8 +264,8 @@ def _ended(text: str) -> str:
     return text if not text or text.endswith(("\n", "\r")) else f"{text}\n"
 
 
-def _rows(text: str) -> list[str]:
-    """Rows with their ends."""
+def with_ends(text: str) -> list[str]:
+    """The rows of a text whose last one is ended, with their ends."""
     ends = [match.end() for match in ROW_END.finditer(text)]
     starts = [0, *ends]
     return [text[start:end] for start, end in zip(starts, ends, strict=False)]

@@ -136,7 +136,7 @@ def verify_program(
     if trial.seen.spoiled:
         return _nothing(err, f"{trial.seen.spoiled[0]}: nothing was verified")
     if trial.showed_nothing and trial.suspects:
-        named = ", ".join(dict.fromkeys(program_report.named(one) for one in trial.suspects))
+        named = ", ".join(dict.fromkeys(program_report.named(trial, one) for one in trial.suspects))
         why = f"the program failed, and whether that is what {named} predicts was not seen"
         return _nothing(err, f"{why}: nothing was verified")
     if trial.showed_nothing:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from cudalint.verify.notebooks import python_of
+
 _PACKAGE = "__init__.py"
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
@@ -38,7 +40,7 @@ def is_library(name: str) -> bool:
 
 def _led_to(path: Path, roots: Sequence[Path]) -> list[Path]:
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(python_of(path))
     except (OSError, SyntaxError, ValueError, RecursionError):
         return []
     return [found for node in ast.walk(tree) for found in _of(node, path, roots)]

@@ -15,6 +15,7 @@ from cudalint import config
 from cudalint.finding import Applicability, Finding, Fix
 from cudalint.fixing.rounds import Changed, alone, fix
 from cudalint.session import Session
+from cudalint.verify import notebooks
 from cudalint.verify.gpus import Gpu
 from cudalint.verify.program import Footing, Program, Trial, files, try_out
 from cudalint.verify.program import Status as Seen
@@ -145,13 +146,15 @@ def _run(
             return mirror / real.relative_to(root) if real.is_relative_to(root) else real
 
         words = tuple(
-            str(there(Path(word))) if word.endswith(".py") and os.path.isfile(word) else word for word in program.words
+            str(there(Path(word))) if word.endswith((".py", ".ipynb")) and os.path.isfile(word) else word
+            for word in program.words
         )
         moved = Program(words, there(program.path))
         footing = Footing(there(here.cwd), tuple(there(entry) for entry in here.search))
         trial = try_out(moved, runner, seconds, machine, footing)
         printed = tuple(line.replace(str(mirror), str(root)) for line in trial.printed)
-        return replace(trial, program=program, printed=printed)
+        cells = notebooks.plan(program.path).cells if notebooks.is_notebook(program.path) else {}
+        return replace(trial, program=program, printed=printed, cells=cells)
 
 
 @contextmanager

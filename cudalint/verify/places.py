@@ -11,6 +11,7 @@ from pathlib import Path
 from cudalint.finding import Finding, Span, StepKind
 from cudalint.verify.extent import is_library
 from cudalint.verify.journal import Journal, Stack
+from cudalint.verify.notebooks import python_of
 
 
 def places(finding: Finding) -> list[Span]:
@@ -69,6 +70,6 @@ def _function(span: Span) -> str:
 @cache
 def _tree(name: str) -> ast.Module:
     try:
-        return ast.parse(Path(name).read_bytes())
+        return ast.parse(python_of(Path(name)))
     except (OSError, SyntaxError, ValueError):
         return ast.Module([], [])

@@ -7,8 +7,8 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -17,7 +17,9 @@ from cudalint import config
 from cudalint.finding import Finding, Severity
 from cudalint.policy.suppression import UNUSED
 from cudalint.session import Session
+from cudalint.text.source import Cells
 from cudalint.verify import journal as notes
+from cudalint.verify import notebooks
 from cudalint.verify.extent import extent
 from cudalint.verify.gpus import Gpu
 from cudalint.verify.headers import Outcome
@@ -34,6 +36,8 @@ from cudalint.verify.violations import Kind, Violation, violations
 _OF_NO_RUN = UNREADABLE | {UNUSED}
 # What is seen of a launch may be meant otherwise: a reading of the devices themselves counts more.
 _SUPPOSED = frozenset({Kind.VISIBLE_DEVICES, Kind.GROUP, Kind.VALUE, Kind.CONTEXTS})
+# What a fresh process says of a function that its main module does not have.
+_MISSING = re.compile(r"Can't get attribute '(\w+)' on <module '__m")
 _SPEAKS_OF_GPUS = re.compile(r"cuda|gpu|nccl|pinned?\b", re.IGNORECASE)
 
 
@@ -84,7 +88,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """All that came of one run; ``printed`` are the lines of its standard output."""
+    """All that came of one run; ``printed`` are the lines of its standard output.
+
+    Of a notebook, ``cells`` says by path where the rows of its programs are, and ``left_out`` what of it did not run.
+    """
 
     program: Program
     seen: Observation
@@ -93,6 +100,8 @@ class Trial:
     processes: int
     not_entered: tuple[str, ...]
     printed: tuple[str, ...] = ()
+    cells: Mapping[str, Cells] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_refuted(self) -> bool:
@@ -123,8 +132,24 @@ class Trial:
 
 
 def script(path: str, arguments: Sequence[str]) -> Program:
-    """``python train.py ARGS``."""
-    return Program((path, *arguments), Path(path).absolute())
+    """``python train.py ARGS``, or the cells of a notebook.
+
+    Raises:
+        Target: for a notebook that cannot be run.
+    """
+    program = Program((path, *arguments), Path(path).absolute())
+    if notebooks.is_notebook(program.path):
+        if arguments:
+            raise Target(f"{path} is a notebook, which takes no arguments")
+        _planned(program.path)
+    return program
+
+
+def _planned(path: Path, *, replaces_links: bool = False) -> notebooks.Plan:
+    try:
+        return notebooks.plan(path, replaces_links=replaces_links)
+    except notebooks.NotRunnable as error:
+        raise Target(str(error)) from None
 
 
 def module(name: str, arguments: Sequence[str]) -> Program:
@@ -202,7 +227,12 @@ def try_out(
     findings, silenced = _findings(program, where)
     wanted = {rows(span) for finding in findings for span in (*places(finding), *effects(finding))}
     limits = Limits(seconds=seconds, echo=True, input=True, census=True)
-    run = runner.watch(program.words, limits, sorted(wanted), where.environment, where.cwd)
+    plan: notebooks.Plan | None = None
+    if notebooks.is_notebook(program.path):
+        plan = _planned(program.path, replaces_links=footing is not None)
+        run = _run_cells(program, plan, runner, limits, sorted(wanted), where)
+    else:
+        run = runner.watch(program.words, limits, sorted(wanted), where.environment, where.cwd)
     journal = notes.read(run.journal)
     seen = observe(run)
     found = violations(run, journal)
@@ -232,7 +262,26 @@ def try_out(
         processes=len(journal.entered),
         not_entered=tuple(_not_entered(run, journal)),
         printed=tuple(run.stdout.splitlines()),
+        cells={} if plan is None else plan.cells,
+        left_out=() if plan is None else plan.left_out,
     )
+
+
+def _run_cells(
+    program: Program,
+    plan: notebooks.Plan,
+    runner: Runner,
+    limits: Limits,
+    places: Sequence[tuple[str, int, int]],
+    footing: Footing,
+) -> Run:
+    """A run of a notebook, which begins in its folder as kernels do."""
+    with runner.folder() as folder:
+        given = folder / "plan.json"
+        given.write_text(plan.text, encoding="utf-8")
+        told = {**footing.environment, "IPYTHONDIR": str(folder / "ipython")}
+        words = (str(notebooks.KERNEL), str(given))
+        return runner.watch(words, limits, places, told, program.path.parent)
 
 
 def files(program: Program, footing: Footing) -> tuple[Path, ...]:
@@ -302,11 +351,20 @@ def _pairs(findings: Sequence[Finding], found: Sequence[Violation]) -> dict[Viol
         if one.kind is Kind.GPU_ERROR:  # what it says is not known: only its place tells
             pairs[one] = [finding for finding in able if stands(effects(finding), one.use)]
             continue
+        if nowhere and (named := [finding for finding in able if _names_what_is_missing(finding, one.text)]):
+            pairs[one] = named
+            continue
         told_by_code = able if nowhere else [finding for finding in able if effects(finding)]
         elsewhere = nowhere and _SPEAKS_OF_GPUS.search(one.text) is None  # a launcher says that its child failed
         unclear = one.kind is Kind.EXCEPTION and (elsewhere or len(told_by_code) > 1)
         pairs[one] = near or ([] if unclear else told_by_code)
     return pairs
+
+
+def _names_what_is_missing(finding: Finding, text: str) -> bool:
+    """Whether a finding is about the very function that a fresh process did not find."""
+    missing = _MISSING.search(text)
+    return missing is not None and re.search(rf"\b{re.escape(missing[1])}\b", finding.message) is not None
 
 
 def _is_near(violation: Violation, reach: _Reach) -> bool:

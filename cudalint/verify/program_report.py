@@ -11,6 +11,7 @@ from typing import Any
 
 from cudalint.finding import Severity
 from cudalint.report import junit
+from cudalint.text.lines import split_rows
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.journal import Stack
 from cudalint.verify.places import own
@@ -38,18 +39,18 @@ def render(trial: Trial, place: Place, output_format: Format) -> str:
 def _lines(trial: Trial, place: Place) -> Iterator[str]:
     told: dict[Violation, Judged] = {}
     for judged in trial.findings:
-        yield f"{_where(judged)}: {_code(judged)} {_status(judged)}: {judged.finding.message}"
+        yield f"{_where(trial, judged)}: {_code(judged)} {_status(judged)}: {judged.finding.message}"
         yield f"  {judged.why}"
         if judged.by is None:
             continue
         first = told.setdefault(judged.by, judged)
         if first is judged:
-            yield from _stacks(judged.by)
+            yield from _stacks(trial, judged.by)
         else:
-            yield f"  seen above, of {first.finding.code} at {_where(first)}"
+            yield f"  seen above, of {first.finding.code} at {_where(trial, first)}"
     for violation in trial.unpredicted:
         yield f"not predicted: {violation.kind.value}: {violation.text}"
-        yield from _stacks(violation)
+        yield from _stacks(trial, violation)
     yield from _ending(trial)
     yield where(place)
     yield summary(trial)
@@ -61,19 +62,19 @@ def _marked(trial: Trial, place: Place) -> Iterator[str]:
         yield "| finding | place | status | why |\n| --- | --- | --- | --- |"
     for judged in trial.findings:
         why = quoted(judged.why).replace("|", "\\|")
-        yield f"| {_code(judged)} | {_where(judged)} | {_status(judged)} | {why} |"
+        yield f"| {_code(judged)} | {_where(trial, judged)} | {_status(judged)} | {why} |"
     for violation in dict.fromkeys(judged.by for judged in trial.findings if judged.by is not None):
-        shown = (f"{one.finding.code} at {_where(one)}" for one in trial.findings if one.by == violation)
-        yield from _section("Seen", violation, f"{violation.text}\n\nShows {', '.join(shown)}.")
+        shown = (f"{one.finding.code} at {_where(trial, one)}" for one in trial.findings if one.by == violation)
+        yield from _section(trial, "Seen", violation, f"{violation.text}\n\nShows {', '.join(shown)}.")
     for violation in trial.unpredicted:
-        yield from _section("Not predicted", violation, violation.text)
+        yield from _section(trial, "Not predicted", violation, violation.text)
     yield ""
     yield from (f"- {quoted(line)}" for line in _ending(trial))
 
 
-def _section(title: str, violation: Violation, text: str) -> Iterator[str]:
+def _section(trial: Trial, title: str, violation: Violation, text: str) -> Iterator[str]:
     yield f"\n## {title}: {violation.kind.value}\n\n{quoted(text)}\n\n```text"
-    yield from _stacks(violation)
+    yield from _stacks(trial, violation)
     yield "```"
 
 
@@ -86,6 +87,8 @@ def _ending(trial: Trial) -> Iterator[str]:
         yield f"process {one.pid}: GPU {one.gpu}" + (f", {one.mib} MiB" if one.mib is not None else "")
     if seen.left_behind:
         yield f"{_count(seen.left_behind, 'process')} went on after the program had ended, and had to be ended"
+    for line in trial.left_out:
+        yield f"left out, as it needs IPython: {line}"
     for words in trial.not_entered:
         yield f"the probe could not enter: {words}"
     yield from seen.spoiled
@@ -110,28 +113,28 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}{'es' if what.endswith('s') else 's'}"
 
 
-def _stacks(violation: Violation) -> Iterator[str]:
+def _stacks(trial: Trial, violation: Violation) -> Iterator[str]:
     """The parent's guilt, the fork, and the child's use."""
     if violation.guilt is not None:
         asked = "initialised" if violation.guilt.kind == "init" else "asked for"
         yield f"  process {violation.guilt.pid} {asked} CUDA ({violation.guilt.values[0]}):"
-        yield from _frames(violation.guilt.stack)
+        yield from _frames(trial, violation.guilt.stack)
     if violation.launch:
         yield "  it forked:" if violation.pid else "  who waited for it:"
-        yield from _frames(violation.launch)
+        yield from _frames(trial, violation.launch)
     yield f"  process {violation.pid}:" if violation.pid else "  a process:"
-    yield from _frames(violation.use)
+    yield from _frames(trial, violation.use)
 
 
-def _frames(stack: Stack) -> Iterator[str]:
+def _frames(trial: Trial, stack: Stack) -> Iterator[str]:
     for name, row, function in (own(stack) or stack)[:_SHOWN]:
-        source = linecache.getline(name, row).strip()
-        yield f"    {_short(name)}:{row} in {function}" + (f": {source}" if source else "")
+        source = _line(trial, name, row)
+        yield f"    {_at(trial, name, row)} in {function}" + (f": {source}" if source else "")
 
 
-def named(judged: Judged) -> str:
+def named(trial: Trial, judged: Judged) -> str:
     """A finding by its code and place."""
-    return f"{judged.finding.code} at {_where(judged)}"
+    return f"{judged.finding.code} at {_where(trial, judged)}"
 
 
 def _code(judged: Judged) -> str:
@@ -142,9 +145,27 @@ def _status(judged: Judged) -> str:
     return judged.status.value + (" (silenced)" if judged.silenced else "")
 
 
-def _where(judged: Judged) -> str:
-    start = judged.finding.span.start
-    return f"{_short(judged.finding.span.filename)}:{start.row}:{start.column}"
+def _where(trial: Trial, judged: Judged) -> str:
+    span = judged.finding.span
+    return f"{_at(trial, span.filename, span.start.row)}:{span.start.column}"
+
+
+def _at(trial: Trial, name: str, row: int) -> str:
+    """A row of a file, or of a cell."""
+    cells = trial.cells.get(os.path.realpath(name))
+    if cells is None:
+        return f"{_short(name)}:{row}"
+    cell, within = cells.place(row)
+    return f"{_short(cells.notebook)}:cell {cell}:{within}"
+
+
+def _line(trial: Trial, name: str, row: int) -> str:
+    """What stands there."""
+    cells = trial.cells.get(os.path.realpath(name))
+    if cells is None:
+        return linecache.getline(name, row).strip()
+    rows = split_rows(cells.shown)
+    return rows[row - 1].strip() if row <= len(rows) else ""
 
 
 def _short(name: str) -> str:
@@ -163,12 +184,12 @@ def _cases(trial: Trial) -> Iterator[junit.Case]:
         output=trial.seen.text if trial.showed_nothing else "",
     )
     for judged in trial.findings:
-        name = f"{_where(judged)} {judged.finding.code}"
+        name = f"{_where(trial, judged)} {judged.finding.code}"
         failed = judged.status is Status.REFUTED and not judged.silenced
         skipped = judged.status is Status.NOT_REACHED
         yield junit.Case(name, failure=judged.why if failed else None, skipped=judged.why if skipped else None)
     for violation in trial.unpredicted:
-        yield junit.Case(f"not predicted: {violation.kind.value}", failure="\n".join(_stacks(violation)))
+        yield junit.Case(f"not predicted: {violation.kind.value}", failure="\n".join(_stacks(trial, violation)))
 
 
 def _document(trial: Trial, place: Place) -> dict[str, Any]:
@@ -181,37 +202,51 @@ def _document(trial: Trial, place: Place) -> dict[str, Any]:
         "processes": trial.processes,
         "gpus": [{"process": one.pid, "gpu": one.gpu, "mib": one.mib} for one in trial.seen.footprints],
         "not entered": list(trial.not_entered),
+        "left out": list(trial.left_out),
         "left behind": trial.seen.left_behind,
         "interrupted": trial.seen.end == "cancelled",
-        "findings": [_finding(judged) for judged in trial.findings],
-        "unpredicted": [_violation(violation) for violation in trial.unpredicted],
+        "findings": [_finding(trial, judged) for judged in trial.findings],
+        "unpredicted": [_violation(trial, violation) for violation in trial.unpredicted],
     }
 
 
-def _finding(judged: Judged) -> dict[str, Any]:
+def _finding(trial: Trial, judged: Judged) -> dict[str, Any]:
     start = judged.finding.span.start
     return {
         "code": judged.finding.code,
         "severity": judged.finding.severity.value,
-        "filename": judged.finding.span.filename,
-        "location": {"row": start.row, "column": start.column},
+        **_located(trial, judged.finding.span.filename, start.row, start.column),
         "status": judged.status.value,
         "silenced": judged.silenced,
         "why": judged.why,
-        "seen": None if judged.by is None else _violation(judged.by),
+        "seen": None if judged.by is None else _violation(trial, judged.by),
     }
 
 
-def _violation(violation: Violation) -> dict[str, Any]:
+def _violation(trial: Trial, violation: Violation) -> dict[str, Any]:
     return {
         "kind": violation.kind.name.lower().replace("_", "-"),
         "process": violation.pid,
         "said": violation.text,
-        "parent": None if violation.guilt is None else _stack(violation.guilt.stack),
-        "fork" if violation.pid else "waits": _stack(violation.launch),
-        "child": _stack(violation.use),
+        "parent": None if violation.guilt is None else _stack(trial, violation.guilt.stack),
+        "fork" if violation.pid else "waits": _stack(trial, violation.launch),
+        "child": _stack(trial, violation.use),
     }
 
 
-def _stack(stack: Stack) -> list[dict[str, Any]]:
-    return [{"filename": name, "row": row, "function": function} for name, row, function in stack]
+def _stack(trial: Trial, stack: Stack) -> list[dict[str, Any]]:
+    return [{**_row(trial, name, row), "function": function} for name, row, function in stack]
+
+
+def _located(trial: Trial, name: str, row: int, column: int) -> dict[str, Any]:
+    place = _row(trial, name, row)
+    within = place.pop("row")
+    return {**place, "location": {"row": within, "column": column}}
+
+
+def _row(trial: Trial, name: str, row: int) -> dict[str, Any]:
+    cells = trial.cells.get(os.path.realpath(name))
+    if cells is None:
+        return {"filename": name, "row": row}
+    cell, within = cells.place(row)
+    return {"filename": cells.notebook, "cell": cell, "row": within}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -104,11 +105,16 @@ def _end(trial: Trial) -> str:
 
 
 def _findings(attempt: Attempt) -> str:
-    return ", ".join(map(_place, attempt.repair.findings))
+    return ", ".join(_place(attempt.trial, finding) for finding in attempt.repair.findings)
 
 
-def _place(finding: Finding) -> str:
-    return f"{finding.code} in row {finding.span.start.row}"
+def _place(trial: Trial, finding: Finding) -> str:
+    row = finding.span.start.row
+    cells = trial.cells.get(os.path.realpath(finding.span.filename))
+    if cells is None:
+        return f"{finding.code} in row {row}"
+    cell, within = cells.place(row)
+    return f"{finding.code} in cell {cell}:{within}"
 
 
 def _last(trial: Trial) -> Sequence[str]:

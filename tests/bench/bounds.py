@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from cudalint.found import Effort
 from cudalint.project.analysis import Work
-from cudalint.session import Effort
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -12,7 +12,8 @@ from paper.run import Observed
 from cudalint.config import Config
 from cudalint.finding import Applicability, Finding
 from cudalint.fixing.rounds import Changed, fix
-from cudalint.session import Report, Session
+from cudalint.found import Report
+from cudalint.session import Session
 from oracle.fix_grammar import Broken, draw_broken
 from oracle.fix_render import PROGRAM, Files, Variant, render_broken
 from oracle.fixes import Complaint, Grade, Repair, Runs, complaint

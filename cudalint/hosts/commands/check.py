@@ -6,9 +6,11 @@ import click
 
 from cudalint.config import FAIL_ON
 from cudalint.hosts import checks
-from cudalint.hosts.checks import Color
+from cudalint.hosts.colours import Color
 from cudalint.hosts.commands import options
 from cudalint.hosts.commands.words import files, one_of, require_format, require_one, selectors, split
+from cudalint.hosts.printing import Printing
+from cudalint.opening import Options
 from cudalint.report.render import OutputFormat
 
 _FORMATS = tuple(output_format.value for output_format in OutputFormat)
@@ -58,6 +60,7 @@ class _Check(click.Command):
 @options.color
 @options.output_file("the report")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and errors, and nothing else.")
+@click.option("-w", "--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option(
     "--stdin-filename", metavar="PATH", shell_complete=files, help="Name of the file that is read from standard input."
@@ -65,7 +68,7 @@ class _Check(click.Command):
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also when there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 also when all that was found was repaired.")
-@click.option("--baseline", metavar="FILE", shell_complete=files, help="Leave out the findings that this file holds.")
+@options.baseline
 @click.option(
     "--write-baseline",
     metavar="FILE",
@@ -108,6 +111,7 @@ def check(
     color: str,
     output_file: str | None,
     quiet: bool,
+    watch: bool,
     show_files: bool,
     stdin_filename: str | None,
     statistics: bool,
@@ -129,41 +133,48 @@ def check(
 ) -> int:
     """Check files and directories (default: the current one); - reads standard input."""
     require_format(output_format, _FORMATS)
-    wanted = checks.CheckOptions(
-        select=split(select),
+    settings = Options(
+        config=config_file,
+        isolated=isolated,
+        select=split(select) or None,
         extend_select=split(extend_select),
         ignore=split(ignore),
-        target_version=target_version,
-        platform=platform,
-        fail_on=fail_on,
-        output_format=OutputFormat(output_format),
-        color=require_one(Color, "--color", color),
-        stdin_filename=stdin_filename,
-        statistics=statistics,
-        exit_zero=exit_zero,
-        exit_non_zero_on_fix=exit_non_zero_on_fix,
-        unsafe_fixes=unsafe_fixes,
-        verbose=verbose,
-        jobs=jobs,
-        cache_dir=cache_dir,
-        no_cache=no_cache,
         per_file_ignores=split(per_file_ignores),
         exclude=split(exclude),
         extend_exclude=split(extend_exclude),
         force_exclude=force_exclude,
-        output_file=output_file,
-        quiet=quiet,
-        config_file=config_file,
-        isolated=isolated,
+        target_version=target_version,
+        platform=platform,
+        fail_on=fail_on,
         baseline=baseline,
-        prune_baseline=prune_baseline,
         since=since,
+        jobs=jobs,
+        cache=not no_cache,
+        cache_dir=cache_dir,
     )
-    options.refuse_both(config_file, isolated)
+    printing = Printing(
+        output_format=OutputFormat(output_format),
+        output_file=output_file,
+        color=require_one(Color, "--color", color),
+        statistics=statistics,
+        quiet=quiet,
+        verbose=verbose,
+        unsafe_fixes=unsafe_fixes,
+    )
+    wanted = checks.CheckOptions(
+        settings=settings,
+        printing=printing,
+        stdin_filename=stdin_filename,
+        exit_zero=exit_zero,
+        exit_non_zero_on_fix=exit_non_zero_on_fix,
+        prune_baseline=prune_baseline,
+    )
     if since is not None and (write_baseline is not None or prune_baseline):
         raise click.UsageError("a baseline is about the whole project: leave out --since")
     if add_noqa is not None and (fix or fix_only or diff or write_baseline is not None):
         raise click.UsageError("--add-noqa silences findings: leave out --fix, --diff and --write-baseline")
+    if watch and (fix or fix_only or diff or show_files or add_noqa is not None or write_baseline is not None):
+        raise click.UsageError("--watch checks: leave out what repairs, silences, lists or keeps")
     if show_files:
         return checks.show_files(paths, wanted)
     if write_baseline is not None:
@@ -174,4 +185,4 @@ def check(
         return checks.show_patch(paths, wanted)
     if fix or fix_only:
         return checks.fix(paths, wanted, quiet=fix_only)
-    return checks.check(paths, wanted)
+    return checks.watch(paths, wanted) if watch else checks.check(paths, wanted)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from cudalint import config
-from cudalint.hosts import caching, streams
-from cudalint.hosts.checks import Exit, require
+from cudalint import caching, config
+from cudalint.hosts import streams
 from cudalint.hosts.commands import options
 from cudalint.hosts.commands.words import files
+from cudalint.hosts.exits import Exit
+from cudalint.hosts.inputs import require
 from cudalint.store import clear
 
 

@@ -9,15 +9,18 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from cudalint import config, disk
+from cudalint import disk
 from cudalint.config import ConfigError
-from cudalint.hosts import caching, streams
-from cudalint.hosts.checks import Exit
+from cudalint.found import Report
+from cudalint.hosts import streams
 from cudalint.hosts.commands.words import files
+from cudalint.hosts.exits import Exit
+from cudalint.hosts.inputs import as_option
 from cudalint.hosts.progress import Progress
+from cudalint.opening import Options, opened
 from cudalint.report.places import located
 from cudalint.report.plain import plain, statement
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from cudalint.text.decode import Refusal, decode
 from cudalint.text.lines import split_rows
 
@@ -100,5 +103,4 @@ def _tell(lines: Iterable[str], place: str) -> None:
 
 
 def _session(paths: tuple[str, ...]) -> Session:
-    found = config.load(paths)
-    return Session(found, caching.opened(found).store)
+    return opened(paths, Options(cache=True), spelled=as_option).session

@@ -7,14 +7,15 @@ import sys
 
 import click
 
-from cudalint import config
-from cudalint.hosts import caching, streams
-from cudalint.hosts.checks import Color, Exit, require, wants_colour
+from cudalint.hosts import streams
+from cudalint.hosts.colours import Color, wants_colour
 from cudalint.hosts.commands import options
 from cudalint.hosts.commands.words import files, require_format, require_one
+from cudalint.hosts.exits import Exit
+from cudalint.hosts.inputs import open_paths
 from cudalint.hosts.progress import Progress
+from cudalint.opening import Options
 from cudalint.report.maps.formats import MapFormat, render
-from cudalint.session import Session
 
 _FORMATS = tuple(output_format.value for output_format in MapFormat)
 
@@ -28,6 +29,7 @@ _FORMATS = tuple(output_format.value for output_format in MapFormat)
 @options.isolated
 @options.target_version
 @options.platform
+@options.baseline
 def draw(
     paths: tuple[str, ...],
     output_format: str,
@@ -37,21 +39,27 @@ def draw(
     isolated: bool,
     target_version: str | None,
     platform: str | None,
+    baseline: str | None,
 ) -> int:
     """Show the processes of a program: who starts whom and how, what crosses, who uses CUDA, where it breaks."""
     require_format(output_format, _FORMATS)
     colour = wants_colour(require_one(Color, "--color", color), output_file)
-    options.refuse_both(config_file, isolated)
     named = paths or (".",)
-    require(named)
-    found = config.on_target(config.load(named, config_file, isolated=isolated), target_version, platform)
-    cache = caching.opened(found)
+    asked = Options(
+        config=config_file,
+        isolated=isolated,
+        target_version=target_version,
+        platform=platform,
+        baseline=baseline,
+        cache=True,
+    )
+    ready = open_paths(named, asked)
     with Progress(sys.stderr, "mapping"):
-        drawn = Session(found, cache.store).map(named)
+        drawn = ready.session.map(named)
     text = render(drawn, MapFormat(output_format), os.getcwd(), colour=colour)
     if output_file is None:
         streams.put(text)
     else:
         streams.save(output_file, text)
-    cache.close()
+    ready.cache.close()
     return Exit.CLEAN

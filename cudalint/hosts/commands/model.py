@@ -7,8 +7,8 @@ import click
 from cudalint import config
 from cudalint.deriving.package import NoPackage, find, read
 from cudalint.hosts import streams
-from cudalint.hosts.checks import Exit
 from cudalint.hosts.commands.words import files
+from cudalint.hosts.exits import Exit
 from cudalint.report.plain import plain
 
 

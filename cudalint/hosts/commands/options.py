@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from cudalint.config import PLATFORMS
-from cudalint.hosts.checks import Color
+from cudalint.hosts.colours import Color
 from cudalint.hosts.commands.words import files, one_of
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -35,6 +35,7 @@ color = click.option(
     shell_complete=one_of(*_COLOURS),
     help="auto, always or never; also FORCE_COLOR, NO_COLOR.",
 )
+baseline = click.option("--baseline", metavar="FILE", shell_complete=files, help="A file of findings that are known.")
 cache_dir = click.option(
     "--cache-dir",
     metavar="DIR",
@@ -64,9 +65,3 @@ def output_file(what: str) -> Callable[[_Command], _Command]:
         shell_complete=files,
         help=f"Write {what} there instead of standard output.",
     )
-
-
-def refuse_both(config_file: str | None, isolated: bool) -> None:
-    """Refuse settings that are named and forbidden."""
-    if isolated and config_file is not None:
-        raise click.UsageError("--config names settings and --isolated forbids them: leave out one")

@@ -15,7 +15,6 @@ def own_program(paths: tuple[str, ...], module: str | None, arguments: tuple[str
     """The user's own program, if the command line names one: a module, or one file that is no fixture."""
     from cudalint import verify as verification
 
-    _refuse_notebooks(paths)
     if module is not None:
         if paths:
             raise click.UsageError(f"-m {module} and {paths[0]}: name one program; its arguments follow --")
@@ -30,7 +29,6 @@ def own_programs(paths: tuple[str, ...], module: str | None, arguments: tuple[st
     """The user's own programs that ``--fixes`` runs: files that are no fixtures, or one module."""
     from cudalint import verify as verification
 
-    _refuse_notebooks(paths)
     if not paths and module is None:
         raise click.UsageError("--fixes runs programs of your own: name one or more")
     for path in paths:
@@ -44,9 +42,3 @@ def own_programs(paths: tuple[str, ...], module: str | None, arguments: tuple[st
     if program is None and arguments is not None:
         raise click.UsageError("arguments after -- are for one program of your own")
     return tuple(verification.script(path, ()) for path in paths) if program is None else (program,)
-
-
-def _refuse_notebooks(paths: tuple[str, ...]) -> None:
-    for path in paths:
-        if path.endswith(".ipynb"):
-            raise click.UsageError(f"{path} is a notebook, which needs a kernel: --verify runs programs")

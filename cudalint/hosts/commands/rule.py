@@ -9,8 +9,8 @@ import click
 from cudalint import config, proof, rules
 from cudalint.config import ConfigError
 from cudalint.hosts import streams
-from cudalint.hosts.checks import Exit
 from cudalint.hosts.commands.words import selectors
+from cudalint.hosts.exits import Exit
 from cudalint.rules.base import Rule
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from cudalint import config
 from cudalint.hosts import settings, streams
-from cudalint.hosts.checks import Exit, require
 from cudalint.hosts.commands import options
 from cudalint.hosts.commands.words import files
+from cudalint.hosts.exits import Exit
+from cudalint.hosts.inputs import as_option, require
+from cudalint.opening import Options
 from cudalint.report.plain import plain
 
 
@@ -26,8 +27,7 @@ def show_config(paths: tuple[str, ...], config_file: str | None, isolated: bool,
 
         streams.put(json.dumps(described(), indent=2) + "\n")
         return Exit.CLEAN
-    options.refuse_both(config_file, isolated)
     require(paths)
-    found = config.load(paths, config_file, isolated=isolated)
+    found = Options(config=config_file, isolated=isolated).configuration(paths, as_option)
     streams.put("".join(f"{plain(line)}\n" for line in settings.lines(found)))
     return Exit.CLEAN

@@ -14,9 +14,9 @@ import click
 
 from cudalint import config
 from cudalint.config import ConfigError
-from cudalint.hosts.checks import require
 from cudalint.hosts.commands.own_programs import own_program, own_programs
 from cudalint.hosts.commands.words import require_format, split
+from cudalint.hosts.inputs import require
 from cudalint.hosts.usage import describe
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ def verify(
     """Run programs on the GPUs of this machine and compare with what is predicted.
 
     PATHS are fixtures, programs with a header that says how they end, and folders of them (default: those that come
-    with cudalint). Or a program of your own: train.py -- ARGS, or -m package.module -- ARGS; with --fixes several.
+    with cudalint). Or a program of your own: train.py -- ARGS, -m package.module -- ARGS, or a notebook; with --fixes
+    several.
 
     Exits with 0 if everything that could run was confirmed, 1 after a refutation, 2 if nothing could run.
     """

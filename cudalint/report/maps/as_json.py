@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.project.process_map import Event, Launch, Place, ProcessMap, ProcessNode, Tree
+from cudalint.project.process_map import Event, Harm, Launch, Place, ProcessMap, ProcessNode, Tree
 from cudalint.report.json_text import as_text
 
 VERSION = 1
@@ -28,19 +28,20 @@ def _process(node: ProcessNode) -> dict[str, object]:
         "label": node.label,
         "launch": None if node.launch is None else _launch(node.launch),
         "events": [_event(event) for event in node.events],
-        "findings": [
-            {
-                "code": finding.code,
-                "severity": finding.severity.value,
-                "message": finding.message,
-                "condition": finding.condition,
-                "filename": finding.span.filename,
-                "row": finding.span.start.row,
-                "column": finding.span.start.column,
-            }
-            for finding in node.harmed
-        ],
+        "findings": [_harm(harm) for harm in node.harmed],
         "children": [_process(child) for child in node.children],
+    }
+
+
+def _harm(harm: Harm) -> dict[str, object]:
+    finding = harm.finding
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "condition": finding.condition,
+        "known": harm.known,
+        **_at(harm.place),
     }
 
 
@@ -87,4 +88,9 @@ def _event(event: Event) -> dict[str, object]:
 
 
 def _place(place: Place | None) -> dict[str, object] | None:
-    return None if place is None else {"filename": place.filename, "row": place.row, "column": place.column}
+    return None if place is None else _at(place)
+
+
+def _at(place: Place) -> dict[str, object]:
+    cell = {} if place.cell is None else {"cell": place.cell}
+    return {"filename": place.filename, **cell, "row": place.row, "column": place.column}

@@ -178,10 +178,10 @@ def _behind(launch: Launch) -> Iterator[tuple[str, Place]]:
     given.append(("the launcher is made", launch.made))
     given.extend(("the workers are given work", place) for place in launch.at)
     given.extend(("the workers run this", function.place) for function in launch.runs)
-    found: dict[tuple[str, int], list[tuple[str, Place]]] = {}
+    found: dict[tuple[str, int | None, int], list[tuple[str, Place]]] = {}
     for word, place in given:
         if place is not None:
-            found.setdefault((place.filename, place.row), []).append((word, place))
+            found.setdefault((place.filename, place.cell, place.row), []).append((word, place))
     for same in found.values():
         longest = max((place for _, place in same), key=lambda place: len(place.rows))
         yield ", ".join(dict.fromkeys(word for word, _ in same)), longest

@@ -6,9 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from cudalint.finding import Finding, Severity, StepKind
+from cudalint.finding import Severity
 from cudalint.machine.started import Deed
-from cudalint.project.process_map import Begins, Carried, Event, Lack, Launch, Place, ProcessMap, ProcessNode, Tree
+from cudalint.project.process_map import (
+    Begins,
+    Carried,
+    Event,
+    Harm,
+    Lack,
+    Launch,
+    Place,
+    ProcessMap,
+    ProcessNode,
+    Tree,
+)
 from cudalint.report import plain
 
 MOST_NAMES = 3
@@ -47,9 +58,10 @@ class View:
         """A place as people and editors read it; empty for none."""
         if place is None:
             return ""
+        cell = "" if place.cell is None else f"cell {place.cell}:"
         if place.filename == self.filename:
-            return f"line {place.row}"
-        return f"{plain.place(place.filename, self.directory)}:{place.row}"
+            return f"{cell}{place.row}" if cell else f"line {place.row}"
+        return f"{plain.place(place.filename, self.directory)}:{cell}{place.row}"
 
 
 _DEEDS = {
@@ -70,7 +82,7 @@ def title(tree: Tree, directory: str) -> str:
         names += f" and {len(tree.names) - MOST_NAMES} more"
     match tree.begins:
         case Begins.PROGRAM:
-            return f"python {path}"
+            return f"{path}, a notebook" if path.endswith(".ipynb") else f"python {path}"
         case Begins.SERVER:
             return f"{path}, imported by a server"
         case Begins.COMMAND:
@@ -135,8 +147,8 @@ def rows(node: ProcessNode) -> Iterator[Row]:
     for event in node.events:
         yield _of_event(event)
     known = {row.place for row in _of_launch(node.launch)} if node.launch is not None else set()
-    for finding in node.harmed:
-        yield from (row for row in _of_finding(finding) if row.word != "because" or row.place not in known)
+    for harm in node.harmed:
+        yield from (row for row in _of_harm(harm) if row.word != "because" or row.place not in known)
 
 
 def _of_launch(launch: Launch) -> Iterator[Row]:
@@ -170,15 +182,14 @@ def _of_event(event: Event) -> Row:
     return Row(_DEEDS[event.deed], plain.plain(f"{event.message}{detail}{there}"), tone, event.place)
 
 
-def _of_finding(finding: Finding) -> Iterator[Row]:
+def _of_harm(harm: Harm) -> Iterator[Row]:
+    finding = harm.finding
     tone = tone_of(finding.severity)
-    place = Place(finding.span.filename, finding.span.start.row, finding.span.start.column)
-    yield Row(finding.severity.value, f"{finding.code} {plain.statement(finding)}", tone, place)
-    for word, kind_of_step in (("because", StepKind.CAUSE), ("where", StepKind.EFFECT)):
-        steps = [step for step in finding.trace if step.kind is kind_of_step and step.span != finding.span]
-        for step in steps[-1:]:
-            there = Place(step.span.filename, step.span.start.row, step.span.start.column)
-            yield Row(word, plain.plain(step.message), tone, there)
+    known = " (in the baseline)" if harm.known else ""
+    yield Row(finding.severity.value, f"{finding.code}{known} {plain.statement(finding)}", tone, harm.place)
+    for word, ends in (("because", harm.causes), ("where", harm.effects)):
+        for message, place in ends[-1:]:
+            yield Row(word, plain.plain(message), tone, place)
 
 
 def tone_of(severity: Severity) -> Tone:
@@ -194,7 +205,7 @@ def tone_of(severity: Severity) -> Tone:
 
 def worst(node: ProcessNode) -> Severity | None:
     """The worst finding about a process itself."""
-    return max((finding.severity for finding in node.harmed), key=lambda severity: severity.rank, default=None)
+    return max((harm.finding.severity for harm in node.harmed), key=lambda severity: severity.rank, default=None)
 
 
 NOTHING = "No process is started here, so there is nothing to draw.\n"

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import jsonschema
 from format_schemas import GITLAB, RDJSON, sarif
 
+from cudalint.found import Report
 from cudalint.report.render import OutputFormat
-from cudalint.session import Report
 
 _CONCISE = re.compile(r".+:\d+:\d+: (?P<code>CUD\d{3}) \S")
 _GROUPED = re.compile(r"  (?:cell \d+:)?\d+:\d+: (?P<code>CUD\d{3}) \S")

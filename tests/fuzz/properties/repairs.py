@@ -13,8 +13,9 @@ from pathlib import Path
 
 from cudalint import config
 from cudalint.finding import Applicability, Severity
+from cudalint.found import Report
 from cudalint.hosts.cli import main
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from fuzz.case import Case, laid_out
 
 _MODE = 0o741

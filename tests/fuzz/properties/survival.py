@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from cudalint import config
 from cudalint.finding import Span
+from cudalint.found import Report
 from cudalint.report.render import OutputFormat, Style, render
-from cudalint.session import Report, Session
+from cudalint.session import Session
 from fuzz.case import Case, laid_out
 from fuzz.properties.formats import unreadable
 

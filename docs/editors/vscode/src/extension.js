@@ -61,6 +61,7 @@ async function start() {
   client = new LanguageClient("cudalint", "cudalint", server, {
     documentSelector: [
       { language: "python", scheme: "file" },
+      { language: "python", scheme: "untitled" },
       { language: "python", scheme: "vscode-notebook-cell" },
     ],
     outputChannel: output,

@@ -1,0 +1,53 @@
+"""What a run found, as every host gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cudalint.config import DEFAULT_VERSIONS, Versions
+from cudalint.finding import Finding
+from cudalint.policy.baseline import Entry
+from cudalint.text.source import Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a run cost before it looked for repairs, in units that do not depend on the computer.
+
+    ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended.
+    """
+
+    files_read: int = 0
+    bytes_read: int = 0
+    files_parsed: int = 0
+    bytes_parsed: int = 0
+    nodes_lowered: int = 0
+    functions: int = 0
+    entries: int = 0
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run found.
+
+    ``silenced`` is what a comment or the configuration hides; ``known`` is what a baseline does, if the run
+    ``is_compared`` with one, and ``vanished`` are its entries that are not found any more. ``texts`` holds the files
+    that findings and traces point into; ``cells`` says of those that come from notebooks where their rows are.
+    ``target_versions`` are those of the Python that runs the programs. ``warnings`` are said in any case; ``notes`` of
+    the analysis and ``failures``, tracebacks of cudalint, only with ``--verbose``.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    cells: Mapping[str, Cells] = field(default_factory=dict)
+    effort: Effort = Effort()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    silenced: tuple[Finding, ...] = ()
+    target_versions: Versions = DEFAULT_VERSIONS
+    known: tuple[Finding, ...] = ()
+    vanished: tuple[Entry, ...] = ()
+    is_compared: bool = False

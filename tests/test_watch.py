@@ -1,0 +1,78 @@
+"""``check --watch``: programs and settings that change are checked again, and it ends when nobody reads on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import Run, environment
+
+
+@contextmanager
+def watching(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "cudalint", "check", "--watch", "--output-format", "concise", *options]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, env=environment(), stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(process: subprocess.Popen[str]) -> list[str]:
+    """What is printed of one check: it ends with a summary."""
+    assert process.stdout is not None
+    rows: list[str] = []
+    for row in process.stdout:
+        rows.append(row)
+        if row.startswith(("Found ", "All checks passed!", "Nothing was checked.")):
+            return rows
+    raise AssertionError("it has ended")
+
+
+def complained(process: subprocess.Popen[str], words: str) -> None:
+    assert process.stderr is not None
+    assert any(words in row for row in process.stderr)
+
+
+@pytest.mark.long
+def test_a_change_is_checked_at_once(tmp_path: Path, forked: str) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.cudalint]\n")
+    (tmp_path / "train.py").write_text(forked, encoding="utf-8")
+    with watching(tmp_path) as process:
+        assert "CUD101" in said(process)[0]
+        complained(process, "files are watched; Ctrl-C ends it")
+        (tmp_path / "train.py").write_text("x = 1\n")
+        assert said(process)[-1] == "All checks passed!\n"
+        (tmp_path / "new.py").write_text(forked, encoding="utf-8")
+        assert any(row.startswith("new.py:12:11: CUD101 ") for row in said(process))
+        (tmp_path / "pyproject.toml").write_text("[tool.cudalint]\nignoer = []\n")
+        complained(process, "unknown key 'ignoer'")
+        (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nignore = ["CUD101"]\n')
+        assert said(process)[-1] == "All checks passed!\n"
+        for _ in range(2):  # after what is wrong, and after the last check
+            complained(process, "files are watched")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+def test_it_ends_with_the_last_exit_code_when_its_reader_has_gone(tmp_path: Path, forked: str) -> None:
+    (tmp_path / "train.py").write_text(forked, encoding="utf-8")
+    with watching(tmp_path, "--quiet") as process:
+        assert process.stdout is not None
+        assert "CUD101" in process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(30) == 1
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("options", [["-"], ["--fix"], ["--add-noqa"], ["--diff"], ["nothing.py"]])
+def test_what_cannot_be_watched_is_one_line(run: Run, tmp_path: Path, options: list[str]) -> None:
+    done = run("check", "--watch", *options)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
