@@ -649,4 +649,8 @@ def _salvage(intake: Intake, analyse: Callable[[SourceFile], Analysis], failure:
 
 def _words(error: Exception) -> str:
     """The error on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200].rstrip(": ")
+    try:
+        said = str(error)
+    except Exception:  # it may hold what has no words, a tree without end for one
+        said = ""
+    return " ".join(f"{type(error).__name__}: {said}".split())[:200].rstrip(": ")
