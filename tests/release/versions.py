@@ -70,7 +70,11 @@ def supported() -> Iterator[str]:
 def _python(name: str) -> str | None:
     """The path of a Python; ``None`` where there is none."""
     done = _uv("python", "find", "--no-project", "--no-python-downloads", name, check=False)
-    return done.stdout.strip() if done.returncode == 0 else None
+    if done.returncode == 0:
+        return done.stdout.strip()
+    # Those of pyenv are seen by uv only where pyenv has them switched on.
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    return next((str(path) for path in sorted(root.glob(f"{name}.*/bin/python"))), None)
 
 
 def _passes(name: str, python: str, end: str, wheel: Path, folder: Path, tests: Sequence[str]) -> bool:
