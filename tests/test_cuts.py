@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from cudalint.finding import Finding, Severity
@@ -100,7 +102,9 @@ def test_calls_within_much_else_are_cut_before_there_is_no_room(form: str) -> No
     _, first, last = SPAWN
     calls += f"def nested35(x, y=None):\n    {last}\n\n\n"
     found = checked(f"{HEAD}{WORK}{calls}def main(x):\n    {first}\n    nested0(x)\n\n\nmain(input())\n")
-    assert errors(found) == []
+    # Python 3.12 bounds calls from C as well: there the file may be said to be nested too deeply.
+    said = {"CUD901"} if sys.version_info[:2] == (3, 12) else set()
+    assert {finding.code for finding in errors(found)} <= said
     assert [note for note in found.notes if "calls nested too deeply" in note]
 
 

@@ -39,6 +39,7 @@ BROKEN = {
     "nested_brackets": HEAD + b"x = " + b"(" * 1000 + b"1" + b")" * 1000 + b"\n",
     "chained_calls": HEAD + b"x = a" + b".f()" * 5000 + b"\n",
     "long_sum": HEAD + b"x = " + b"1 + " * 50_000 + b"1\n",
+    "chains_within_chains": HEAD + b"x = " + (b"-" * 1_900 + b"(") * 10 + b"1" + b")" * 10 + b"\n",
     "many_lambdas": HEAD + b"x = " + b"lambda: " * 5_000 + b"1\n",
     "many_elifs": HEAD + b"if a:\n    pass\n" + b"elif a:\n    pass\n" * 20_000,
     "deep_blocks": HEAD + b"".join(b" " * depth + b"if a:\n" for depth in range(150)) + b" " * 150 + b"pass\n",

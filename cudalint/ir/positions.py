@@ -83,11 +83,17 @@ def _next(row: int | None) -> int | None:
 def _located(
     filename: str, tree: cst.Module, nodes: Mapping[int, cst.CSTNode], row: Callable[[int], int | None]
 ) -> dict[int, Span] | None:
-    """Where nodes of a tree stand; ``row`` gives the row of the file. None where a node ends in no row of it."""
+    """Where nodes of a tree stand; ``row`` gives the row of the file. None where a node ends in no row of it.
+
+    Raises ``RecursionError`` where the tree is deeper than the running Python follows.
+    """
     if not nodes:
         return {}
     # Not wrapper.resolve(): that walks the tree once more for providers that nothing asks for.
-    ranges: Mapping[cst.CSTNode, Any] = PositionProvider()._gen(MetadataWrapper(tree, unsafe_skip_copy=True))
+    try:
+        ranges: Mapping[cst.CSTNode, Any] = PositionProvider()._gen(MetadataWrapper(tree, unsafe_skip_copy=True))
+    except KeyError as error:  # on the way out of a RecursionError libcst looks for nodes that it has not placed yet
+        raise RecursionError("a tree is too deep to be placed") from error
     result: dict[int, Span] = {}
     for ordinal, node in nodes.items():
         found = ranges.get(node)

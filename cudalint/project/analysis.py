@@ -504,7 +504,11 @@ def _spans(files: FileProgram, sites: Iterable[Site]) -> dict[Site, Span]:
         known = files.places.setdefault(name, {})
         missing = ordinals - known.keys()
         if missing:
-            found = placed(source.text, source.path, name, missing, files.store)
+            try:
+                found = placed(source.text, source.path, name, missing, files.store)
+            except RecursionError:  # of Python 3.12, which bounds calls from C, without a way to ask for more
+                files.too_deep(source)
+                found = {}
             known.update({ordinal: found.get(ordinal) for ordinal in missing})
         result.update((Site(name, o), span) for o in ordinals if (span := known[o]) is not None)
     return result
@@ -641,12 +645,16 @@ def _alike(processes: Iterable[Process]) -> Iterable[tuple[str, ...]]:
 
 
 def _spans_of(files: FileProgram, filename: str) -> Mapping[Site, Span]:
-    """Where the nodes of a file stand; nothing for one that is none of the program, or that cannot be parsed."""
+    """Where the nodes of a file stand; nothing for one that is none of the program, cannot be parsed or is too deep."""
     name = files.names.get(filename)
     if name is None or files.module(name) is None:
         return {}
     source = files.sources[name]
-    return {Site(name, ordinal): span for ordinal, span in all_spans(source.text, source.path, name).items()}
+    try:
+        found = all_spans(source.text, source.path, name)
+    except RecursionError:
+        found = {}
+    return {Site(name, ordinal): span for ordinal, span in found.items()}
 
 
 def _watching(

@@ -216,7 +216,7 @@ class FileProgram:
             form = lowered(source.text, source.path, name, self.store)
         except RecursionError:
             self._count(source)
-            self.broken.append(Broken(source, "the code is nested too deeply", 0, 0))
+            self.too_deep(source)
             return None
         self._forms[name] = form
         if form.is_fresh:
@@ -230,6 +230,11 @@ class FileProgram:
             form.bodies.lowered = self._count_nodes
             form.bodies.refused = partial(self._refused, source)
         return form.module
+
+    def too_deep(self, source: SourceFile) -> None:
+        """The code of a file is nested more deeply than the running Python follows."""
+        if not any(known.source is source for known in self.broken):
+            self.broken.append(Broken(source, "the code is nested too deeply", 0, 0))
 
     def _count(self, source: SourceFile) -> None:
         self.files_parsed += 1

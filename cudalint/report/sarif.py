@@ -7,7 +7,7 @@ with how far it can be trusted in its properties.
 from __future__ import annotations
 
 import os
-from pathlib import PurePath
+from pathlib import Path
 from urllib.parse import quote
 
 from cudalint import __version__, rules
@@ -110,7 +110,7 @@ def _step(report: Report, step: Step, directory: str) -> dict[str, object]:
 
 def _artifact(path: str, directory: str) -> dict[str, object]:
     path = relative(path, directory)
-    uri = PurePath(path).as_uri() if os.path.isabs(path) else quote(os.fsencode(path.replace(os.sep, "/")))
+    uri = Path(path).as_uri() if os.path.isabs(path) else quote(os.fsencode(path.replace(os.sep, "/")))
     return {"uri": uri}
 
 

@@ -85,16 +85,19 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _refuse_expressions(text: str) -> Refusal | None:
-    """Measure every expression: how deep its brackets nest, how many links each level chains."""
+    """Measure every expression: how deep its brackets nest, how many links it chains with those that it stands in."""
     levels = [0]
+    outside = 0  # the links of all levels but the innermost
     for lexeme in lexemes(text):
         match lexeme.kind:
             case Kind.OPENER:
                 levels[-1] += 1
+                outside += levels[-1]
                 levels.append(0)
             case Kind.CLOSER:
                 if len(levels) > 1:
                     levels.pop()
+                    outside -= levels[-1]
             case Kind.SEPARATOR:
                 levels[-1] = 0
             case Kind.NEWLINE:
@@ -112,7 +115,7 @@ def _refuse_expressions(text: str) -> Refusal | None:
                 pass
         if len(levels) > MAX_BRACKETS:
             return Refusal(f"its brackets are nested more than {MAX_BRACKETS} deep")
-        if levels[-1] > MAX_CHAIN:
+        if outside + levels[-1] > MAX_CHAIN:
             return Refusal(f"one of its expressions chains more than {MAX_CHAIN:,} operations")
     return None
 

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 
 import pytest
+from fixture_markers import header
 
+from cudalint.verify.needs import default_start_method
 from paper.ingredients import VARIABLE, Inputs, Tree
 from paper.record import Need, Record, read, write
 
@@ -39,8 +41,12 @@ class Unchanged:
     def __call__(self, texts: Mapping[str, str], code: tuple[str, ...], rest: object = None) -> bool:
         """Whether all that decides is as it was, and today is not the day to run it all the same.
 
-        ``texts`` are run, by the modules of ``code``; ``rest`` is what else decides. The test itself counts too.
+        ``texts`` are run, by the modules of ``code``; ``rest`` is what else decides. The test itself counts too. A test
+        is skipped whose program relies on a default start method that this Python does not have.
         """
+        for method in filter(None, (header(text).get("start-method") for text in texts.values())):
+            if method != default_start_method():
+                pytest.skip(f"relies on the default start method {method}")
         node = self._node
         inputs = Inputs({**texts, "the test": inspect.getsource(node.function)}, code, rest)
         self._environment.setenv(VARIABLE, " ".join(sorted(self._tree.stubs(texts.values()))))

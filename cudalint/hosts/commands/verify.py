@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -133,6 +134,8 @@ def verify(
 
     Exits with 0 if everything that could run was confirmed, 1 after a refutation, 2 if nothing could run.
     """
+    if sys.platform != "linux":
+        raise ConfigError("--verify needs Linux")
     from cudalint import verify as verification
 
     for name, value in (("--limit-scale", limit_scale), ("--limit", limit)):
