@@ -1,0 +1,115 @@
+"""python -m mutation [--kind K,...] [--only TEXT] [--seed N --count M] [--jobs N] [TEST ...].
+
+Changes rules, models and code, one small change at a time, and says which of them no test notices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from mutation.campaign import Campaign, Verdict
+from mutation.code import code_mutants
+from mutation.models import model_mutants
+from mutation.mutant import Mutant
+
+TESTS = Path(__file__).resolve().parent.parent
+# What judges by default: tests of what is found, and how it is said and repaired, which run in this process.
+JUDGES = (
+    "fixtures", "folder_fixtures", "projects", "model_entries", "process_effects", "servers", "classes", "conditions",
+    "notes", "models", "questions", "relevance", "report", "blocks", "changes", "consistency", "rule_pages", "fixes",
+    "fixes_values", "fixes_places", "fixes_lifting", "fixes_harm", "session", "findings",
+)  # fmt: skip
+REPAIRS = ("spawn_safety", "fixing")
+KINDS = {
+    "rule": ("cudalint.rules", "cudalint.machine.reporting"),
+    "condition": ("cudalint.machine.assumptions",),
+    "repair": ("cudalint.fixes",),
+    "effect": ("cudalint.machine.effects", "cudalint.machine.launch"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Judge the mutants that were asked for; 1 where one survives."""
+    args = _arguments(arguments)
+    began = time.monotonic()
+    mutants = list(_mutants(args))
+    names = [f"test_{name}.py" for name in (*JUDGES, *REPAIRS)] if not args.tests else args.tests
+    campaign = Campaign(mutants, args.jobs)
+    files = [str(TESTS / name) for name in names if (TESTS / name.partition("::")[0]).exists()]
+    pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", "--no-summary", *files], plugins=[campaign])
+    if campaign.broken:
+        print("these fail without any mutant:", *campaign.broken, sep="\n  ")
+        return 2
+    _show(campaign.verdicts)
+    print(f"{time.monotonic() - began:.0f} s")
+    if args.killers is not None:
+        _write(args.killers, campaign.verdicts)
+    return 1 if any(v.killer is None for v in campaign.verdicts) else 0
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="mutation", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--kind", default="model", help=f"model, {', '.join(KINDS)}, or the beginning of a kind")
+    parser.add_argument("--only", default="", help="mutants whose name has this in it")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, help="so many of them, chosen by the seed")
+    parser.add_argument("--jobs", type=int, default=1, help="so many at once")
+    parser.add_argument("--killers", type=Path, help="write which test noticed which mutant")
+    parser.add_argument("tests", nargs="*", help="files of tests, or single tests, that judge instead of the usual ones")
+    return parser.parse_args(arguments)
+
+
+def _mutants(args: argparse.Namespace) -> Iterator[Mutant]:
+    found = [m for kind in args.kind.split(",") for m in _of(kind) if args.only in m.name]
+    if args.count is None or args.count >= len(found):
+        return iter(found)
+    chosen = sorted(random.Random(args.seed).sample(range(len(found)), args.count))
+    return (found[index] for index in chosen)
+
+
+def _of(kind: str) -> Iterator[Mutant]:
+    if kind.startswith(("model", "effect name", "effect key")):
+        yield from (m for m in model_mutants() if m.kind.startswith(kind) or kind == "model")
+        return
+    for root in KINDS[kind]:
+        for module in _modules(root):
+            yield from code_mutants(kind, module)
+
+
+def _modules(root: str) -> Iterator[str]:
+    package = importlib.import_module(root)
+    yield root
+    for found in pkgutil.walk_packages(getattr(package, "__path__", []), f"{root}."):
+        yield found.name
+
+
+def _show(verdicts: Sequence[Verdict]) -> None:
+    counted = Counter((v.mutant.kind, v.mutant.file, v.killer is not None) for v in verdicts)
+    for kind, file in sorted({(v.mutant.kind, v.mutant.file) for v in verdicts}):
+        killed, left = counted[kind, file, True], counted[kind, file, False]
+        print(f"{kind:16} {file:32} {killed:5} killed {left:5} survived")
+    for verdict in sorted(verdicts, key=lambda v: v.mutant.name):
+        if verdict.killer is None:
+            print(f"survived: {verdict.mutant.name} ({verdict.asked} tests came by it)")
+    kinds = Counter((v.mutant.kind, v.killer is not None) for v in verdicts)
+    for kind in sorted({kind for kind, _ in kinds}):
+        print(f"{kind}: {kinds[kind, True]} killed, {kinds[kind, False]} survived")
+
+
+def _write(path: Path, verdicts: Sequence[Verdict]) -> None:
+    rows = sorted(f"{v.mutant.name}\t{v.killer}" for v in verdicts)
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

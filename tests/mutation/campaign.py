@@ -1,0 +1,149 @@
+"""The tests as judges: run once to see by what each comes, then for each mutant those that could notice it.
+
+A mutant lives in a process that is forked from the one that collected the tests, and ends at the first that fails.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from cudalint.rules.base import Rule
+from mutation.mutant import Mutant
+from mutation.watching import Watch, watched
+
+# Processor time of one mutant; a mutant that does not end is noticed.
+SECONDS = 120
+# Tests of these start processes, which the mutants are not in, or run programs that no mutant changes.
+_ELSEWHERE = frozenset({"process", "unchanged"})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a mutant: the test that failed, or None; how many were asked."""
+
+    mutant: Mutant
+    killer: str | None
+    asked: int
+
+
+class Campaign:
+    """A plugin that takes over the run of the tests."""
+
+    def __init__(self, mutants: Sequence[Mutant], jobs: int) -> None:
+        self.mutants, self.jobs = mutants, jobs
+        self.watch = Watch()
+        self.verdicts: list[Verdict] = []
+        self.broken: list[str] = []
+        self._took: dict[str, float] = {}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what runs elsewhere."""
+        items[:] = [i for i in items if _ELSEWHERE.isdisjoint(getattr(i, "fixturenames", ()))]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Watch all tests, then judge all mutants."""
+        items = {item.nodeid: item for item in session.items}
+        for mutant in self.mutants:
+            mutant.watch(self.watch)
+        began = time.monotonic()
+        with _noting_rules(self.watch):
+            watched(self.watch)
+            for item in session.items:
+                self._observe(item)
+        print(f"\n{len(items)} tests watched in {time.monotonic() - began:.0f} s", flush=True)
+        if not self.broken:
+            self._judge(items)
+        return True
+
+    def _observe(self, item: pytest.Item) -> None:
+        began = time.monotonic()
+        self.watch.begin(item.nodeid)
+        reports = runtestprotocol(item, log=False, nextitem=None)
+        self.watch.end()
+        self._took[item.nodeid] = time.monotonic() - began
+        if any(report.failed for report in reports):
+            self.broken.append(item.nodeid)
+
+    def _judge(self, items: dict[str, pytest.Item]) -> None:
+        waiting: dict[int, tuple[Mutant, list[str], int]] = {}
+        killers: dict[str, int] = {}
+        for count, mutant in enumerate(self.mutants, 1):
+            asked = sorted(mutant.noticed_by(self.watch), key=lambda t: (-killers.get(t, 0), self._took[t]))
+            if not asked:
+                self.verdicts.append(Verdict(mutant, None, 0))
+                continue
+            while len(waiting) >= self.jobs:
+                self._collect(waiting, killers)
+            reading, writing = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(reading)
+                self._be(mutant, [items[test] for test in asked], writing)
+            os.close(writing)
+            waiting[child] = (mutant, asked, reading)
+            if count % 200 == 0:
+                print(f"{count} of {len(self.mutants)}", flush=True)
+        while waiting:
+            self._collect(waiting, killers)
+
+    def _collect(self, waiting: dict[int, tuple[Mutant, list[str], int]], killers: dict[str, int]) -> None:
+        child, status = os.wait()
+        mutant, asked, reading = waiting.pop(child)
+        with os.fdopen(reading, "rb") as pipe:
+            text = pipe.read().decode()
+        killer: str | None = text or None
+        if killer is None and status != 0:
+            killer = "it does not end, or ends the process"
+        if killer is not None:
+            killers[killer] = killers.get(killer, 0) + 1
+        self.verdicts.append(Verdict(mutant, killer, len(asked)))
+
+    def _be(self, mutant: Mutant, items: list[pytest.Item], pipe: int) -> None:
+        """In the child: the tests, up to the first that fails."""
+        status = 1
+        try:
+            silent = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silent, 1)
+            os.dup2(silent, 2)
+            signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            self.watch.test = None
+            sys.settrace(None)
+            mutant.apply()
+            for item in items:
+                reports = runtestprotocol(item, log=False, nextitem=None)
+                if any(report.failed for report in reports):
+                    os.write(pipe, item.nodeid.encode())
+                    break
+            status = 0
+        except BaseException as error:
+            os.write(pipe, f"{type(error).__name__}: {error}"[:300].encode())
+        finally:
+            os._exit(status)
+
+
+@contextmanager
+def _noting_rules(watch: Watch) -> Iterator[None]:
+    """Note of which rules a test saw findings."""
+    plain: Any = Rule.message
+
+    def message(self: Rule, outcome: Any) -> str:
+        watch.note(("rule", f"cudalint.rules.{self.code.lower()}"))
+        text: str = plain(self, outcome)
+        return text
+
+    Rule.message = message  # type: ignore[method-assign]
+    yield
+    Rule.message = plain  # type: ignore[method-assign]
