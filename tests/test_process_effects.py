@@ -108,7 +108,7 @@ def test_what_no_pickler_takes_is_not_sent(tmp_path: Path, name: str) -> None:
 
 
 def real(name: str) -> Any:
-    return pkgutil.resolve_name(name if name not in BUILTINS else f"builtins.{name}")
+    return pkgutil.resolve_name(f"builtins.{name}" if name.partition(".")[0] in BUILTINS else name)
 
 
 # What some of them need to be made.
