@@ -142,9 +142,7 @@ def batches() -> Iterator[object]:
 
 @pytest.mark.parametrize(("program", "rows"), list(batches()))
 def test_what_library_functions_do(program: str, rows: list[str]) -> None:
-    text = HEAD + "".join(
-        PROGRAMS[program].format(n=n, row=row, imports=imports(row)) for n, row in enumerate(rows)
-    )
+    text = HEAD + "".join(PROGRAMS[program].format(n=n, row=row, imports=imports(row)) for n, row in enumerate(rows))
     lines = text.splitlines()
     found = {f.span.start.row for f in analyse([SourceFile("test_calls.py", text, text.encode())], Options()).findings}
     wanted = {number for number, line in enumerate(lines, 1) if line.endswith("# expect")}

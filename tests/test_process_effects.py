@@ -133,7 +133,12 @@ def test_no_pickler_really_takes_them(name: str) -> None:
 
 
 OF_PYTHON = sorted(
-    {name for names in NAMES.values() for name in names if name.partition(".")[0] in {*sys.stdlib_module_names, *BUILTINS}}
+    {
+        name
+        for names in NAMES.values()
+        for name in names
+        if name.partition(".")[0] in {*sys.stdlib_module_names, *BUILTINS}
+    }
 )
 
 

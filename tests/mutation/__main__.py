@@ -1,4 +1,4 @@
-"""python -m mutation [--kind K,...] [--only TEXT] [--seed N --count M] [--jobs N] [TEST ...].
+"""python -m mutation [--kind K,...] [--only TEXT] [--seed N --count M] [--jobs N] [--repairs] [TEST ...].
 
 Changes rules, models and code, one small change at a time, and says which of them no test notices.
 """
@@ -25,11 +25,10 @@ from mutation.mutant import Mutant
 TESTS = Path(__file__).resolve().parent.parent
 # What judges by default: tests of what is found, and how it is said and repaired, which run in this process.
 JUDGES = (
-    "fixtures", "folder_fixtures", "projects", "model_entries", "process_effects", "servers", "classes", "conditions",
-    "notes", "models", "questions", "relevance", "report", "blocks", "changes", "consistency", "rule_pages", "fixes",
-    "fixes_values", "fixes_places", "fixes_lifting", "fixes_harm", "session", "findings",
+    "fixtures", "folder_fixtures", "projects", "library_calls", "process_effects", "servers", "classes", "conditions",
+    "notes", "models", "questions", "relevance", "report", "blocks", "changes", "consistency", "rule_pages",
 )  # fmt: skip
-REPAIRS = ("spawn_safety", "fixing")
+REPAIRS = ("spawn_safety", "fixing", "fixes", "fixes_values", "fixes_places", "fixes_lifting", "fixes_harm")
 KINDS = {
     "rule": ("cudalint.rules", "cudalint.machine.reporting"),
     "condition": ("cudalint.machine.assumptions",),
@@ -43,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _arguments(arguments)
     began = time.monotonic()
     mutants = list(_mutants(args))
-    names = [f"test_{name}.py" for name in (*JUDGES, *REPAIRS)] if not args.tests else args.tests
+    judges = (*JUDGES, *REPAIRS) if args.repairs else JUDGES
+    names = args.tests or [f"test_{name}.py" for name in judges]
     campaign = Campaign(mutants, args.jobs)
     files = [str(TESTS / name) for name in names if (TESTS / name.partition("::")[0]).exists()]
     pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", "--no-summary", *files], plugins=[campaign])
@@ -58,14 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="mutation", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    plain = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(prog="mutation", description=__doc__, formatter_class=plain)
     parser.add_argument("--kind", default="model", help=f"model, {', '.join(KINDS)}, or the beginning of a kind")
     parser.add_argument("--only", default="", help="mutants whose name has this in it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, help="so many of them, chosen by the seed")
     parser.add_argument("--jobs", type=int, default=1, help="so many at once")
     parser.add_argument("--killers", type=Path, help="write which test noticed which mutant")
-    parser.add_argument("tests", nargs="*", help="files of tests, or single tests, that judge instead of the usual ones")
+    parser.add_argument("--repairs", action="store_true", help="tests of repairs judge too, which take longer")
+    parser.add_argument("tests", nargs="*", help="files of tests, or single tests, that judge instead")
     return parser.parse_args(arguments)
 
 
@@ -98,9 +100,6 @@ def _show(verdicts: Sequence[Verdict]) -> None:
     for kind, file in sorted({(v.mutant.kind, v.mutant.file) for v in verdicts}):
         killed, left = counted[kind, file, True], counted[kind, file, False]
         print(f"{kind:16} {file:32} {killed:5} killed {left:5} survived")
-    for verdict in sorted(verdicts, key=lambda v: v.mutant.name):
-        if verdict.killer is None:
-            print(f"survived: {verdict.mutant.name} ({verdict.asked} tests came by it)")
     kinds = Counter((v.mutant.kind, v.killer is not None) for v in verdicts)
     for kind in sorted({kind for kind, _ in kinds}):
         print(f"{kind}: {kinds[kind, True]} killed, {kinds[kind, False]} survived")

@@ -23,7 +23,10 @@ from mutation.mutant import Mutant
 from mutation.watching import Watch, watched
 
 # Processor time of one mutant; a mutant that does not end is noticed.
-SECONDS = 120
+SECONDS = 60
+# So many tests are asked of one mutant, those first that are quick and that noticed others: what the first hundred
+# pass by, hardly any other notices.
+MOST_ASKED = 100
 # Tests of these start processes, which the mutants are not in, or run programs that no mutant changes.
 _ELSEWHERE = frozenset({"process", "unchanged"})
 
@@ -80,9 +83,10 @@ class Campaign:
         waiting: dict[int, tuple[Mutant, list[str], int]] = {}
         killers: dict[str, int] = {}
         for count, mutant in enumerate(self.mutants, 1):
-            asked = sorted(mutant.noticed_by(self.watch), key=lambda t: (-killers.get(t, 0), self._took[t]))
+            found = mutant.noticed_by(self.watch)
+            asked = sorted(found, key=lambda t: (self._took[t] / (1 + killers.get(t, 0)), t))[:MOST_ASKED]
             if not asked:
-                self.verdicts.append(Verdict(mutant, None, 0))
+                self._say(Verdict(mutant, None, 0))
                 continue
             while len(waiting) >= self.jobs:
                 self._collect(waiting, killers)
@@ -93,7 +97,7 @@ class Campaign:
                 self._be(mutant, [items[test] for test in asked], writing)
             os.close(writing)
             waiting[child] = (mutant, asked, reading)
-            if count % 200 == 0:
+            if count % 500 == 0:
                 print(f"{count} of {len(self.mutants)}", flush=True)
         while waiting:
             self._collect(waiting, killers)
@@ -108,7 +112,12 @@ class Campaign:
             killer = "it does not end, or ends the process"
         if killer is not None:
             killers[killer] = killers.get(killer, 0) + 1
-        self.verdicts.append(Verdict(mutant, killer, len(asked)))
+        self._say(Verdict(mutant, killer, len(asked)))
+
+    def _say(self, verdict: Verdict) -> None:
+        self.verdicts.append(verdict)
+        if verdict.killer is None:
+            print(f"survived: {verdict.mutant.name} ({verdict.asked} tests came by it)", flush=True)
 
     def _be(self, mutant: Mutant, items: list[pytest.Item], pipe: int) -> None:
         """In the child: the tests, up to the first that fails."""

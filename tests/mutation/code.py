@@ -89,6 +89,10 @@ def code_mutants(kind: str, module: str) -> Iterator[CodeMutant]:
             statement: ast.AST = node
             while not isinstance(statement, ast.stmt):
                 statement = parents[statement]
+            if function is None and not (
+                isinstance(statement, ast.Assign) and isinstance(parents[statement], ast.Module)
+            ):
+                continue
             assert isinstance(node, (ast.expr, ast.stmt))
             rows = (node.lineno, node.end_lineno or node.lineno)
             if isinstance(statement, (ast.If, ast.While)):
@@ -126,7 +130,9 @@ def _ways(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> Iterator[str]:
 def _is_said(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     """Whether a text is one that users read: it has spaces, and is no docstring."""
     assert isinstance(node, ast.Constant)
-    return " " in str(node.value).strip() and not isinstance(parents[node], (ast.Expr, ast.JoinedStr, ast.FormattedValue))
+    return " " in str(node.value).strip() and not isinstance(
+        parents[node], (ast.Expr, ast.JoinedStr, ast.FormattedValue)
+    )
 
 
 def _change(node: ast.AST, how: str) -> None:
@@ -185,7 +191,7 @@ def _functions_at(module: ModuleType, name: str, row: int) -> Iterator[FunctionT
     for holder in holders:
         found: Any = vars(holder).get(name)
         found = getattr(found, "fget", None) or getattr(found, "__func__", found)
-        while found is not None and not isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
+        while (found is not None and not isinstance(found, FunctionType)) or hasattr(found, "__wrapped__"):
             found = getattr(found, "__wrapped__", None)
         if found is not None and found.__code__.co_firstlineno == row:
             yield found

@@ -89,7 +89,7 @@ def _other(key: str, value: Any) -> Any:
         case "method":
             return _OTHER_METHOD.get(value)
         case "failure":
-            return {stage: "cost" for stage in value}
+            return dict.fromkeys(value, "cost")
     return None
 
 
@@ -97,7 +97,9 @@ def _effects(file: str, document: Any) -> Iterator[ModelMutant]:
     for index, entry in enumerate(document.get("effect", ())):
         names = entry["names"]
         for name in names:
-            yield ModelMutant("effect name", file, f"no effect of {name}", (("effect", name),), _without("effect", index, name))
+            yield ModelMutant(
+                "effect name", file, f"no effect of {name}", (("effect", name),), _without("effect", index, name)
+            )
         for key in entry.keys() - {"names"}:
             things = tuple(("effect", name) for name in names)
             words = f"effect of {names[0]} and others: no {key}"

@@ -135,7 +135,8 @@ def watched(watch: Watch) -> None:
                 if not isinstance(spec, Entry):
                     dict.__setitem__(self.functions, name, Entry(dict(spec), watch))
             self.prefixes[:] = [
-                (prefix, spec if isinstance(spec, Entry) else Entry(dict(spec), watch)) for prefix, spec in self.prefixes
+                (prefix, spec if isinstance(spec, Entry) else Entry(dict(spec), watch))
+                for prefix, spec in self.prefixes
             ]
 
         def function(self, path: str) -> library.Spec | None:
