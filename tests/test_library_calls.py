@@ -27,8 +27,12 @@ import torch
 fork, spawn = mp.get_context("fork"), mp.get_context("spawn")
 
 
-def use():
+def use(*given):
     torch.zeros(1).cuda()
+
+
+def job(*given):
+    torch.cuda.init()
 
 """
 # Around each row: a program of its own, as a test is, and whether it has a finding where it says so.
@@ -72,6 +76,26 @@ def work_{n}():
 def test_{n}():
     torch.cuda.init()
     fork.Process(target=work_{n}).start()
+""",
+    "it calls the function": """
+def test_{n}():
+    {imports}
+    def begin(*given):
+        fork.Process(target=use).start()  # expect
+    torch.cuda.init()
+    {row}
+""",
+    "its workers cannot": """
+def test_{n}():
+    {imports}
+    torch.cuda.init()
+    {row}  # expect
+""",
+    "its workers can": """
+def test_{n}():
+    {imports}
+    torch.cuda.init()
+    {row}
 """,
     "each worker opens a context": """
 def work_{n}(number):
@@ -129,7 +153,7 @@ def imports(row: str) -> str:
     nodes = list(ast.walk(ast.parse(row)))
     bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= {a.arg for n in nodes if isinstance(n, ast.arguments) for a in n.args} | set(dir(builtins))
-    names = {n.id for n in nodes if isinstance(n, ast.Name)} - bound - {"torch", "mp", "use"}
+    names = {n.id for n in nodes if isinstance(n, ast.Name)} - bound - {"torch", "mp", "use", "job", "begin"}
     return "import " + ", ".join(sorted(names)) if names else "pass"
 
 
