@@ -77,6 +77,35 @@ def test_{n}():
     torch.cuda.init()
     fork.Process(target=work_{n}).start()
 """,
+    "a forked worker cannot use it": """
+def test_{n}():
+    {imports}
+    x = {made}
+    def work():
+        {row}
+    fork.Process(target=work).start()  # expect
+""",
+    "a forked worker can ask it": """
+def test_{n}():
+    {imports}
+    x = {made}
+    def work():
+        {row}
+    fork.Process(target=work).start()
+""",
+    "it cannot be sent to a spawned process": """
+def test_{n}():
+    {imports}
+    x = {row}
+    spawn.Process(target=print, args=(x,)).start()  # expect
+""",
+    "the program ends": """
+def test_{n}():
+    {imports}
+    torch.cuda.init()
+    {row}
+    fork.Process(target=use).start()
+""",
     "it calls the function": """
 def test_{n}():
     {imports}
@@ -153,8 +182,14 @@ def imports(row: str) -> str:
     nodes = list(ast.walk(ast.parse(row)))
     bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= {a.arg for n in nodes if isinstance(n, ast.arguments) for a in n.args} | set(dir(builtins))
-    names = {n.id for n in nodes if isinstance(n, ast.Name)} - bound - {"torch", "mp", "use", "job", "begin"}
+    names = {n.id for n in nodes if isinstance(n, ast.Name)} - bound - {"torch", "mp", "use", "job", "begin", "fork", "spawn", "x"}
     return "import " + ", ".join(sorted(names)) if names else "pass"
+
+
+def parts(row: str) -> dict[str, str]:
+    """What a program is filled with: `made => row` for what is made before."""
+    made, _, used = row.rpartition(" => ")
+    return {"made": made, "row": used, "imports": imports(f"{made}\n{used}")}
 
 
 def batches() -> Iterator[object]:
@@ -166,7 +201,7 @@ def batches() -> Iterator[object]:
 
 @pytest.mark.parametrize(("program", "rows"), list(batches()))
 def test_what_library_functions_do(program: str, rows: list[str]) -> None:
-    text = HEAD + "".join(PROGRAMS[program].format(n=n, row=row, imports=imports(row)) for n, row in enumerate(rows))
+    text = HEAD + "".join(PROGRAMS[program].format(n=n, **parts(row)) for n, row in enumerate(rows))
     lines = text.splitlines()
     found = {f.span.start.row for f in analyse([SourceFile("test_calls.py", text, text.encode())], Options()).findings}
     wanted = {number for number, line in enumerate(lines, 1) if line.endswith("# expect")}
