@@ -137,7 +137,7 @@ OF_PYTHON = sorted(
         name
         for names in NAMES.values()
         for name in names
-        if name.partition(".")[0] in {*sys.stdlib_module_names, *BUILTINS}
+        if "(" not in name and name.partition(".")[0] in {*sys.stdlib_module_names, *BUILTINS}
     }
 )
 
