@@ -34,6 +34,14 @@ def use(*given):
 def job(*given):
     torch.cuda.init()
 
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, number):
+        return torch.zeros(1).cuda()
+
 """
 # Around each row: a program of its own, as a test is, and whether it has a finding where it says so.
 PROGRAMS = {
@@ -105,6 +113,11 @@ def test_{n}():
     torch.cuda.init()
     {row}
     fork.Process(target=use).start()
+""",
+    "no rank has a device of its own": """
+def test_{n}():
+    torch.distributed.init_process_group("nccl")
+    {row}  # expect
 """,
     "it calls the function": """
 def test_{n}():
@@ -182,7 +195,7 @@ def imports(row: str) -> str:
     nodes = list(ast.walk(ast.parse(row)))
     bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= {a.arg for n in nodes if isinstance(n, ast.arguments) for a in n.args} | set(dir(builtins))
-    names = {n.id for n in nodes if isinstance(n, ast.Name)} - bound - {"torch", "mp", "use", "job", "begin", "fork", "spawn", "x"}
+    names = {n.id for n in nodes if isinstance(n, ast.Name)} - bound - {"torch", "mp", "use", "job", "begin", "Rows", "fork", "spawn", "x"}
     return "import " + ", ".join(sorted(names)) if names else "pass"
 
 
