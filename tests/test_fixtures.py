@@ -51,6 +51,17 @@ def test_what_is_softer_than_its_rule_is_marked() -> None:
     assert softened() <= marked
 
 
+def test_a_rule_declares_the_worst_that_its_findings_are() -> None:
+    from cudalint.rules import registry
+
+    worst: dict[str, Severity] = {}
+    for path in programs():
+        for one, found in wanted(path):
+            worst[one.code] = max(worst.get(one.code, found), found, key=lambda s: s.rank)
+    declared = {code: rule.severity for code, rule in registry().items() if not code.startswith("CUD9")}
+    assert worst == declared
+
+
 def test_known_misses_are_still_missed_and_say_why() -> None:
     for path in programs():
         for row, code, reason in known_misses(path.read_text(encoding="utf-8")):

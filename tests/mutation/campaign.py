@@ -6,22 +6,29 @@ A mutant lives in a process that is forked from the one that collected the tests
 from __future__ import annotations
 
 import os
+import pickle
 import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from cudalint import rules
+from cudalint.config import Config
 from cudalint.rules.base import Rule
+from cudalint.session import Session
 from mutation.mutant import Mutant
-from mutation.watching import Watch, watched
+from mutation.watching import RULES_READ, Watch, watched
 
+_PROGRAM = Path(__file__).resolve().parents[2] / "fixtures" / "CUD101" / "broken_billiard_pool.py"
 # Processor time of one mutant; a mutant that does not end is noticed.
 SECONDS = 60
 # So many tests are asked of one mutant, those first that are quick and that noticed others: what the first hundred
@@ -60,24 +67,39 @@ class Campaign:
         items = {item.nodeid: item for item in session.items}
         for mutant in self.mutants:
             mutant.watch(self.watch)
+        # What is imported on the way is imported here, once.
+        Session(Config()).check([str(_PROGRAM)])
         began = time.monotonic()
-        with _noting_rules(self.watch):
-            watched(self.watch)
-            for item in session.items:
-                self._observe(item)
+        self._observe(session.items)
         print(f"\n{len(items)} tests watched in {time.monotonic() - began:.0f} s", flush=True)
         if not self.broken:
             self._judge(items)
         return True
 
-    def _observe(self, item: pytest.Item) -> None:
-        began = time.monotonic()
-        self.watch.begin(item.nodeid)
-        reports = runtestprotocol(item, log=False, nextitem=None)
-        self.watch.end()
-        self._took[item.nodeid] = time.monotonic() - began
-        if any(report.failed for report in reports):
-            self.broken.append(item.nodeid)
+    def _observe(self, items: Sequence[pytest.Item]) -> None:
+        """Run all tests in another process, so that no mutant is judged by what they leave behind."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            watched(self.watch)
+            with _noting_rules(self.watch), os.fdopen(writing, "wb") as pipe:
+                took, broken = {}, []
+                for item in items:
+                    began = time.monotonic()
+                    self.watch.begin(item.nodeid)
+                    reports = runtestprotocol(item, log=False, nextitem=None)
+                    self.watch.end()
+                    took[item.nodeid] = time.monotonic() - began
+                    if any(report.failed for report in reports):
+                        broken.append(item.nodeid)
+                pickle.dump((dict(self.watch.used), self.watch.tests, took, broken), pipe)
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            used, self.watch.tests, self._took, self.broken = pickle.load(pipe)
+        self.watch.used.update(used)
+        os.waitpid(child, 0)
 
     def _judge(self, items: dict[str, pytest.Item]) -> None:
         waiting: dict[int, tuple[Mutant, list[str], int]] = {}
@@ -145,14 +167,30 @@ class Campaign:
 
 @contextmanager
 def _noting_rules(watch: Watch) -> Iterator[None]:
-    """Note of which rules a test saw findings."""
-    plain: Any = Rule.message
+    """Note of which rules a test saw findings, and whether it reads rules itself."""
+    message: Any = Rule.message
+    rule, registry = rules.rule, rules.registry
 
-    def message(self: Rule, outcome: Any) -> str:
+    def noting_message(self: Rule, outcome: Any) -> str:
         watch.note(("rule", f"cudalint.rules.{self.code.lower()}"))
-        text: str = plain(self, outcome)
+        text: str = message(self, outcome)
         return text
 
-    Rule.message = message  # type: ignore[method-assign]
-    yield
-    Rule.message = plain  # type: ignore[method-assign]
+    def noting_rule(code: str) -> Rule:
+        _by_test(watch, sys._getframe(1))
+        return rule(code)
+
+    def noting_registry() -> Mapping[str, Rule]:
+        _by_test(watch, sys._getframe(1))
+        return registry()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rule, "message", noting_message)
+        patch.setattr(rules, "rule", noting_rule)
+        patch.setattr(rules, "registry", noting_registry)
+        yield
+
+
+def _by_test(watch: Watch, caller: FrameType) -> None:
+    if Path(caller.f_code.co_filename).name.startswith("test_"):
+        watch.note(RULES_READ)

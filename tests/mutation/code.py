@@ -22,7 +22,7 @@ from cudalint.finding import Applicability, Severity, StepKind
 from cudalint.machine.outcome import Doubt, Kind
 from cudalint.rules.base import RepairLevel
 from mutation.mutant import Mutant
-from mutation.watching import Watch
+from mutation.watching import RULES_READ, Watch
 
 _ENUMS: dict[str, type[Enum]] = {
     one.__name__: one for one in (Applicability, Severity, StepKind, Doubt, Kind, RepairLevel)
@@ -59,7 +59,7 @@ class CodeMutant(Mutant):
 
     def noticed_by(self, watch: Watch) -> set[str]:
         if self.function is None:
-            return watch.of([("rule", self.module)]) or watch.tests
+            return watch.of([("rule", self.module), RULES_READ]) or watch.tests
         file = _path(self.module)
         return watch.of((file, row) for row in range(self.rows[0], self.rows[1] + 1))
 

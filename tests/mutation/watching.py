@@ -10,6 +10,8 @@ from typing import Any
 
 from cudalint.models import library
 
+# That a test reads rules itself.
+RULES_READ = ("rules are read",)
 # What of the models is looked up by a name: the tables of a library.
 TABLES = ("functions", "aliases", "bases", "constants", "arrays", "metadata", "attributes", "picklers", "environment")
 
