@@ -186,6 +186,8 @@ AROUND = {
     **{name: (name,) for name in list(PROGRAMS)[3:]},
 }
 _NUMBER = re.compile(r"def (?:test|work)_(\d+)\(")
+# What the programs around a row name.
+OURS = frozenset({"torch", "mp", "use", "job", "begin", "Rows", "fork", "spawn", "x"})
 # So many programs in a file: the analysis of a program knows its file as a whole.
 MOST = 40
 
@@ -195,7 +197,7 @@ def imports(row: str) -> str:
     nodes = list(ast.walk(ast.parse(row)))
     bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= {a.arg for n in nodes if isinstance(n, ast.arguments) for a in n.args} | set(dir(builtins))
-    names = {n.id for n in nodes if isinstance(n, ast.Name)} - bound - {"torch", "mp", "use", "job", "begin", "Rows", "fork", "spawn", "x"}
+    names = {n.id for n in nodes if isinstance(n, ast.Name)} - bound - OURS
     return "import " + ", ".join(sorted(names)) if names else "pass"
 
 

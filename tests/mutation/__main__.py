@@ -1,6 +1,7 @@
-"""python -m mutation [--kind K,...] [--only TEXT] [--seed N --count M] [--jobs N] [--repairs] [TEST ...].
+"""python -m mutation [--kind K,...] [--only TEXT] [--seed N --count M] [--jobs N] [--repairs | --recorded] [TEST ...].
 
 Changes rules, models and code, one small change at a time, and says which of them no test notices.
+`--kind "model entry" --record` writes `noticed.txt`, which must know each entry of the models.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from mutation import record
 from mutation.campaign import Campaign, Verdict
 from mutation.code import code_mutants
 from mutation.models import model_mutants
@@ -41,20 +43,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Judge the mutants that were asked for; 1 where one survives."""
     args = _arguments(arguments)
     began = time.monotonic()
-    mutants = list(_mutants(args))
-    judges = (*JUDGES, *REPAIRS) if args.repairs else JUDGES
-    names = args.tests or [f"test_{name}.py" for name in judges]
-    campaign = Campaign(mutants, args.jobs)
-    files = [str(TESTS / name) for name in names if (TESTS / name.partition("::")[0]).exists()]
-    pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", "--no-summary", *files], plugins=[campaign])
+    known = {name: test for name, test in record.read().items() if test is not None} if args.recorded else {}
+    mutants = list(_mutants(args, known))
+    campaign = Campaign(mutants, args.jobs, known)
+    pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", "--no-summary", *_tests(args, campaign)], [campaign])
     if campaign.broken:
         print("these fail without any mutant:", *campaign.broken, sep="\n  ")
         return 2
     _show(campaign.verdicts)
     print(f"{time.monotonic() - began:.0f} s")
-    if args.killers is not None:
-        _write(args.killers, campaign.verdicts)
-    return 1 if any(v.killer is None for v in campaign.verdicts) else 0
+    if args.record:
+        record.write({v.mutant.name: v.killer for v in campaign.verdicts})
+    return 1 if len(campaign.verdicts) < len(mutants) or any(v.killer is None for v in campaign.verdicts) else 0
+
+
+def _tests(args: argparse.Namespace, campaign: Campaign) -> list[str]:
+    """What pytest is to collect."""
+    if args.recorded:
+        return sorted({str(TESTS.parent / campaign.known[mutant.name]) for mutant in campaign.mutants})
+    judges = (*JUDGES, *REPAIRS) if args.repairs else JUDGES
+    return [str(TESTS / name) for name in args.tests or [f"test_{name}.py" for name in judges]]
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -65,14 +73,16 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, help="so many of them, chosen by the seed")
     parser.add_argument("--jobs", type=int, default=1, help="so many at once")
-    parser.add_argument("--killers", type=Path, help="write which test noticed which mutant")
+    parser.add_argument("--record", action="store_true", help="write which test noticed which mutant")
+    parser.add_argument("--recorded", action="store_true", help="ask of each mutant only the test that is recorded")
     parser.add_argument("--repairs", action="store_true", help="tests of repairs judge too, which take longer")
     parser.add_argument("tests", nargs="*", help="files of tests, or single tests, that judge instead")
     return parser.parse_args(arguments)
 
 
-def _mutants(args: argparse.Namespace) -> Iterator[Mutant]:
+def _mutants(args: argparse.Namespace, known: Mapping[str, str]) -> Iterator[Mutant]:
     found = [m for kind in args.kind.split(",") for m in _of(kind) if args.only in m.name]
+    found = [m for m in found if m.name in known] if args.recorded else found
     if args.count is None or args.count >= len(found):
         return iter(found)
     chosen = sorted(random.Random(args.seed).sample(range(len(found)), args.count))
@@ -103,11 +113,6 @@ def _show(verdicts: Sequence[Verdict]) -> None:
     kinds = Counter((v.mutant.kind, v.killer is not None) for v in verdicts)
     for kind in sorted({kind for kind, _ in kinds}):
         print(f"{kind}: {kinds[kind, True]} killed, {kinds[kind, False]} survived")
-
-
-def _write(path: Path, verdicts: Sequence[Verdict]) -> None:
-    rows = sorted(f"{v.mutant.name}\t{v.killer}" for v in verdicts)
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

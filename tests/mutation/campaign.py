@@ -50,8 +50,9 @@ class Verdict:
 class Campaign:
     """A plugin that takes over the run of the tests."""
 
-    def __init__(self, mutants: Sequence[Mutant], jobs: int) -> None:
-        self.mutants, self.jobs = mutants, jobs
+    def __init__(self, mutants: Sequence[Mutant], jobs: int, known: Mapping[str, str]) -> None:
+        """``known``: the test to ask of each mutant, by its name; empty to find out."""
+        self.mutants, self.jobs, self.known = mutants, jobs, known
         self.watch = Watch()
         self.verdicts: list[Verdict] = []
         self.broken: list[str] = []
@@ -69,9 +70,10 @@ class Campaign:
             mutant.watch(self.watch)
         # What is imported on the way is imported here, once.
         Session(Config()).check([str(_PROGRAM)])
-        began = time.monotonic()
-        self._observe(session.items)
-        print(f"\n{len(items)} tests watched in {time.monotonic() - began:.0f} s", flush=True)
+        if not self.known:
+            began = time.monotonic()
+            self._observe(session.items)
+            print(f"\n{len(items)} tests watched in {time.monotonic() - began:.0f} s", flush=True)
         if not self.broken:
             self._judge(items)
         return True
@@ -105,8 +107,7 @@ class Campaign:
         waiting: dict[int, tuple[Mutant, list[str], int]] = {}
         killers: dict[str, int] = {}
         for count, mutant in enumerate(self.mutants, 1):
-            found = mutant.noticed_by(self.watch)
-            asked = sorted(found, key=lambda t: (self._took[t] / (1 + killers.get(t, 0)), t))[:MOST_ASKED]
+            asked = self._asked(mutant, killers)
             if not asked:
                 self._say(Verdict(mutant, None, 0))
                 continue
@@ -123,6 +124,12 @@ class Campaign:
                 print(f"{count} of {len(self.mutants)}", flush=True)
         while waiting:
             self._collect(waiting, killers)
+
+    def _asked(self, mutant: Mutant, killers: Mapping[str, int]) -> list[str]:
+        if self.known:
+            return [self.known[mutant.name]]
+        found = mutant.noticed_by(self.watch)
+        return sorted(found, key=lambda t: (self._took[t] / (1 + killers.get(t, 0)), t))[:MOST_ASKED]
 
     def _collect(self, waiting: dict[int, tuple[Mutant, list[str], int]], killers: dict[str, int]) -> None:
         child, status = os.wait()
