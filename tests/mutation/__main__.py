@@ -10,6 +10,7 @@ import argparse
 import importlib
 import pkgutil
 import random
+import re
 import sys
 import time
 from collections import Counter
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     known = {name: test for name, test in record.read().items() if test is not None} if args.recorded else {}
     mutants = list(_mutants(args, known))
-    campaign = Campaign(mutants, args.jobs, known)
+    campaign = Campaign(mutants, args.jobs, known, verbose=args.verbose)
     pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", "--no-summary", *_tests(args, campaign)], [campaign])
     if campaign.broken:
         print("these fail without any mutant:", *campaign.broken, sep="\n  ")
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _show(campaign.verdicts)
     print(f"{time.monotonic() - began:.0f} s")
     if args.record:
-        record.write({v.mutant.name: v.killer for v in campaign.verdicts})
+        record.write({**record.read(), **{v.mutant.name: v.killer for v in campaign.verdicts}})
     return 1 if len(campaign.verdicts) < len(mutants) or any(v.killer is None for v in campaign.verdicts) else 0
 
 
@@ -69,9 +70,10 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     plain = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(prog="mutation", description=__doc__, formatter_class=plain)
     parser.add_argument("--kind", default="model", help=f"model, {', '.join(KINDS)}, or the beginning of a kind")
-    parser.add_argument("--only", default="", help="mutants whose name has this in it")
+    parser.add_argument("--only", default="", help="mutants whose name matches this expression")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, help="so many of them, chosen by the seed")
+    parser.add_argument("--verbose", action="store_true", help="name the test that notices a mutant, too")
     parser.add_argument("--jobs", type=int, default=1, help="so many at once")
     parser.add_argument("--record", action="store_true", help="write which test noticed which mutant")
     parser.add_argument("--recorded", action="store_true", help="ask of each mutant only the test that is recorded")
@@ -81,7 +83,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _mutants(args: argparse.Namespace, known: Mapping[str, str]) -> Iterator[Mutant]:
-    found = [m for kind in args.kind.split(",") for m in _of(kind) if args.only in m.name]
+    found = [m for kind in args.kind.split(",") for m in _of(kind) if re.search(args.only, m.name)]
     found = [m for m in found if m.name in known] if args.recorded else found
     if args.count is None or args.count >= len(found):
         return iter(found)

@@ -50,9 +50,9 @@ class Verdict:
 class Campaign:
     """A plugin that takes over the run of the tests."""
 
-    def __init__(self, mutants: Sequence[Mutant], jobs: int, known: Mapping[str, str]) -> None:
+    def __init__(self, mutants: Sequence[Mutant], jobs: int, known: Mapping[str, str], *, verbose: bool) -> None:
         """``known``: the test to ask of each mutant, by its name; empty to find out."""
-        self.mutants, self.jobs, self.known = mutants, jobs, known
+        self.mutants, self.jobs, self.known, self.verbose = mutants, jobs, known, verbose
         self.watch = Watch()
         self.verdicts: list[Verdict] = []
         self.broken: list[str] = []
@@ -147,6 +147,8 @@ class Campaign:
         self.verdicts.append(verdict)
         if verdict.killer is None:
             print(f"survived: {verdict.mutant.name} ({verdict.asked} tests came by it)", flush=True)
+        elif self.verbose:
+            print(f"noticed: {verdict.mutant.name}\t{verdict.killer}", flush=True)
 
     def _be(self, mutant: Mutant, items: list[pytest.Item], pipe: int) -> None:
         """In the child: the tests, up to the first that fails."""
