@@ -123,8 +123,8 @@ def test_{n}():
 def test_{n}():
     {imports}
     def begin(*given):
+        torch.cuda.init()
         fork.Process(target=use).start()  # expect
-    torch.cuda.init()
     {row}
 """,
     "its workers cannot": """
