@@ -77,6 +77,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="so many at once")
     parser.add_argument("--record", action="store_true", help="write which test noticed which mutant")
     parser.add_argument("--recorded", action="store_true", help="ask of each mutant only the test that is recorded")
+    parser.add_argument("--unnoticed", action="store_true", help="only what no test noticed by the record")
     parser.add_argument("--repairs", action="store_true", help="tests of repairs judge too, which take longer")
     parser.add_argument("tests", nargs="*", help="files of tests, or single tests, that judge instead")
     return parser.parse_args(arguments)
@@ -85,6 +86,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _mutants(args: argparse.Namespace, known: Mapping[str, str]) -> Iterator[Mutant]:
     found = [m for kind in args.kind.split(",") for m in _of(kind) if re.search(args.only, m.name)]
     found = [m for m in found if m.name in known] if args.recorded else found
+    if args.unnoticed:
+        noticed = record.read()
+        found = [m for m in found if noticed.get(m.name) is None]
     if args.count is None or args.count >= len(found):
         return iter(found)
     chosen = sorted(random.Random(args.seed).sample(range(len(found)), args.count))
