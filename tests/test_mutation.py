@@ -13,7 +13,7 @@ from mutation.models import model_mutants
 
 TESTS = Path(__file__).resolve().parent
 # Fewer may be left; what is new has a test.
-MOST_UNNOTICED = 352
+MOST_UNNOTICED = 305
 
 
 def test_every_entry_is_recorded() -> None:
