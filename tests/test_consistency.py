@@ -54,6 +54,12 @@ def test_documents_list_every_rule(name: str) -> None:
     assert codes_in(name) == set(rules.codes())
 
 
+def test_the_list_of_rules_says_what_they_say() -> None:
+    rows = [row for row in (ROOT / "docs/rules.md").read_text(encoding="utf-8").splitlines() if row.startswith("| CUD")]
+    said = [f"| {r.code} | {r.name} | {r.severity.value} | {r.summary} |" for r in rules.registry().values()]
+    assert sorted(rows) == said
+
+
 @pytest.mark.parametrize("name", ["README.md", "docs/configuration.md", "docs/architecture.md"])
 def test_documents_name_no_rule_that_does_not_exist(name: str) -> None:
     assert codes_in(name) <= set(rules.codes())

@@ -1,6 +1,7 @@
 """Every broken fixture is repaired to a fixpoint: its snapshot, and what any repair must keep.
 
-``CUDALINT_SNAPSHOTS=write`` writes the snapshots anew (``<fixture>.fixed``, beside the fixture).
+``CUDALINT_SNAPSHOTS=write`` writes the snapshots anew (``<fixture>.fixed``, beside the fixture);
+``python recorded_findings.py`` writes what is said of each finding.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 
 import pytest
 from fixture_markers import ROOT, broken
+from recorded_findings import recorded
+from recorded_findings import text as said
 
 from cudalint import rules
 from cudalint.config import Config
@@ -47,6 +50,7 @@ class Remembering(Session):
 
 
 SESSION = Remembering()
+RECORDED = recorded()
 
 
 def checked(path: Path) -> Report:
@@ -75,8 +79,9 @@ def codes(findings: tuple[Finding, ...], severity: Severity) -> Counter[str]:
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_program_is_repaired_as_its_snapshot_shows(path: Path) -> None:
+def test_findings_are_as_recorded_and_repaired_as_the_snapshot_shows(path: Path) -> None:
     before, text, after = repaired(path)
+    assert said(before.findings) == RECORDED[path.relative_to(ROOT).as_posix()]
     assert_levels_are_kept(before, path.parent.name)
     kept = snapshot(path)
     if WRITES:
@@ -93,6 +98,10 @@ def test_the_program_is_repaired_as_its_snapshot_shows(path: Path) -> None:
         before.findings, Severity.ERROR
     )
     assert not [f for f in after.findings if f.fix is not None and is_applied(f)], "a second run would change it"
+
+
+def test_what_is_recorded_belongs_to_fixtures() -> None:
+    assert RECORDED.keys() == {path.relative_to(ROOT).as_posix() for path in BROKEN}
 
 
 def is_applied(finding: Finding) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from small_projects import FOLDER, cases, files, findings, marked, places
+from fixture_markers import known_misses
+from small_projects import FOLDER, Place, cases, files, findings, marked, places
 
 from cudalint.project.analysis import Options, analyse
 from cudalint.text.source import SourceFile
@@ -21,6 +22,16 @@ PROJECTS = [
 def test_findings_match_the_markers(text: str) -> None:
     given = files(text)
     assert places(findings(given)) == marked(given)
+
+
+@pytest.mark.parametrize("name", cases("misses.txt"))
+def test_known_misses_are_still_missed_and_say_why(name: str) -> None:
+    given = files(cases("misses.txt")[name])
+    missed = [(path, *miss) for path, text in given.items() for miss in known_misses(text)]
+    assert missed
+    for path, row, code, reason in missed:
+        assert reason, f"{path}:{row}: expect-missing needs a reason in parentheses"
+        assert Place(path, row, code) not in places(findings(given)), "it is found now: make it an expect marker"
 
 
 LIBRARY = """\

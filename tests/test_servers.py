@@ -90,3 +90,79 @@ def test_a_module_that_only_calls_tasks_is_not_what_celery_imports() -> None:
     head = "import torch\nfrom celery.result import AsyncResult\nfrom tasks import work\n"
     api = head + "\ntorch.cuda.init()\nwork.delay(3)\n"
     assert findings(tasks=tasks, api=api) == []
+
+
+FORKS = """
+import multiprocessing
+
+import torch
+
+
+def infer():
+    return torch.ones(2, device="cuda").sum().item()
+
+
+def answer(*given, **named):
+    multiprocessing.get_context("fork").Process(target=infer).start()
+
+
+"""
+# Classes that a server makes, what it calls first and then.
+COMPONENTS = {
+    "litserve.LitAPI": ("setup", "predict"),
+    "cog.BasePredictor": ("setup", "predict"),
+    "cog.BaseRunner": ("setup", "run"),
+    "kserve.Model": ("load", "predict"),
+    "mlserver.MLModel": ("load", "predict"),
+    "ts.torch_handler.base_handler.BaseHandler": ("initialize", "handle"),
+    "ts.torch_handler.vision_handler.VisionHandler": ("initialize", "handle"),
+    "ts.torch_handler.text_handler.TextHandler": ("initialize", "handle"),
+}
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_what_a_server_makes_is_begun_before_it_answers(name: str) -> None:
+    begin, answers = COMPONENTS[name]
+    module, _, base = name.rpartition(".")
+    first = f"    def {begin}(self, *given):\n        self.model = torch.nn.Linear(2, 2).cuda()\n\n"
+    text = f"from {module} import {base}\n{FORKS}class Ours({base}):\n{first}"
+    text += f"    def {answers}(self, *given):\n        answer()\n"
+    assert [code for _, code, _, _ in findings(server=text)] == ["CUD101"]
+
+
+# How a function becomes a handler, in modules that put a model on the GPU.
+ROUTES = {
+    "flask.Blueprint": "r = flask.Blueprint('r', __name__)\nr.route('/')(answer)",
+    "quart.Blueprint": "r = quart.Blueprint('r', __name__)\nr.route('/')(answer)",
+    "sanic.Blueprint": "r = sanic.Blueprint('r')\nr.get('/')(answer)",
+    "bottle.Bottle": "r = bottle.Bottle()\nr.get('/')(answer)",
+    "starlette.applications.Starlette": "r = starlette.applications.Starlette()\nr.route('/')(answer)",
+    "litestar.Router": "r = litestar.Router('/')\nr.get('/')(answer)",
+    "fastapi.put": "r = fastapi.APIRouter()\nr.put('/')(answer)",
+    "fastapi.delete": "r = fastapi.APIRouter()\nr.delete('/')(answer)",
+    "fastapi.patch": "r = fastapi.APIRouter()\nr.patch('/')(answer)",
+    "fastapi.websocket": "r = fastapi.APIRouter()\nr.websocket('/')(answer)",
+    "fastapi.add_api_route": "r = fastapi.FastAPI()\nr.add_api_route('/', answer)",
+    "litestar.get": "litestar.get('/')(answer)",
+    "litestar.put": "litestar.put('/')(answer)",
+    "litestar.patch": "litestar.patch('/')(answer)",
+    "litestar.delete": "litestar.delete('/')(answer)",
+    "litestar.route": "litestar.route('/')(answer)",
+    "litestar.websocket": "litestar.websocket('/')(answer)",
+    "aiohttp.web.get": "aiohttp.web.get('/', answer)",
+    "aiohttp.web.post": "aiohttp.web.post('/', answer)",
+    "aiohttp.web.put": "aiohttp.web.put('/', answer)",
+    "aiohttp.web.delete": "aiohttp.web.delete('/', answer)",
+    "aiohttp.web.Application.add_get": "aiohttp.web.Application().router.add_get('/', answer)",
+    "aiohttp.web.Application.add_put": "aiohttp.web.Application().router.add_put('/', answer)",
+    "aiohttp.web.Application.add_delete": "aiohttp.web.Application().router.add_delete('/', answer)",
+    "starlette.routing.Route": "starlette.routing.Route('/', answer)",
+    "starlette.routing.WebSocketRoute": "starlette.routing.WebSocketRoute('/', answer)",
+}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_a_handler_answers_after_its_module_was_imported(name: str) -> None:
+    imported = name.rpartition(".")[0].removesuffix(".Application")
+    text = f"import {imported}\n{FORKS}model = torch.nn.Linear(2, 2).cuda()\n{ROUTES[name]}\n"
+    assert [(code, level) for _, code, level, _ in findings(site=text)] == [("CUD101", "error")]

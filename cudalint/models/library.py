@@ -351,14 +351,17 @@ def _text(path: str) -> str:
 
 
 @cache
+def shipped() -> tuple[tuple[str, Mapping[str, object]], ...]:
+    """The files of models that come with cudalint, by name."""
+    folder = sorted(files("cudalint.models").iterdir(), key=lambda entry: entry.name)
+    texts = ((entry.name, entry.read_text(encoding="utf-8")) for entry in folder if entry.name.endswith(".toml"))
+    return tuple((name, tomllib.loads(text)) for name, text in texts)
+
+
+@cache
 def _load(extra: tuple[tuple[str, str], ...]) -> Library:
     library = Library()
-    declared: list[tuple[str, _Declared]] = []
-    folder = files("cudalint.models")
-    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
-        if entry.name.endswith(".toml"):
-            text = entry.read_text(encoding="utf-8")
-            declared.append((entry.name, _add(library, tomllib.loads(text), entry.name)))
+    declared = [(name, _add(library, document, name)) for name, document in shipped()]
     for path, text in extra:
         try:
             document = tomllib.loads(text)

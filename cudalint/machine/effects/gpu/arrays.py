@@ -63,8 +63,9 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "tensor":
             return (new_tensor(machine, call, state, device or Dev("cuda"), rest),)
         case "first":
-            given = call.args[0] if call.args else call.get(call.params[0]) if call.params else None
-            return unknown("first", call.site) if given is None else given
+            return _argument(call, 0)
+        case "second":
+            return _argument(call, 1)
         case "thing":
             return (state.new(("thing", call.site), LibraryObject(rest, {}, call.site, _origin(machine, call, state))),)
         case "every-device":
@@ -72,6 +73,14 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "tuple-unknown":
             return unknown("tuple", call.site)
     return unknown("returned", call.site, state.process.identity)
+
+
+def _argument(call: Call, number: int) -> Value:
+    """An argument by its place; where it may be given by name, the model says which parameters there are."""
+    if number < len(call.args):
+        return call.args[number]
+    given = call.get(call.params[number]) if number < len(call.params) else None
+    return unknown("argument", call.site) if given is None else given
 
 
 def _origin(machine: Machine, call: Call, state: State) -> Chain:

@@ -61,9 +61,17 @@ def module_tensor(machine: Machine, call: Call) -> Results:
 
 
 def module_child(machine: Machine, call: Call) -> Results:
-    """``model[0]``, ``model.layer``: a part of a module is where the module is."""
-    receiver = call.receiver
-    return [(call.state, (receiver,) if receiver is not None else unknown("child", call.site))]
+    """``model[0]``, ``model.children()``: a part of a module is where the module is."""
+    state, receiver = call.state, call.receiver
+    if receiver is None:
+        return [(state, unknown("child", call.site))]
+    if call.path.rpartition(".")[2] in _SEVERAL:
+        return [(state, (state.new(("children", call.site), Sequence("iterator", None, (receiver,))),))]
+    return [(state, (receiver,))]
+
+
+# What gives the parts one after the other.
+_SEVERAL = frozenset({"__iter__", "children", "modules"})
 
 
 def module_base(machine: Machine, call: Call) -> Results:

@@ -1,0 +1,205 @@
+"""The tests as judges: run once to see by what each comes, then for each mutant those that could notice it.
+
+A mutant lives in a process that is forked from the one that collected the tests, and ends at the first that fails.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from cudalint import rules
+from cudalint.config import Config
+from cudalint.rules.base import Rule
+from cudalint.session import Session
+from mutation.mutant import Mutant
+from mutation.watching import RULES_READ, Watch, watched
+
+_PROGRAM = Path(__file__).resolve().parents[2] / "fixtures" / "CUD101" / "broken_billiard_pool.py"
+# Processor time of one mutant; a mutant that does not end is noticed.
+SECONDS = 60
+# So many tests are asked of one mutant, those first that are quick and that noticed others: what the first hundred
+# pass by, hardly any other notices.
+MOST_ASKED = 100
+# Tests of these start processes, which the mutants are not in, or run programs that no mutant changes.
+_ELSEWHERE = frozenset({"process", "unchanged"})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a mutant: the test that failed, or None; how many were asked."""
+
+    mutant: Mutant
+    killer: str | None
+    asked: int
+
+
+class Campaign:
+    """A plugin that takes over the run of the tests."""
+
+    def __init__(self, mutants: Sequence[Mutant], jobs: int, known: Mapping[str, str], *, verbose: bool) -> None:
+        """``known``: the test to ask of each mutant, by its name; empty to find out."""
+        self.mutants, self.jobs, self.known, self.verbose = mutants, jobs, known, verbose
+        self.watch = Watch()
+        self.verdicts: list[Verdict] = []
+        self.broken: list[str] = []
+        self._took: dict[str, float] = {}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what runs elsewhere."""
+        items[:] = [i for i in items if _ELSEWHERE.isdisjoint(getattr(i, "fixturenames", ()))]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Watch all tests, then judge all mutants."""
+        items = {item.nodeid: item for item in session.items}
+        for mutant in self.mutants:
+            mutant.watch(self.watch)
+        # What is imported on the way is imported here, once.
+        Session(Config()).check([str(_PROGRAM)])
+        if not self.known:
+            began = time.monotonic()
+            self._observe(session.items)
+            print(f"\n{len(items)} tests watched in {time.monotonic() - began:.0f} s", flush=True)
+        if not self.broken:
+            self._judge(items)
+        return True
+
+    def _observe(self, items: Sequence[pytest.Item]) -> None:
+        """Run all tests in another process, so that no mutant is judged by what they leave behind."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            watched(self.watch)
+            with _noting_rules(self.watch), os.fdopen(writing, "wb") as pipe:
+                took, broken = {}, []
+                for item in items:
+                    began = time.monotonic()
+                    self.watch.begin(item.nodeid)
+                    reports = runtestprotocol(item, log=False, nextitem=None)
+                    self.watch.end()
+                    took[item.nodeid] = time.monotonic() - began
+                    if any(report.failed for report in reports):
+                        broken.append(item.nodeid)
+                pickle.dump((dict(self.watch.used), self.watch.tests, took, broken), pipe)
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            used, self.watch.tests, self._took, self.broken = pickle.load(pipe)
+        self.watch.used.update(used)
+        os.waitpid(child, 0)
+
+    def _judge(self, items: dict[str, pytest.Item]) -> None:
+        waiting: dict[int, tuple[Mutant, list[str], int]] = {}
+        killers: dict[str, int] = {}
+        for count, mutant in enumerate(self.mutants, 1):
+            asked = self._asked(mutant, killers)
+            if not asked:
+                self._say(Verdict(mutant, None, 0))
+                continue
+            while len(waiting) >= self.jobs:
+                self._collect(waiting, killers)
+            reading, writing = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(reading)
+                self._be(mutant, [items[test] for test in asked], writing)
+            os.close(writing)
+            waiting[child] = (mutant, asked, reading)
+            if count % 500 == 0:
+                print(f"{count} of {len(self.mutants)}", flush=True)
+        while waiting:
+            self._collect(waiting, killers)
+
+    def _asked(self, mutant: Mutant, killers: Mapping[str, int]) -> list[str]:
+        if self.known:
+            return [self.known[mutant.name]]
+        found = mutant.noticed_by(self.watch)
+        return sorted(found, key=lambda t: (self._took[t] / (1 + killers.get(t, 0)), t))[:MOST_ASKED]
+
+    def _collect(self, waiting: dict[int, tuple[Mutant, list[str], int]], killers: dict[str, int]) -> None:
+        child, status = os.wait()
+        mutant, asked, reading = waiting.pop(child)
+        with os.fdopen(reading, "rb") as pipe:
+            text = pipe.read().decode()
+        killer: str | None = text or None
+        if killer is None and status != 0:
+            killer = "it does not end, or ends the process"
+        if killer is not None:
+            killers[killer] = killers.get(killer, 0) + 1
+        self._say(Verdict(mutant, killer, len(asked)))
+
+    def _say(self, verdict: Verdict) -> None:
+        self.verdicts.append(verdict)
+        if verdict.killer is None:
+            print(f"survived: {verdict.mutant.name} ({verdict.asked} tests came by it)", flush=True)
+        elif self.verbose:
+            print(f"noticed: {verdict.mutant.name}\t{verdict.killer}", flush=True)
+
+    def _be(self, mutant: Mutant, items: list[pytest.Item], pipe: int) -> None:
+        """In the child: the tests, up to the first that fails."""
+        status = 1
+        try:
+            silent = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silent, 1)
+            os.dup2(silent, 2)
+            signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            self.watch.test = None
+            sys.settrace(None)
+            mutant.apply()
+            for item in items:
+                reports = runtestprotocol(item, log=False, nextitem=None)
+                if any(report.failed for report in reports):
+                    os.write(pipe, item.nodeid.encode())
+                    break
+            status = 0
+        except BaseException as error:
+            os.write(pipe, f"{type(error).__name__}: {error}"[:300].encode())
+        finally:
+            os._exit(status)
+
+
+@contextmanager
+def _noting_rules(watch: Watch) -> Iterator[None]:
+    """Note of which rules a test saw findings, and whether it reads rules itself."""
+    message: Any = Rule.message
+    rule, registry = rules.rule, rules.registry
+
+    def noting_message(self: Rule, outcome: Any) -> str:
+        watch.note(("rule", f"cudalint.rules.{self.code.lower()}"))
+        text: str = message(self, outcome)
+        return text
+
+    def noting_rule(code: str) -> Rule:
+        _by_test(watch, sys._getframe(1))
+        return rule(code)
+
+    def noting_registry() -> Mapping[str, Rule]:
+        _by_test(watch, sys._getframe(1))
+        return registry()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rule, "message", noting_message)
+        patch.setattr(rules, "rule", noting_rule)
+        patch.setattr(rules, "registry", noting_registry)
+        yield
+
+
+def _by_test(watch: Watch, caller: FrameType) -> None:
+    if Path(caller.f_code.co_filename).name.startswith("test_"):
+        watch.note(RULES_READ)

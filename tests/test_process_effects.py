@@ -1,0 +1,211 @@
+"""What stays of a call in its process, seen by what a repair to spawn may promise (`process_effects.txt`)."""
+
+from __future__ import annotations
+
+import builtins
+import pickle
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cudalint.config import Config
+from cudalint.finding import Applicability, Fix
+from cudalint.session import Session
+
+_SECTION = re.compile(r"^##### (.*)\n", re.MULTILINE)
+_, *_PARTS = _SECTION.split((Path(__file__).parent / "process_effects.txt").read_text(encoding="utf-8"))
+NAMES = {name: text.split("\n") for name, text in zip(_PARTS[::2], _PARTS[1::2], strict=True)}
+
+PROGRAM = """\
+{imports}
+import multiprocessing
+import torch
+
+{top}
+
+def work(n):
+    {read}
+    return torch.ones(n, device="cuda").sum().item()
+
+
+def main(vendor):
+    torch.zeros(1, device="cuda")
+    {before}
+    with multiprocessing.Pool(1) as pool:
+        print(pool.map(work, [{sent}]))
+
+
+if __name__ == "__main__":
+    main(input())
+"""
+BUILTINS = frozenset(dir(builtins))
+# What has to be imported by more than its first name.
+SUBMODULES = {"PIL": "PIL.Image"}
+# So many calls in a program: a doubt names which of them it is.
+MOST = 40
+
+
+def repair(folder: Path, calls: list[str], **parts: str) -> Fix:
+    """The repair of a program around some calls."""
+    roots = {match for call in calls for match in re.findall(r"^(?:\w+ = )?(?:with )?([A-Za-z_]\w*)\.", call)}
+    modules = sorted({SUBMODULES.get(root, root) for root in roots - BUILTINS - {"vendor", "torch"}})
+    given = {"imports": f"import {', '.join(modules)}" if modules else "", "top": "", "read": "pass", "before": "pass"}
+    path = folder / "program.py"
+    path.write_text(PROGRAM.format(**{"sent": "1, 2", **given, **parts}))
+    (fix,) = [f.fix for f in Session(Config()).check([str(path)]).findings if f.code == "CUD101"]
+    assert fix is not None
+    return fix
+
+
+def batches(*sections: str) -> Iterator[list[str]]:
+    names = [name for section in sections for name in NAMES[section] if name]
+    return (names[first : first + MOST] for first in range(0, len(names), MOST))
+
+
+def lines(calls: list[str]) -> str:
+    return "\n    ".join(calls)
+
+
+@pytest.mark.parametrize("names", list(batches("nothing stays", "seen outside of the process")), ids=lambda n: n[0])
+def test_what_leaves_nothing_is_no_doubt(tmp_path: Path, names: list[str]) -> None:
+    calls = [f"{name}()" for name in names]
+    fix = repair(tmp_path, calls, before=lines(calls))
+    assert fix.reason is None
+    assert fix.applicability is Applicability.SAFE
+
+
+@pytest.mark.parametrize(
+    "names", list(batches("an immutable value that follows from its arguments")), ids=lambda n: n[0]
+)
+def test_a_value_is_the_same_in_a_fresh_process(tmp_path: Path, names: list[str]) -> None:
+    calls = [f"V{n} = {name}()" for n, name in enumerate(names) if not name.startswith("vendor")]
+    read = ", ".join(call.partition(" ")[0] for call in calls)
+    fix = repair(tmp_path, calls, top="\n".join(calls), read=read)
+    assert fix.reason is None
+    assert fix.applicability is Applicability.SAFE
+
+
+@pytest.mark.parametrize(
+    "names", list(batches("an object that nothing else holds", "an object that no pickler takes")), ids=lambda n: n[0]
+)
+def test_what_is_done_to_an_object_of_ones_own_stays_in_it(tmp_path: Path, names: list[str]) -> None:
+    calls = [line for n, name in enumerate(names) for line in (f"v{n} = {name}()", f"v{n}.mark = {n}")]
+    fix = repair(tmp_path, calls, before=lines(calls))
+    assert fix.reason is None
+    assert fix.applicability is Applicability.SAFE
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES["an object that no pickler takes"] if name])
+def test_what_no_pickler_takes_is_not_sent(tmp_path: Path, name: str) -> None:
+    call = f"made = {name}()"
+    fix = repair(tmp_path, [call], before=call, sent="made")
+    assert fix.applicability is Applicability.DISPLAY
+
+
+def real(name: str) -> Any:
+    return pkgutil.resolve_name(f"builtins.{name}" if name.partition(".")[0] in BUILTINS else name)
+
+
+# What some of them need to be made.
+NEEDS: dict[str, tuple[Any, ...]] = {
+    "open": (__file__,),
+    "io.open": (__file__,),
+    "threading.Barrier": (1,),
+    "contextvars.ContextVar": ("name",),
+    "sqlite3.connect": (":memory:",),
+    "weakref.ref": (Path,),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES["an object that no pickler takes"] if name])
+def test_no_pickler_really_takes_them(name: str) -> None:
+    made = real(name)(*NEEDS.get(name, ()))
+    try:
+        with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
+            pickle.dumps(made)
+    finally:
+        getattr(made, "close", list)()
+
+
+OF_PYTHON = sorted(
+    {
+        name
+        for names in NAMES.values()
+        for name in names
+        if "(" not in name and name.partition(".")[0] in {*sys.stdlib_module_names, *BUILTINS}
+    }
+)
+
+
+def test_the_functions_of_python_exist() -> None:
+    assert len(OF_PYTHON) > 300
+    missing = []
+    for name in OF_PYTHON:
+        try:
+            real(name)
+        except (ImportError, AttributeError):
+            missing.append(name)
+    assert missing == []
+
+
+def test_what_a_pickler_takes_is_sent(tmp_path: Path) -> None:
+    call = "made = collections.Counter()"
+    assert repair(tmp_path, [call], before=call, sent="made").applicability is not Applicability.DISPLAY
+
+
+@pytest.mark.parametrize("names", list(batches("it lasts as long as its block")), ids=lambda n: n[0])
+def test_what_a_block_changes_ends_with_it(tmp_path: Path, names: list[str]) -> None:
+    calls = [f"with {name}(): pass" for name in names]
+    fix = repair(tmp_path, calls, before=lines(calls))
+    assert fix.reason is None
+    assert fix.applicability is Applicability.SAFE
+
+
+# Nothing of the wider name says so: what a fork inherits and a fresh process lacks.
+STAYS = {
+    "logging.basicConfig()": "logging.basicConfig()",
+    "random.seed(1)": "random.seed()",
+    "time.tzset()": "time.tzset()",
+    "multiprocessing.set_executable('python3')": "multiprocessing.set_executable()",
+    "multiprocessing.log_to_stderr()": "multiprocessing.log_to_stderr()",
+    "multiprocessing.get_logger()": "multiprocessing.get_logger()",
+    "threading.setprofile(None)": "threading.setprofile()",
+    "threading.settrace(None)": "threading.settrace()",
+    "threading.stack_size(1 << 20)": "threading.stack_size()",
+    "asyncio.set_event_loop(None)": "asyncio.set_event_loop()",
+    "asyncio.set_event_loop_policy(None)": "asyncio.set_event_loop_policy()",
+    "contextlib.chdir('/').__enter__()": "contextlib.chdir()",
+    "contextlib.redirect_stdout(None).__enter__()": "contextlib.redirect_stdout()",
+    "contextlib.redirect_stderr(None).__enter__()": "contextlib.redirect_stderr()",
+    "sys.stdout.reconfigure(encoding='utf-8')": "sys.stdout.reconfigure()",
+    "sys.stderr.reconfigure(encoding='utf-8')": "sys.stderr.reconfigure()",
+}
+
+
+@pytest.mark.parametrize("call", STAYS)
+def test_what_stays_in_a_process_is_a_doubt(tmp_path: Path, call: str) -> None:
+    fix = repair(tmp_path, [call], before=call)
+    assert fix.applicability is Applicability.UNSAFE
+    assert STAYS[call] in (fix.reason or "")
+
+
+# A process that is spawned gets it when it starts.
+HANDED = ("os.chdir('data')", "os.fchdir(3)", "sys.path.append('lib')", "sys.path.extend(['lib'])", "os.umask(7)")
+
+
+@pytest.mark.parametrize("call", HANDED)
+def test_what_a_spawned_process_is_given_is_no_doubt(tmp_path: Path, call: str) -> None:
+    fix = repair(tmp_path, [call], before=call)
+    assert fix.reason is None
+    assert fix.applicability is Applicability.SAFE
+
+
+def test_what_is_shown_again_by_each_process_is_a_doubt(tmp_path: Path) -> None:
+    fix = repair(tmp_path, ["print('loading')"], top="print('loading')")
+    assert fix.applicability is Applicability.UNSAFE
+    assert "print()" in (fix.reason or "")
