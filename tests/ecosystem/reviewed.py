@@ -117,9 +117,9 @@ def _lines(path: Path, cell: int | None) -> list[str]:
     return text.splitlines()
 
 
-def is_prediction(finding: Finding) -> bool:
-    """Whether an error-level finding says what happens on a GPU machine."""
-    return finding.severity == "error" and finding.code not in (SYNTAX_ERROR, INTERNAL_ERROR)
+def is_prediction(finding: Finding, severity: str) -> bool:
+    """Whether a finding of this severity says what happens on a GPU machine."""
+    return finding.severity == severity and finding.code not in (SYNTAX_ERROR, INTERNAL_ERROR)
 
 
 def wilson(good: int, total: int) -> tuple[float, float]:
