@@ -13,7 +13,7 @@ from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
+from cudalint.machine.values import FALSE, NONE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
@@ -120,6 +120,10 @@ def _same(before: Value | None, value: Value) -> bool:
 
 def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
     process = state.process
+    own = process.device()
+    if own is not None and not own.maybe:
+        # Whoever has named a device does not wait for the variable to choose one: it is meant for other processes.
+        return
     driver = process.driver
     launch = process.launch
     per_task = launch is not None and launch.reused and launch.stage == "body" and state.second_round
@@ -141,8 +145,9 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
 
 
 def environ_preset(machine: Machine, call: Call) -> Results:
-    """Importing a library sets a variable."""
+    """Importing a library sets a variable, or a helper of a launcher does, to another value for each rank."""
     process = call.state.process
-    if process.environ(call.text("key")) is None:
-        call.state.process = process.with_environ(call.text("key"), const(call.text("value")))
-    return [(call.state, NONE)]
+    value = const(call.text("value")) if call.text("value") else (Rank("local"),)
+    if process.environ(call.text("key")) is None and all(call.get(name) != FALSE for name in call.params):
+        call.state.process = process.with_environ(call.text("key"), value)
+    return [(call.state, NONE if call.receiver is None else (call.receiver,))]
