@@ -57,6 +57,7 @@ class Doubt(Enum):
     MISSING = "that depends on a package that may be installed"
     ELSEWHERE = "on other paths the same workers do not fork"
     DEVICE = "which device is used cannot be seen here"
+    TASKS = "how many tasks a worker is given cannot be seen here"
     CUT = "not all that comes before could be looked at"
 
 

@@ -30,7 +30,12 @@ def lock(machine: Machine, call: Call) -> Results:
     names: Value = tuple(dict.fromkeys(Const(w.method) for w in found)) or const("?")
     kind = call.text("type") or f"multiprocessing.{call.path.rpartition('.')[2]}"
     default = not any(w.explicit for w in found)
-    fields: dict[str, Value] = {"<lock>": names, "<default>": const(default), "element": unknown("received", call.site)}
+    fields: dict[str, Value] = {
+        "<lock>": names,
+        "<default>": const(default),
+        "<context>": context or NONE,
+        "element": unknown("received", call.site),
+    }
     origin = machine.chain(state, call.site, f"{call.label} belongs to the {'/'.join(strings(names))} context")
     return [(state, (state.new(("lock", call.site), LibraryObject(kind, fields, call.site, origin)),))]
 

@@ -9,7 +9,7 @@ from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.outcome import Kind
+from cudalint.machine.outcome import Doubt, Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -129,18 +129,19 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
     per_task = launch is not None and launch.reused and launch.stage == "body" and state.second_round
     if per_task and any(o.anchor == site for o in machine.record.outcomes):
         return
-    machine.emit(
-        outcome_of(
-            machine,
-            state,
-            Kind.VISIBLE_PER_TASK if per_task else Kind.VISIBLE_TOO_LATE,
-            site,
-            "wrong-device",
-            cause=driver,
-            effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more"),
-            launch=launch,
-        )
+    found = outcome_of(
+        machine,
+        state,
+        Kind.VISIBLE_PER_TASK if per_task else Kind.VISIBLE_TOO_LATE,
+        site,
+        "wrong-device",
+        cause=driver,
+        effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more"),
+        launch=launch,
     )
+    if per_task and launch is not None and launch.each:
+        found = replace(found, certain=False, doubt=found.doubt or Doubt.TASKS)
+    machine.emit(found)
     state.process = replace(state.process, late_visible=(*state.process.late_visible, site))
 
 
