@@ -275,6 +275,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
     if (
         not isinstance(index, int)
         or not _several_ranks(machine, process.launch, call.site, index)
+        or questions.only_rank(state.facts) == index
         or _visible_per_rank(process.environ(cuda.VISIBLE))
     ):
         return [(state, unknown("collective", call.site))]
