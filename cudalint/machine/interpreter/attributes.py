@@ -31,6 +31,8 @@ from cudalint.machine.values import (
     unknown,
 )
 
+# Methods of texts that a device is asked for.
+_OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "split", "startswith", "strip"})
 # Methods that are class methods without saying so.
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
 
@@ -77,7 +79,7 @@ class Attributes(Core):
         return [(state, unknown("attribute", atom, name))]
 
     def _device_attribute(self, device: Dev, name: str) -> Value:
-        if name in ("startswith", "split"):
+        if name in _OF_TEXTS:
             # f"cuda:{rank}" is a device and still a string.
             return (Bound(Lib(f"builtins.str.{name}"), device),)
         if name == "type":
