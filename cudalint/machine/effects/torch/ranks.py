@@ -11,6 +11,7 @@ from cudalint.machine.effects.gpu import arrays, cuda, devices
 from cudalint.machine.effects.stdlib.environment import RENDEZVOUS
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Group, Launch, Process, Selected, State
@@ -128,6 +129,9 @@ def set_device(machine: Machine, call: Call) -> Results:
     results = devices.set_device(machine, call)
     for state, _ in results:
         _guess_shown(machine, state)
+        own = state.process.device()
+        if own is not None and not own.maybe and not isinstance(own.index, int):
+            workers.forget_late_variable(machine, state)
     return results
 
 
