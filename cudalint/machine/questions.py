@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from cudalint.machine.values import Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
+from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
 
 Fact = tuple[Hashable, bool]
 # How many GPUs there are: the same number wherever it is asked for.
@@ -59,7 +59,7 @@ def identity(value: Value) -> Atom | Value | None:
         return None if isinstance(atom, Ref) else atom
     if any(isinstance(a, Ref) for a in value) or not any(isinstance(a, Unknown) for a in value):
         return None
-    return None if Unknown("joined") in value else value
+    return None if JOINED in value else value
 
 
 def truth_of_rank(rank: Rank) -> Hashable:

@@ -199,6 +199,10 @@ def _left(sym: object, room: int) -> int:
     return room
 
 
+# What stands for the alternatives that are left out: not one thing, and no other value is the same.
+JOINED = Unknown("joined")
+
+
 def union(values: Iterable[Value]) -> Value:
     """Alternatives joined; more than four become unknown."""
     atoms: dict[Atom, None] = {}
@@ -209,8 +213,8 @@ def union(values: Iterable[Value]) -> Value:
         return tuple(atoms)
     kept = [a for a in atoms if isinstance(a, Ref | Tensor | Bound | Partial | Task | Dev)]
     if 0 < len(kept) < MOST_ALTERNATIVES:
-        return (*kept, Unknown("joined"))
-    return (Unknown("joined"),) if not kept else (*kept[: MOST_ALTERNATIVES - 1], Unknown("joined"))
+        return (*kept, JOINED)
+    return (JOINED,) if not kept else (*kept[: MOST_ALTERNATIVES - 1], JOINED)
 
 
 def only(value: Value) -> Atom | None:

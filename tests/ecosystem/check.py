@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(Path(__file__).parent), str(ROOT)]
+sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parent))
 
 import kept
 import packages
@@ -31,10 +31,13 @@ import reviewed
 import usage
 from reviewed import Finding, Verdict
 
+ROOT = Path(__file__).parents[2]
 # The share of the findings of a severity that may be wrong or arguable.
 PROMISED = {"error": 0.0, "warning": 0.2}
 NICE = ["nice"] if shutil.which("nice") else []
-HEADER = f"{'package':<32} {'files':>6} {'MB':>7} {'seconds':>8} {'peak MB':>8} {'errors':>7} {'warnings':>9}"
+HEADER = (
+    f"{'package':<32} {'files':>6} {'MB':>7} {'seconds':>8} {'peak MB':>8} {'errors':>7} {'warnings':>9} {'notes':>6}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ class Run:
         )
         if self.outcome.over:
             return f"{cost}   not finished"
-        errors = sum(finding.severity == "error" for finding in self.findings)
-        return f"{cost} {errors:>7} {len(self.findings) - errors:>9}"
+        counts = Counter(finding.severity for finding in self.findings)
+        return f"{cost} {counts['error']:>7} {counts['warning']:>9} {counts['note']:>6}"
 
 
 def check(package: packages.Package, folder: Path, results: Path, limit: float) -> Run:
@@ -84,9 +87,7 @@ def _outcome(folder: Path, limit: float) -> kept.Outcome:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         used = usage.used(command, cwd=folder, environment=environment, output=out, errors=err, limit=limit)
         report, errors = _text(out), _text(err)
-    return kept.Outcome(
-        used.code, report, errors, len(sources), sum(sources), used.wall, used.peak, used.over, limit
-    )
+    return kept.Outcome(used.code, report, errors, len(sources), sum(sources), used.wall, used.peak, used.over, limit)
 
 
 def _text(stream: BinaryIO) -> str:

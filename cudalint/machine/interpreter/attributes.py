@@ -28,6 +28,7 @@ from cudalint.machine.values import (
     Value,
     const,
     only,
+    union,
     unknown,
 )
 
@@ -45,11 +46,19 @@ class Attributes(Core):
         """``value.name``."""
         if len(value) == 1:
             return self._attribute_of(value[0], name, state, frame, site)
+        if self._moves_data(f"?.{name}"):
+            # One method of whatever it is: a call of it is one call.
+            return [(state, union([v for a in value for _, v in self._attribute_of(a, name, state, frame, site)]))]
         results: Results = []
         for i, atom in enumerate(value):
             current = state if i == len(value) - 1 else state.clone()
             results.extend(self._attribute_of(atom, name, current, frame, site))
         return self.joined_results(results)
+
+    def _moves_data(self, method: str) -> bool:
+        """Whether a method moves whatever it is called on to a device."""
+        spec = self.library.function(method)
+        return spec is not None and spec.get("does") == "move"
 
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
         match atom:

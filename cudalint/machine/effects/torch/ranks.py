@@ -69,7 +69,8 @@ def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
     method = call.get("init_method")
     if method is not None and method != NONE and strings(method) != ["env://"]:
         return False
-    if call.get("store") not in (None, NONE):
+    if call.get("store") not in (None, NONE) or machine.record.cut is not None:
+        # What was left out may set them.
         return False
     return all(process.environ(name) is None for name in RENDEZVOUS) and not machine.rendezvous_seen
 
