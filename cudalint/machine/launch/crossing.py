@@ -56,6 +56,11 @@ class Carried:
     certain: bool
     device: str = ""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether the receiver sees the memory of the sender; arrays of other libraries than torch are copied."""
+        return not isinstance(self.atom, Tensor) or self.atom.framework == "torch"
+
 
 # The field of an object whose contents another process holds: what is pickled of it is where that is.
 ELSEWHERE = "<elsewhere>"

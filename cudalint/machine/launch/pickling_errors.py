@@ -64,6 +64,8 @@ def _crossing_outcome(
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
     if way.method == "loky":
         return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
+    if fresh and not found.is_shared:
+        return None
     if fresh:
         # Who blocks until all have ended holds what it sent for as long.
         return replace(base, benign=True, detail=LIVES_ON) if start.waits else base

@@ -70,11 +70,15 @@ def put(machine: Machine, call: Call) -> Results:
     process = state.process
     if process.dead:
         return [(state, NONE)]
+    shared = [c for c in found if c.is_shared]
     if process.launch is not None:
+        if not shared:
+            return [(state, NONE)]
         chain = machine.chain(state, call.site, f"{call.label} shares GPU memory of this process")
         state.process = replace(process, pending=(*process.pending, (call.site, chain, call.label)))
         return [(state, NONE)]
-    _put_in_parent(machine, call, state, ref, obj, found[0].origin)
+    if shared or "poisoned" in strings(obj.fields.get("<users>", ())):
+        _put_in_parent(machine, call, state, ref, obj, found[0].origin)
     return [(state, NONE)]
 
 
