@@ -143,7 +143,8 @@ def cluster(machine: Machine, call: Call) -> Results:
         return [(state, given)]
     if isinstance(held, LibraryObject) and held.type == _THREADS:
         return [(state, given)]
-    if given != NONE and not (isinstance(atom, Const) and isinstance(atom.value, int)):
+    is_elsewhere = given != NONE and not (isinstance(atom, Const) and isinstance(atom.value, int))
+    if is_elsewhere or (given == NONE and call.open):
         return [(state, unknown("cluster", call.site))]
     if call.get("processes") == FALSE:
         made = LibraryObject(_THREADS, {"<library>": const("threading"), "<context>": NONE}, call.site)

@@ -26,6 +26,7 @@ from cudalint.machine.values import (
     Rank,
     Ref,
     Tensor,
+    Unknown,
     Value,
     const,
     only,
@@ -130,10 +131,20 @@ def set_device(machine: Machine, call: Call) -> Results:
     results = devices.set_device(machine, call)
     for state, _ in results:
         _guess_shown(machine, state)
-        own = state.process.device()
-        if own is not None and not own.maybe and not isinstance(own.index, int):
+        if _names_the_same(state.process.environ(cuda.VISIBLE), call.args[0] if call.args else ()):
             workers.forget_late_variable(machine, state)
     return results
+
+
+def _names_the_same(visible: Value | None, device: Value) -> bool:
+    """Whether the visible GPU is the one that is selected, by the number that differs from rank to rank."""
+    named, selected = only(visible or ()), only(device)
+    match named:
+        case Rank():
+            return named == selected
+        case Unknown(sym=("str", sym)):
+            return Unknown(sym) == selected
+    return False
 
 
 def select(machine: Machine, call: Call) -> Results:
