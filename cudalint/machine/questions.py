@@ -8,6 +8,7 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from typing import TypeGuard
 
 from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
 
@@ -39,6 +40,8 @@ def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
     """The unknown truth of ``left op right``, of things that keep their identity."""
     if isinstance(left, Const) and op in _MIRRORED and not isinstance(right, Const):
         return comparison(_MIRRORED[op], right, left)
+    if op in ("==", "is") and isinstance(right, Const) and right.kind is bool and _is_flag(left):
+        return (left,) if right.value else unknown("not", left.sym)
     if isinstance(right, Const):
         op = "==" if op == "is" else op
     elif op in (">", ">=") or (op == "<=" and not isinstance(left, Const)):
@@ -50,6 +53,14 @@ def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
     if op in _REFUSED:
         return unknown("not", ("is", _REFUSED[op], left, right))
     return unknown("is", op, left, right)
+
+
+def _is_flag(value: Atom | Value) -> TypeGuard[Unknown]:
+    """Whether something is a flag of the command line, which is true or false and nothing else."""
+    match value:
+        case Unknown(sym=("option", _, str(), "flag" | "off")):
+            return True
+    return False
 
 
 def identity(value: Value) -> Atom | Value | None:
