@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from cudalint import disk, rules
 from cudalint.finding import Finding, at
-from cudalint.project.markers import may_matter
 from cudalint.text.decode import Refusal, decode
 from cudalint.text.guard import MAX_BYTES, refuse
 from cudalint.text.source import SourceFile
@@ -76,13 +75,13 @@ def states(files: Iterable[Read]) -> Iterator[str | bytes]:
 class _Collector:
     """An intake under construction."""
 
+    matters: Callable[[bytes], bool]
     sources: list[SourceFile] = field(default_factory=list)
     mattering: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     files: int = 0
     size: int = 0
-    matters: Callable[[bytes], bool] = may_matter
     is_context: bool = False
 
     def add(self, read: Read) -> None:
@@ -185,7 +184,7 @@ def _unlisted(path: str) -> str | None:
     return None
 
 
-def sort(files: Iterable[Read], matters: Callable[[bytes], bool] = may_matter, *, is_context: bool = False) -> Intake:
+def sort(files: Iterable[Read], matters: Callable[[bytes], bool], *, is_context: bool = False) -> Intake:
     """Sort what was read; ``matters`` tells which files are worth a look.
 
     Context is what a run is not about: nothing is reported of it, so it is measured only where it is parsed.
@@ -196,12 +195,12 @@ def sort(files: Iterable[Read], matters: Callable[[bytes], bool] = may_matter, *
     return collector.intake()
 
 
-def take_bytes(path: str, data: bytes, matters: Callable[[bytes], bool] = may_matter) -> Intake:
+def take_bytes(path: str, data: bytes, matters: Callable[[bytes], bool]) -> Intake:
     """Take in one file whose bytes are at hand."""
     return sort(programs(Read(path, data)) if path.endswith(_NOTEBOOK) else (Read(path, data),), matters)
 
 
-def take_text(path: str, text: str, matters: Callable[[bytes], bool] = may_matter) -> Intake:
+def take_text(path: str, text: str, matters: Callable[[bytes], bool]) -> Intake:
     """Take in one file that someone else has decoded, whatever encoding it declares."""
     data = text.encode("utf-8", "surrogatepass")
     collector = _Collector(files=1, size=len(data), matters=matters)

@@ -32,7 +32,7 @@ from cudalint.policy.accepted import Accepted
 from cudalint.policy.baseline import Baseline, BaselineError, Entry
 from cudalint.policy.globs import Globs
 from cudalint.policy.selection import matches, most_specific
-from cudalint.project.markers import may_matter
+from cudalint.project.markers import worth_a_look
 from cudalint.project.scripts import METADATA
 from cudalint.results import Question, Result
 from cudalint.store import Store
@@ -169,7 +169,7 @@ class Session:
         known = _recalled(asked, files, rest)
         if known is not None:
             return self._framed(known)
-        intake = sort(files, self._matters)
+        intake = sort(files, self._matters())
         if not files:
             intake = replace(intake, warnings=(f"no Python file found under {', '.join(paths)}",))
         is_partial = bool(intake.mattering) and not whole
@@ -223,7 +223,7 @@ class Session:
         known = asked.answer()
         if known is not None:
             return self._framed(_replayed(known, {source.path: source for source in _alone(path, content)}))
-        matters = self._matters
+        matters = self._matters()
         intake = take_text(path, content, matters) if isinstance(content, str) else take_bytes(path, content, matters)
         outcome = self._analyse(intake, alone=True)
         findings = (*intake.findings, *outcome.findings)
@@ -295,18 +295,15 @@ class Session:
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
         files = read(self.selected(paths), self._unsaved)
-        intake = sort(files, self._matters)
+        intake = sort(files, self._matters())
         return intake + self._context(intake, self._rest(files, self._unsaved)) if intake.mattering else intake
 
-    def _matters(self, data: bytes) -> bool:
-        """Whether a file speaks of CUDA, processes, or what the user's own models name."""
-        if may_matter(data):
-            return True
-        if not self._config.models:
-            return False
+    def _matters(self) -> Callable[[bytes], bool]:
+        """What tells whether a file mentions CUDA, processes, or what the user's own models name."""
         from cudalint.models.library import load
 
-        return load(self._config.models).mentions_user_models(data)
+        vocabulary = load(self._config.models).vocabulary
+        return lambda data: worth_a_look(data, vocabulary)
 
     def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes]) -> tuple[Read, ...]:
         """The rest of the project; where nothing marks one, what the files import from beside them."""
@@ -319,7 +316,7 @@ class Session:
 
     def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
         """The rest of the project, as context. What cannot be read there is not the run's concern."""
-        around = sort(rest, self._matters, is_context=True)
+        around = sort(rest, self._matters(), is_context=True)
         return Intake(around.sources, around.mattering, files=around.files, size=around.size)
 
     def _question(self, *words: str) -> Question:
@@ -497,7 +494,8 @@ def _row_of(intake: Intake, path: str, cell: int, row: int) -> int:
 
 def _alone(path: str, content: bytes | str) -> tuple[SourceFile, ...]:
     """One file as it was given, which may be several programs."""
-    return (take_text(path, content) if isinstance(content, str) else take_bytes(path, content)).sources
+    taken = take_text(path, content, bool) if isinstance(content, str) else take_bytes(path, content, bool)
+    return taken.sources
 
 
 def _keep(asked: Question, report: Report) -> None:

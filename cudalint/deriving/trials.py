@@ -175,7 +175,6 @@ def probing(library: Library, package: str) -> Library:
         aliases={a: t for a, t in library.aliases.items() if not a.startswith(own)},
         owned=library.owned - {package},
         roots=library.roots - {package},
-        _user_pattern=None,
         _canonical={},
         _found={},
     )

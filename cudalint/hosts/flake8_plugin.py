@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from cudalint import __version__
-from cudalint.project.markers import may_matter
+from cudalint.models.library import load
+from cudalint.project.markers import worth_a_look
 
 _Result: TypeAlias = "tuple[int, int, str, type[Plugin]]"
 
@@ -26,7 +27,7 @@ class Plugin:
     def run(self) -> Iterator[_Result]:
         """Row, 0-based column, text and the plugin, for each finding."""
         text = "".join(self._lines)
-        if not may_matter(text.encode("utf-8", "surrogatepass")):
+        if not worth_a_look(text.encode("utf-8", "surrogatepass"), load().vocabulary):
             return
         try:
             results = _check(self._filename, text)

@@ -462,7 +462,7 @@ class Lowering:
     def _string(self, node: cst.SimpleString) -> ir.Expr:
         ordinal = self._mark(node)
         try:
-            value = node.evaluated_value
+            value = _plain_string(node.value) or node.evaluated_value
         except (ValueError, SyntaxError):
             return ir.Opaque(ordinal, ())
         if isinstance(value, str):
@@ -662,6 +662,14 @@ _EXPRESSIONS: dict[type[cst.CSTNode], _LowerExpr] = {
     cst.NamedExpr: Lowering._walrus,  # type: ignore[dict-item]
     cst.Lambda: Lowering._lambda,  # type: ignore[dict-item]
 }
+
+
+def _plain_string(literal: str) -> str:
+    """What a literal without a prefix and escapes stands for, which needs no parser; nothing for all others."""
+    if literal[0] not in "'\"" or "\\" in literal or "\r" in literal:
+        return ""
+    quotes = 3 if literal[:3] in ("\"\"\"", "'''") else 1
+    return literal[quotes:-quotes]
 
 
 def _named(text: str) -> list[str]:

@@ -118,7 +118,7 @@ def _join_objects(a: Object, b: Object) -> Object:
             known = a.results.keys() & b.results.keys()
             return Cache({k: union([a.results[k], b.results[k]]) for k in a.results if k in known})
         case Dict(), Dict():
-            items = {k: union([v for v in (a.items.get(k), b.items.get(k)) if v]) for k in {**a.items, **b.items}}
+            items = _join_names(a.items, b.items)
             return replace(a, items=items, element=union([a.element, b.element]), exact=a.exact and b.exact)
     return a
 
@@ -130,7 +130,11 @@ def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
     return Sequence(a.kind, None, union([*(a.items or ()), a.element, *(b.items or ()), b.element]))
 
 
-def _join_names(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+_Name = TypeVar("_Name", bound=Hashable)
+_Objects: TypeAlias = Mapping[Hashable, Object]
+
+
+def _join_names(a: dict[_Name, Value], b: dict[_Name, Value]) -> dict[_Name, Value]:
     result = dict(a)
     for name, value in b.items():
         mine = result.get(name)
@@ -146,11 +150,7 @@ def join(a: State, b: State) -> State:
     shared = _shared_layer(a.layer, b.layer)
     mine_all, _ = a.since(shared)
     theirs_all, their_counts = b.since(shared)
-    heap = dict(a.heap)
-    heap.update((address, theirs) for address, theirs in theirs_all.items() if a.at(address) is None)
-    heap.update(
-        (address, _join_objects(mine, theirs)) for address, mine, theirs in _different(a, b, mine_all, theirs_all)
-    )
+    heap = _joined_heap(a, b, mine_all, theirs_all)
     counts = dict(a.counts)
     for site, count in their_counts.items():
         if count > counts.get(site, a.frozen_counts.get(site, 0)):
@@ -172,6 +172,24 @@ def join(a: State, b: State) -> State:
         a.caught and b.caught,
         journal=a.journal,
     )
+
+
+def _joined_heap(a: State, b: State, mine_all: _Objects, theirs_all: _Objects) -> dict[Hashable, Object]:
+    """The objects of one path with what the other has besides, and those that differ joined."""
+    heap = dict(a.heap)
+    mine_before, theirs_before = a.frozen, b.frozen
+    for address, theirs in theirs_all.items():
+        mine = mine_all.get(address) or mine_before.get(address)
+        if mine is None:
+            heap[address] = theirs
+        elif mine is not theirs:
+            heap[address] = _join_objects(mine, theirs)
+    for address, mine in mine_all.items():
+        if address not in theirs_all:
+            before = theirs_before.get(address)
+            if before is not None and before is not mine:
+                heap[address] = _join_objects(mine, before)
+    return heap
 
 
 def _shared_layer(mine: Layer | None, theirs: Layer | None) -> Layer | None:
@@ -201,9 +219,6 @@ def equivalent(a: State, b: State) -> bool:
             a.distinguishing_address = b.distinguishing_address = address
             return False
     return True
-
-
-_Objects: TypeAlias = Mapping[Hashable, Object]
 
 
 def _changes(a: State, b: State) -> tuple[_Objects, _Objects]:
@@ -236,6 +251,8 @@ def _equivalent_processes(a: Process, b: Process) -> bool:
         return True
     if _BESIDE_ENVIRONMENT(a) != _BESIDE_ENVIRONMENT(b):
         return False
+    if a.environment == b.environment:
+        return True
     mine, theirs = dict(a.environment), dict(b.environment)
     return not any(
         _variable_distinguishes(name, mine.get(name), theirs.get(name)) for name in mine.keys() | theirs.keys()
@@ -441,18 +458,18 @@ def _equivalent_at_import(a: State, b: State) -> bool:
     if a.placed.keys() != b.placed.keys():
         return False
     return not any(
-        mine != theirs and _differ_in_devices(mine, theirs) for _, mine, theirs in _different(a, b, *_changes(a, b))
+        _differ_in_devices(mine, theirs) for _, mine, theirs in _different(a, b, *_changes(a, b))
     )
 
 
 def _differ_in_devices(mine: Object, theirs: Object) -> bool:
     """Whether an object holds another device, method or library on each path."""
     left, right = _parts(mine), _parts(theirs)
-    for name in left.keys() | right.keys():
-        given, other = left.get(name, ()), right.get(name, ())
-        if given is not other and _differ_in_device(given, other):
+    for name, given in left.items():
+        other = right.get(name, ())
+        if given is not other and given != other and _differ_in_device(given, other):
             return True
-    return False
+    return any(name not in left and _differ_in_device((), other) for name, other in right.items())
 
 
 def _parts(obj: Object) -> Mapping[Hashable, Value]:

@@ -157,10 +157,18 @@ def _answered(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
     if not facts:
         return None
     subject, asked = read(wanted)
-    known = [(told, value) for sym, value in facts for about, told in (read(sym),) if about == subject]
+    known = [(told, value) for sym, value in facts if (told := _told(sym, subject)) is not None]
     if not known:
         return _mirrored(facts, wanted)
     return _follows(asked, known)
+
+
+def _told(sym: Hashable, subject: Hashable) -> Asked | None:
+    """What a fact says about something; None where it is about something else. Most facts are about themselves."""
+    if isinstance(sym, tuple) and sym and sym[0] in _COMPARING:
+        about, told = read(sym)
+        return told if about == subject else None
+    return _TRUE if isinstance(subject, Unknown) and subject.sym == sym else None
 
 
 def _mirrored(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
@@ -183,6 +191,10 @@ def highest(facts: Iterable[Fact], number: Value) -> int | None:
     return min(found) if found and subject is not None else None
 
 
+_COMPARING = ("is", "any")
+_TRUE: Asked = ("true", None)
+
+
 def read(sym: Hashable) -> tuple[Hashable, Asked]:
     """What a question is about, and what it asks."""
     match sym:
@@ -191,8 +203,8 @@ def read(sym: Hashable) -> tuple[Hashable, Asked]:
         case ("is", str(op), subject, Const(value=value)):
             return subject, (op, value)
         case ("any", subject):
-            return subject, ("true", None)
-    return Unknown(sym), ("true", None)
+            return subject, _TRUE
+    return Unknown(sym), _TRUE
 
 
 def _follows(asked: Asked, known: list[tuple[Asked, bool]]) -> bool | None:

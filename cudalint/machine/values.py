@@ -22,6 +22,8 @@ class Unknown:
     """Something the code does not show; ``sym`` identifies it: two unknowns with the same one are the same thing."""
 
     sym: Hashable
+    # How many parts the identity is made of, where that was counted.
+    parts: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,22 +183,27 @@ def unknown(*sym: Hashable) -> Value:
 
     Identities hold one another, some twice: to compare those of a long calculation would cost two to its length.
     """
-    if _left(sym, MOST_PARTS) <= 0:
-        sym = tuple(part if _left(part, MOST_PARTS // 8) > 0 else "much" for part in sym)
-    return (Unknown(sym),)
+    parts = _parts(sym)
+    if parts >= MOST_PARTS:
+        sym = tuple(part if _parts(part) < MOST_PARTS // 8 else "much" for part in sym)
+        parts = _parts(sym)
+    return (Unknown(sym, parts),)
 
 
-def _left(sym: object, room: int) -> int:
-    """How many parts fewer than ``room`` an identity is made of; not more than zero where it has as many."""
+def _parts(sym: object) -> int:
+    """How many parts an identity is made of, counted as far as it matters; mostly those in it were counted before."""
     while isinstance(sym, Unknown):
+        if sym.parts:
+            return sym.parts
         sym = sym.sym
-    room -= 1
-    if isinstance(sym, tuple):
-        for part in sym:
-            if room <= 0:
-                break
-            room = _left(part, room)
-    return room
+    if not isinstance(sym, tuple):
+        return 1
+    count = 1
+    for part in sym:
+        count += _parts(part)
+        if count > MOST_PARTS:
+            break
+    return count
 
 
 # What stands for the alternatives that are left out: not one thing, and no other value is the same.

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from cudalint import disk
 from cudalint.models.schema import ModelError, validate
+from cudalint.models.vocabulary import Vocabulary, is_recognised_by_name
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -70,10 +71,10 @@ class Library:
     effectful_imports: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
     user_words: set[str] = field(default_factory=set)
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
     process_effects: dict[str, ProcessEffect] = field(default_factory=dict)
     wide_process_effects: list[tuple[str, ProcessEffect]] = field(default_factory=list)
     environment: dict[str, list[str]] = field(default_factory=dict)
-    _user_pattern: re.Pattern[bytes] | None = None
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
 
@@ -202,15 +203,6 @@ class Library:
         """Whether a top-level name is a library that is modelled: one that is installed where it is imported."""
         return name in self.roots
 
-    def mentions_user_models(self, data: bytes) -> bool:
-        """Whether a file names something of the user's own models."""
-        if not self.user_words:
-            return False
-        if self._user_pattern is None:
-            words = "|".join(re.escape(word) for word in sorted(self.user_words))
-            self._user_pattern = re.compile(rb"\b(?:%s)\b" % words.encode())
-        return self._user_pattern.search(data) is not None
-
     def owns(self, name: str) -> bool:
         """Whether a top-level name is a library whose own functions are modelled, even in its own source."""
         return name in self.owned
@@ -244,7 +236,9 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
     declared: _Declared = []
     for entry in _entries(document, "effect"):
         _add_effect(library, entry, declared)
+    library.vocabulary.know(_table(document, "words"))
     for entry in _entries(document, "function"):
+        library.vocabulary.learn(entry)
         spec = {**entry, "framework": entry.get("framework", framework)}
         for name in _list(entry["names"]):
             library.roots.add(_root(name))
@@ -377,7 +371,20 @@ def _load(extra: tuple[tuple[str, str], ...]) -> Library:
             library.user_words.update(_recognising_words(_list(function["names"])))
         _refuse_circles(library, path)
     _settle_effects(library, declared)
+    _settle_words(library)
     return library
+
+
+def _settle_words(library: Library) -> None:
+    """The packages that may use a GPU, other names of what starts something, and the words of the user's own models."""
+    words = library.vocabulary
+    for alias in library.aliases:
+        spec = library.functions.get(library.canonical(alias))
+        if spec is not None and is_recognised_by_name(spec):
+            words.also_called(alias)
+    words.gpu.update(name.encode() for name in library.frameworks)
+    words.packages.update(name.encode() for name in library.gpu_roots - library.frameworks)
+    words.own.update(name.encode() for name in library.user_words)
 
 
 def _refuse_circles(library: Library, source: str) -> None:

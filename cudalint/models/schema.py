@@ -15,8 +15,11 @@ STATES = frozenset({"none", "process", "scope", "seed", "folder", "path", "kept"
 GIVES = frozenset({"value", "new"})
 
 _TOP = frozenset(
-    {"library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment"}
-)
+    {
+        "library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment",
+        "words",
+    }
+)  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns"})
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
@@ -63,7 +66,9 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "selects": str,
     "note": str,
     "state": str,
+    "marks": list,
 }
+_WORDS = frozenset({"gpu", "starts", "processes"})
 _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
     "state": str,
@@ -141,6 +146,9 @@ def validate(document: Mapping[str, object], source: str) -> None:
     for root, names in _table(document, "environment", source).items():
         if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
             raise ModelError(f"{source}: environment.{root} must be a list of names of variables")
+    for kind, words in _table(document, "words", source).items():
+        _only({kind: words}, _WORDS, f"{source}: [words]", "key")
+        _texts(words, f"{source}: words.{kind}")
     for library, how in _table(document, "pickler", source).items():
         if how not in _PICKLERS:
             raise ModelError(f"{source}: pickler.{library} must be one of {', '.join(sorted(_PICKLERS))}, not {how!r}")
@@ -190,6 +198,7 @@ def _function(entry: Mapping[str, object], source: str) -> None:
         raise ModelError(f"{where}: does is missing: it names what the function does")
     if does not in DOES:
         raise ModelError(f"{where}: nothing is known that does {does!r}{_nearest(does, DOES)}")
+    _texts(entry.get("marks", []), f"{where}: marks")
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")
@@ -204,6 +213,11 @@ def _table(document: Mapping[str, object], key: str, source: str) -> Mapping[str
     if not isinstance(found, Mapping):
         raise ModelError(f"{source}: [{key}] must be a table")
     return found
+
+
+def _texts(found: object, where: str) -> None:
+    if not isinstance(found, list) or not all(isinstance(word, str) and word for word in found):
+        raise ModelError(f"{where} must be a list of words")
 
 
 def _list(document: Mapping[str, object], key: str, source: str) -> list[Mapping[str, object]]:

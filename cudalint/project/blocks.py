@@ -14,6 +14,10 @@ def runs_at_once(data: bytes, start: int, indent: int) -> bool | None:
     end = start
     while indent and end > 0:
         begin = data.rfind(b"\n", 0, end - 1) + 1
+        if data[begin : begin + indent].isspace() and b"\n" not in data[begin : begin + indent]:
+            # It stands as deep, so it begins no block around: most lines do.
+            end = begin
+            continue
         line = data[begin : end - 1].rstrip()
         end = begin
         # A bracket that closes what a row above began, as that of a ``def`` over several rows, begins no block.

@@ -11,17 +11,6 @@ from cudalint.ir.walk import functions, inner_statements, last_name
 from cudalint.project.file_facts import FileFacts
 from cudalint.project.program import FileProgram
 
-_LAUNCHERS = frozenset(
-    {
-        "Pool", "Process", "ProcessPool", "ProcessPoolExecutor", "Parallel", "DataLoader", "spawn", "start_processes",
-        "StatefulDataLoader", "WebLoader", "fork", "set_start_method", "init_process_group", "num_proc",
-        "notebook_launcher", "CUDA_VISIBLE_DEVICES", "set_memory_growth", "set_visible_devices", "set_default_device",
-        "set_default_tensor_type", "init_device_mesh", "GridSearchCV", "RandomizedSearchCV", "cross_val_score",
-        "cross_validate", "dataloader_num_workers", "process_map", "WorkerPool", "p_map", "p_imap", "p_umap",
-        "p_uimap", "SubprocVecEnv", "AsyncVectorEnv", "SubprocVectorEnv", "ShmemVectorEnv", "LocalCluster",
-        "get_reusable_executor",
-    }
-)  # fmt: skip
 # What hands work to a pool that another module may hold, where functions answer requests.
 _HAND_OVER = frozenset({"submit", "run_in_executor", "apply_async"})
 _DEVICES = frozenset({"device", "Device"})
@@ -29,8 +18,7 @@ _DEVICES = frozenset({"device", "Device"})
 
 def candidates(program: FileProgram, among: frozenset[str] | None = None) -> list[str]:
     """The modules, all or ``among`` some, in which something that a rule judges may start, or that lead to one."""
-    own = program.library.mentions_user_models
-    launching = {n for n, s in program.sources.items() if program.facts(n).may_launch or own(s.data)}
+    launching = {n for n in program.sources if program.facts(n).may_launch or program.facts(n).mentions_own}
     result: list[str] = []
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
         leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
@@ -73,10 +61,10 @@ def tests(module: ir.Module) -> Iterable[ir.Function]:
             yield function
 
 
-def unreached(module: ir.Module, facts: FileFacts, own: frozenset[str] = frozenset()) -> Iterable[ir.Function]:
+def unreached(module: ir.Module, facts: FileFacts, launchers: frozenset[str]) -> Iterable[ir.Function]:
     """The functions that hold a launcher, of their own or of their module, or a device object as a statement."""
     statement = facts.states_a_device
-    launchers = _LAUNCHERS | _aliases(module, _LAUNCHERS)
+    launchers |= _aliases(module, launchers)
     launchers |= _process_classes(module, launchers) | _held(module, launchers)
     launchers |= _held_by_instances(module, launchers)
     if facts.may_answer:

@@ -16,32 +16,28 @@ from typing import Any
 from cudalint import fingerprint
 from cudalint.project.imports import Imported, imported
 from cudalint.project.markers import (
+    Lexicon,
+    Text,
     TopCalls,
     acts_at_top,
     calls_at_top,
     device_statement,
+    may_answer,
     may_launch,
     may_matter,
+    may_route,
+    may_serve,
     mentions_gpu,
     places_on_gpu,
 )
 from cudalint.store import Store
-from cudalint.text.words import Words
+from cudalint.text.words import words
 
 _KIND = "facts"
 # More than this is what other branches and other folders of the project have left behind.
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
-_ANSWERS = Words(
-    (
-        b"FastAPI", b"APIRouter", b"Flask", b"Blueprint", b"Starlette", b"Quart", b"Sanic", b"aiohttp", b"django",
-        b"Litestar", b"litestar", b"grpc", b"gradio", b"dash", b"nicegui", b"streamlit", b"bentoml", b"MethodView",
-        b"kserve", b"litserve", b"triton_python_backend_utils", b"torch_handler",
-    )
-)  # fmt: skip
-_ROUTES = Words((b"APIRouter", b"Blueprint", b"RouteTableDef", b"Router"))
-_SERVES = Words((b"celery", b"wsgi_app", b"uwsgidecorators"))
 
 
 @dataclass(slots=True)
@@ -52,70 +48,82 @@ class FileFacts:
     """
 
     data: bytes
+    lexicon: Lexicon
     known: dict[str, Any] = field(default_factory=dict)
     is_fresh: bool = False
     digest: bytes = b""
 
-    def _asked(self, name: str, compute: Callable[[bytes], Any]) -> Any:
+    def _asked(self, name: str, compute: Callable[[], Any]) -> Any:
         if name not in self.known:
-            self.known[name] = compute(self.data)
+            self.known[name] = compute()
             self.is_fresh = True
         return self.known[name]
 
     @property
+    def _text(self) -> Text:
+        found = self._asked("words", lambda: sorted(words(self.data) & self.lexicon.words))
+        return Text(self.data, frozenset(found), self.lexicon.vocabulary)
+
+    @property
+    def mentions_own(self) -> bool:
+        """Whether the file names something of the user's own models."""
+        own = self.lexicon.vocabulary.own
+        return bool(own) and not own.isdisjoint(self._text.words)
+
+    @property
     def may_matter(self) -> bool:
         """Whether the file mentions CUDA or processes."""
-        return bool(self._asked("matters", may_matter))
+        return bool(self._asked("matters", lambda: may_matter(self._text)))
 
     @property
     def may_launch(self) -> bool:
         """Whether something that a rule judges may start in the file."""
-        return bool(self._asked("launches", may_launch))
+        return bool(self._asked("launches", lambda: may_launch(self._text)))
 
     @property
     def may_register(self) -> bool:
         """Whether the file may hand functions to a library as the commands of a program."""
-        return bool(self._asked("registers", _registers))
+        return bool(self._asked("registers", lambda: _registers(self.data)))
 
     @property
     def may_serve(self) -> bool:
         """Whether a server that is started from outside may import the file before it forks."""
-        return bool(self._asked("serves", _SERVES.stand_in))
+        return bool(self._asked("serves", lambda: may_serve(self._text)))
 
     @property
     def may_answer(self) -> bool:
         """Whether functions of the file may answer requests of a server."""
-        return bool(self._asked("answers", _ANSWERS.stand_in))
+        return bool(self._asked("answers", lambda: may_answer(self._text)))
 
     @property
     def may_route(self) -> bool:
         """Whether the file may gather handlers for an application that another file makes."""
-        return bool(self._asked("routes", _ROUTES.stand_in))
+        return bool(self._asked("routes", lambda: may_route(self._text)))
 
     @property
     def states_a_device(self) -> bool:
         """Whether a line may be a device object as a statement."""
-        return bool(self._asked("states", device_statement))
+        return bool(self._asked("states", lambda: device_statement(self._text)))
 
     @property
     def places_on_gpu(self) -> bool:
         """Whether the file puts something on a GPU or chooses one."""
-        return bool(self._asked("places", places_on_gpu))
+        return bool(self._asked("places", lambda: places_on_gpu(self.data)))
 
     @property
     def mentions_gpu(self) -> bool:
         """Whether the file mentions a GPU framework."""
-        return bool(self._asked("gpu", mentions_gpu))
+        return bool(self._asked("gpu", lambda: mentions_gpu(self._text)))
 
     @property
     def acts_at_top(self) -> bool:
         """Whether a line that runs at the import of the file may do something to the process."""
-        return bool(self._asked("acts", acts_at_top))
+        return bool(self._asked("acts", lambda: acts_at_top(self._text)))
 
     @property
     def imports_relatively(self) -> bool:
         """Whether the file imports from the package it lies in, by dots."""
-        return bool(self._asked("relative", lambda data: _RELATIVE.search(data) is not None))
+        return bool(self._asked("relative", lambda: _RELATIVE.search(self.data) is not None))
 
     @property
     def guards_main(self) -> bool:
@@ -125,13 +133,13 @@ class FileFacts:
     @property
     def imports(self) -> tuple[Imported, ...]:
         """The import statements of the file and its ``import_module`` calls."""
-        rows = self._asked("imports", lambda data: [(i.module, i.level, i.names, i.at_once) for i in imported(data)])
+        rows = self._asked("imports", lambda: [(i.module, i.level, i.names, i.at_once) for i in imported(self.data)])
         return tuple(Imported(module, level, tuple(names), at_once) for module, level, names, at_once in rows)
 
     @property
     def calls_at_top(self) -> TopCalls:
         """What the file calls when it is imported."""
-        called, decorating = self._asked("calls", _top_calls)
+        called, decorating = self._asked("calls", lambda: _top_calls(self.data))
         return TopCalls(frozenset(called), frozenset(decorating))
 
 
@@ -152,6 +160,7 @@ def _top_calls(data: bytes) -> tuple[list[bytes], list[bytes]]:
 class KnownFacts:
     """The facts of all files of a run, by content."""
 
+    lexicon: Lexicon
     store: Store | None = None
     folder: str = ""
     _kept: Mapping[bytes, dict[str, Any]] | None = None
@@ -160,11 +169,11 @@ class KnownFacts:
     def of(self, data: bytes) -> FileFacts:
         """The facts of a file with this content."""
         if self.store is None:
-            return FileFacts(data)
+            return FileFacts(data, self.lexicon)
         key = blake2b(data, digest_size=16).digest()
         known = self._files.get(key)
         if known is None:
-            known = self._files[key] = FileFacts(data, dict(self._before().get(key, {})), digest=key)
+            known = self._files[key] = FileFacts(data, self.lexicon, dict(self._before().get(key, {})), digest=key)
         return known
 
     def keep(self) -> None:
@@ -183,4 +192,5 @@ class KnownFacts:
         return self._kept
 
     def _key(self) -> str:
-        return fingerprint.digest(fingerprint.analysis(), self.folder)
+        own = sorted(self.lexicon.vocabulary.own)
+        return fingerprint.digest(fingerprint.analysis(), self.folder, *own)

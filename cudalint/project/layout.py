@@ -36,6 +36,8 @@ class Layout:
     # Packages above a folder without ``__init__.py``, by the modules that are imported through both.
     outer: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _found: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    _relatives: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    _own: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def relative(self, importer: str, name: str, level: int) -> str | None:
         """What ``from ..name import`` means in a module."""
@@ -45,7 +47,10 @@ class Layout:
         folder = os.path.dirname(path)
         for _ in range(level - 1):
             folder = os.path.dirname(folder)
-        return self._at(folder, name.split(".") if name else [])
+        key = (folder, name)
+        if key not in self._relatives:
+            self._relatives[key] = self._at(folder, name.split(".") if name else [])
+        return self._relatives[key]
 
     def absolute(
         self, importer: str, name: str, *, holds_script: Callable[[str], bool], is_library: bool
@@ -171,6 +176,11 @@ class Layout:
         return (*self.outer.get(name, ()), *self._own_parents(name))
 
     def _own_parents(self, name: str) -> tuple[str, ...]:
+        if name not in self._own:
+            self._own[name] = self._parents_of(name)
+        return self._own[name]
+
+    def _parents_of(self, name: str) -> tuple[str, ...]:
         path = self.paths.get(name)
         if path is None:
             return ()

@@ -6,52 +6,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cudalint.models.vocabulary import Marks, Vocabulary
 from cudalint.project.blocks import runs_at_once
-from cudalint.text.words import Words
+from cudalint.text.words import is_used, words
 
-_GPU = Words(
-    (
-        b"torch", b"cuda", b"gpu", b"GPU", b"cupy", b"numba", b"jax", b"tensorflow", b"keras", b"pycuda",
-        b"accelerate", b"transformers", b"lightning", b"pytorch_lightning", b"sentence_transformers", b"diffusers",
-        b"timm", b"spacy", b"vllm", b"sglang", b"skorch", b"deepspeed", b"torchcodec", b"PyNvVideoCodec", b"trl",
-    )
-)  # fmt: skip
-# Packages that count only where they are imported: their names are words that prose and code use as well.
-_PACKAGES = (
-    b"bitsandbytes|catboost|clip|ctranslate2|cudf|cugraph|cuml|dask_cudf|decord|easyocr|faiss|faster_whisper|flair|insightface|"
-    b"lightgbm|llama_cpp|monai|nvidia|onnxruntime|open_clip|paddle|paddleocr|pyannote|rmm|stable_baselines3|stanza|"
-    b"taichi|tensorrt|torch_geometric|triton|ultralytics|warp|whisper|whisperx|xgboost"
-)
-# A pattern that begins with a word is found much faster than one that begins with a choice.
-_IMPORTS = (
-    re.compile(rb"import[ \t]+(?:[\w., \t]*,[ \t]*)?(?:%s)\b" % _PACKAGES),
-    re.compile(rb"from[ \t]+(?:%s)\b" % _PACKAGES),
-)
-# What starts something wherever it is mentioned, and what does so where it is called or imported.
-_LAUNCHERS = (
-    b"ProcessPool", b"ProcessPoolExecutor", b"DataLoader", b"StatefulDataLoader", b"WebLoader", b"start_processes",
-    b"forkpty", b"set_start_method", b"init_process_group", b"num_proc", b"notebook_launcher",
-    b"CUDA_VISIBLE_DEVICES", b"set_default_device", b"set_default_tensor_type", b"set_memory_growth",
-    b"set_visible_devices", b"init_device_mesh", b"process_map", b"WorkerPool", b"p_tqdm", b"DDPStrategy", b"n_jobs",
-    b"n_process", b"use_multiprocessing", b"dataloader_num_workers", b"preload_app", b"wsgi_app", b"celery",
-    b"uwsgidecorators", b"SubprocVecEnv", b"AsyncVectorEnv", b"SubprocVectorEnv", b"ShmemVectorEnv",
-    b"dask.distributed", b"LocalCluster", b"loky", b"uvicorn", b"process_index",
-    b"rq", b"huey", b"supersuit", b"sglang", b"ThreadDataLoader", b"DenseDataLoader", b"DataListLoader",
-    b"GraphDataLoader", b"from_engine_args", b"make_vec", b"make_vec_env", b"start_multi_process_pool", b"hypercorn",
-    b"LocalCUDACluster", b"preexec_fn", b"BaseManager", b"pipeline_def", b"NeighborLoader", b"LinkNeighborLoader",
-    b"RandomNodeLoader", b"ShaDowKHopSampler", b"HGTLoader", b"BaseApplication",
-)  # fmt: skip
-_CALLS = (b"Pool", b"Process", b"Parallel", b"spawn", b"fork", b"Manager", b"LLM")
-_THREADS = (b"Thread", b"ThreadPool", b"ThreadPoolExecutor", b"to_thread", b"run_in_executor")
-_NAMED_LAUNCH, _CALLED_LAUNCH, _THREAD = Words(_LAUNCHERS), Words(_CALLS), Words(_THREADS)
 _STRATEGY = re.compile(rb"ddp_(?:fork|notebook)")
-_OF_PROCESSES = (b"Trainer", b"Fabric", b"multiprocessing", b"multiprocess", b"billiard", b"gunicorn")
-_PROCESS = Words((*_LAUNCHERS, *_CALLS[:-2], *_THREADS[:3], *_OF_PROCESSES))
-_SELECTS = re.compile(rb"\bset_device\b|\bselect_device\b|\.use\(\)")
 # A device object at the beginning of a line, or under another name. ``torch.device`` is none.
-_DEVICE = re.compile(
-    rb"(?:^|[:;])[ \t]*(?:(?:\w+\.)*cuda\.)?[dD]evice\(|\bcuda\.[dD]evice[ \t]*(?:$|[,;)\]}#])|"
-    rb"\bimport\b.*\b[dD]evice[ \t]+as\b",
+_CALL = re.compile(rb"[dD]evice\(")
+_BEFORE_CALL = re.compile(rb"[ \t]*(?:(?:\w+\.)*cuda\.)?")
+_BEFORE_RENAMED_CALL = re.compile(rb"[ \t]*[\w.]+\.")
+_NAMED = re.compile(
+    rb"\bcuda\.[dD]evice[ \t]*(?:$|[,;)\]}#])|\bimport\b.*\b[dD]evice[ \t]+as\b",
     re.MULTILINE,
 )
 _RENAMED = re.compile(
@@ -59,66 +24,178 @@ _RENAMED = re.compile(
     rb"=[ \t]*(?:\w+\.)*cuda[ \t]*$",
     re.MULTILINE,
 )
-_OF_RENAMED = re.compile(rb"(?:^|[:;])[ \t]*[\w.]+\.[dD]evice\(|=[ \t]*\w+\.[dD]evice[ \t]*$", re.MULTILINE)
-_CUDA = re.compile(rb"\b(?:cuda|cupy)\b")
+_KEPT_RENAMED = re.compile(rb"=[ \t]*\w+\.[dD]evice[ \t]*$", re.MULTILINE)
+_CUDA = frozenset({b"cuda", b"cupy"})
+_DEVICES = frozenset({b"device", b"Device"})
 
 
-def may_matter(data: bytes) -> bool:
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The bytes of a file, or of a part of it; ``words`` are at least those that something is asked about."""
+
+    data: bytes
+    words: frozenset[bytes]
+    vocabulary: Vocabulary
+
+    @staticmethod
+    def of(data: bytes, vocabulary: Vocabulary) -> Text:
+        """The words of some bytes."""
+        return Text(data, words(data), vocabulary)
+
+    def shows(self, marks: Marks) -> bool:
+        """Whether one of some marks is there."""
+        found = self.words
+        if not marks.anywhere.isdisjoint(found) or any(group <= found for group in marks.together):
+            return True
+        return any(is_used(self.data, word) for word in marks.used & found)
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """The vocabulary of a run's models, and the ``words`` of a file that something is asked about."""
+
+    vocabulary: Vocabulary
+    words: frozenset[bytes]
+
+    @staticmethod
+    def of(vocabulary: Vocabulary) -> Lexicon:
+        """The words of the models, and those of this module."""
+        known = vocabulary.words().union(_CUDA, _DEVICES, _SERVES, _ANSWERS, _ROUTES, _ACTS, _SETTLES)
+        return Lexicon(vocabulary, known)
+
+
+def may_matter(text: Text) -> bool:
     """Whether the file mentions CUDA or processes, so that it is worth a look."""
-    return mentions_gpu(data) or _PROCESS.stand_in(data)
+    known = text.vocabulary
+    if not (known.own.isdisjoint(text.words) and known.processes.isdisjoint(text.words)):
+        return True
+    return mentions_gpu(text) or text.shows(known.starts) or text.shows(known.threads)
 
 
-def may_launch(data: bytes) -> bool:
+def worth_a_look(data: bytes, vocabulary: Vocabulary) -> bool:
+    """Whether a file mentions CUDA, processes, or what the user's own models name."""
+    return may_matter(Text.of(data, vocabulary))
+
+
+def may_launch(text: Text) -> bool:
     """Whether something that a rule judges may start in the file."""
-    if _NAMED_LAUNCH.stand_in(data) or _CALLED_LAUNCH.are_used_in(data):
+    known = text.vocabulary
+    if text.shows(known.starts) or device_statement(text):
         return True
-    if device_statement(data) or (b"ddp_" in data and _STRATEGY.search(data) is not None):
+    if b"ddp_" in text.data and _STRATEGY.search(text.data) is not None:
         return True
-    return _THREAD.stand_in(data) and _SELECTS.search(data) is not None
+    return text.shows(known.threads) and text.shows(known.selects)
 
 
-def device_statement(data: bytes) -> bool:
+def device_statement(text: Text) -> bool:
     """Whether a line may be a device object as a statement."""
-    if b"evice" not in data or (b"cuda" not in data and b"cupy" not in data):
+    if _CUDA.isdisjoint(text.words) or _DEVICES.isdisjoint(text.words):
         return False
-    if _CUDA.search(data) is None:
+    before = [_before(text.data, found.start()) for found in _CALL.finditer(text.data)]
+    if any(_BEFORE_CALL.fullmatch(one) for one in before) or _NAMED.search(text.data) is not None:
+        return True
+    if _RENAMED.search(text.data) is None:
         return False
-    return _DEVICE.search(data) is not None or (
-        _RENAMED.search(data) is not None and _OF_RENAMED.search(data) is not None
-    )
+    return any(_BEFORE_RENAMED_CALL.fullmatch(one) for one in before) or _KEPT_RENAMED.search(text.data) is not None
 
 
-_ACTS = re.compile(
-    rb"^([ \t]*)(?![ \t#'\")\]}]).*(?:\bcuda\.\w+\(|\.cuda\(|[\"']cuda\b|"
-    rb"\b(?:cupy|cp)\.\w+\(|\bcuda\.gpus\b|\bjax\.devices|"
-    rb"\.is_available\(|\bjnp\.\w+\(|\btf\.(?:config|constant|Variable|random|keras\.(?:Sequential|Model))\b|"
-    rb"\bset_start_method\(|\benviron.*(?:CUDA|NVML|XLA|MASTER)|\bAccelerator\(|\bimport torch_geometric\b|"
-    rb"\bcpp_extension\b|\bautoinit\b|\bset_default_(?:device|tensor_type)\()",
-    re.MULTILINE,
-)
+def _before(data: bytes, end: int) -> bytes:
+    """What stands before something in its statement."""
+    start = max(data.rfind(b"\n", 0, end), data.rfind(b";", 0, end), data.rfind(b":", 0, end)) + 1
+    return data[start:end]
 
 
+# What a server that is started from outside may import before it forks, what answers requests, and what gathers
+# handlers for an application that another file makes.
+_SERVES = frozenset({b"celery", b"wsgi_app", b"uwsgidecorators"})
+_ANSWERS = frozenset(
+    {
+        b"FastAPI", b"APIRouter", b"Flask", b"Blueprint", b"Starlette", b"Quart", b"Sanic", b"aiohttp", b"django",
+        b"Litestar", b"litestar", b"grpc", b"gradio", b"dash", b"nicegui", b"streamlit", b"bentoml", b"MethodView",
+        b"kserve", b"litserve", b"triton_python_backend_utils", b"torch_handler",
+    }
+)  # fmt: skip
+_ROUTES = frozenset({b"APIRouter", b"Blueprint", b"RouteTableDef", b"Router"})
+
+
+def may_serve(text: Text) -> bool:
+    """Whether a server that is started from outside may import the file before it forks."""
+    return not _SERVES.isdisjoint(text.words)
+
+
+def may_answer(text: Text) -> bool:
+    """Whether functions of the file may answer requests of a server."""
+    return not _ANSWERS.isdisjoint(text.words)
+
+
+def may_route(text: Text) -> bool:
+    """Whether the file may gather handlers for an application that another file makes."""
+    return not _ROUTES.isdisjoint(text.words)
+
+
+# What may do something to the process where it stands, by the word that it is found by.
+_ACTS = {
+    b"cuda": rb"\bcuda\.\w+\(|(?<=\.)cuda\(|(?<=[\"'])cuda\b|\bcuda\.gpus\b",
+    b"cupy": rb"\bcupy\.\w+\(",
+    b"cp": rb"\bcp\.\w+\(",
+    b"jax": rb"\bjax\.devices",
+    b"is_available": rb"(?<=\.)is_available\(",
+    b"jnp": rb"\bjnp\.\w+\(",
+    b"tf": rb"\btf\.(?:config|constant|Variable|random|keras\.(?:Sequential|Model))\b",
+    b"set_start_method": rb"\bset_start_method\(",
+    b"environ": rb"\benviron.*(?:CUDA|NVML|XLA|MASTER)",
+    b"Accelerator": rb"\bAccelerator\(",
+    b"torch_geometric": rb"(?<=\bimport )torch_geometric\b",
+    b"cpp_extension": rb"\bcpp_extension\b",
+    b"autoinit": rb"\bautoinit\b",
+    b"set_default_device": rb"\bset_default_device\(",
+    b"set_default_tensor_type": rb"\bset_default_tensor_type\(",
+}
 # A lock, a queue or a pool of the default context settles the start method.
-_SETTLES = re.compile(
-    rb"^([ \t]*)(?![ \t#'\")\]}]).*\b(?:R?Lock|(?:Joinable|Simple)?Queue|Event|(?:Bounded)?Semaphore|Condition|Barrier|"
-    rb"Value|Array|Manager|Pool)\(",
-    re.MULTILINE,
-)
+_SETTLES = {
+    name: rb"\b%s\(" % name
+    for name in (
+        b"Lock", b"RLock", b"Queue", b"JoinableQueue", b"SimpleQueue", b"Event", b"Semaphore", b"BoundedSemaphore",
+        b"Condition", b"Barrier", b"Value", b"Array", b"Manager", b"Pool",
+    )
+}  # fmt: skip
+_PATTERNS = {word: re.compile(pattern) for word, pattern in (_ACTS | _SETTLES).items()}
+_INDENT = re.compile(rb"[ \t]*")
+_NO_STATEMENT = b"#'\")]}"
 
 
-def acts_at_top(data: bytes) -> bool:
+def acts_at_top(text: Text) -> bool:
     """Whether a line that runs at the import of a file may do something to the process."""
-    patterns = (_ACTS, _SETTLES) if b"multiprocess" in data else (_ACTS,)
+    looked_for = _ACTS.keys() | _SETTLES.keys() if b"multiprocess" in text.data else _ACTS.keys()
     return any(
-        not found[1] or runs_at_once(data, found.start(), len(found[1])) is True
-        for pattern in patterns
-        for found in pattern.finditer(data)
+        _stands_at_top(text.data, found.start())
+        for word in sorted(looked_for & text.words)
+        for found in _PATTERNS[word].finditer(text.data)
     )
 
 
-def mentions_gpu(data: bytes) -> bool:
+def _stands_at_top(data: bytes, place: int) -> bool:
+    """Whether a line runs when the file is imported, and is no comment, string or end of a bracket."""
+    start = data.rfind(b"\n", 0, place) + 1
+    indent = _INDENT.match(data, start)
+    width = len(indent.group()) if indent is not None else 0
+    if data[start + width : start + width + 1] in _NO_STATEMENT:
+        return False
+    return not width or runs_at_once(data, start, width) is True
+
+
+def mentions_gpu(text: Text) -> bool:
     """Whether the file mentions a GPU framework, or imports a package that may use a GPU."""
-    return _GPU.stand_in(data) or any(pattern.search(data) is not None for pattern in _IMPORTS)
+    known = text.vocabulary
+    if not known.gpu.isdisjoint(text.words):
+        return True
+    return any(_is_imported(text.data, name) for name in known.packages & text.words)
+
+
+def _is_imported(data: bytes, name: bytes) -> bool:
+    """Whether a package is imported: its name may be a word that prose and code use as well."""
+    pattern = rb"(?:import[ \t]+(?:[\w., \t]*,[ \t]*)?|from[ \t]+)%s\b" % name
+    return re.search(pattern, data) is not None
 
 
 _DEVICE_NAME = re.compile(rb"[\"']cuda")
@@ -128,8 +205,6 @@ _NEAR = 80
 
 def places_on_gpu(data: bytes) -> bool:
     """Whether the file puts something on a GPU or chooses one, be it of a framework that another file imports."""
-    if b"uda" not in data:
-        return False
     if b".cuda(" in data or b"CUDA_VISIBLE_DEVICES" in data:
         return True
     starts = (found.start() for found in _DEVICE_NAME.finditer(data))
@@ -168,7 +243,9 @@ def _called_in(data: bytes) -> Iterator[bytes]:
     return (name for names in _CALLED.findall(data) for name in names if name)
 
 
-def does_something(data: bytes, calls: TopCalls, on_gpu: frozenset[bytes], *, registers: bool) -> bool:
+def does_something(
+    data: bytes, vocabulary: Vocabulary, calls: TopCalls, on_gpu: frozenset[bytes], *, registers: bool
+) -> bool:
     """Whether a file defines one of these so that calling it may use a GPU, or as a decorator that keeps what it gets.
 
     ``on_gpu`` are the functions of libraries that use one. The second matters where the file that decorates
@@ -179,7 +256,7 @@ def does_something(data: bytes, calls: TopCalls, on_gpu: frozenset[bytes], *, re
         if name not in calls.called and name not in calls.decorating:
             continue
         body = _body(data, found.end(), len(found[1]))
-        uses = mentions_gpu(body) or (bool(on_gpu) and not on_gpu.isdisjoint(_called_in(body)))
+        uses = mentions_gpu(Text.of(body, vocabulary)) or (bool(on_gpu) and not on_gpu.isdisjoint(_called_in(body)))
         if uses or (registers and name in calls.decorating and _KEEPS.search(body) is not None):
             return True
     return False

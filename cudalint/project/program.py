@@ -18,7 +18,7 @@ from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
 from cudalint.project.file_facts import FileFacts, KnownFacts
 from cudalint.project.layout import Layout, layout
-from cudalint.project.markers import does_something
+from cudalint.project.markers import Lexicon, does_something
 from cudalint.project.scripts import console_scripts
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
@@ -76,7 +76,7 @@ class FileProgram:
     noted_once: int = 0
     # The bodies of modules, and of classes by their ordinal, as the machine keeps them.
     gathered: dict[tuple[str, int | None], Any] = field(default_factory=dict)
-    known: KnownFacts = field(default_factory=KnownFacts)
+    known: KnownFacts = field(init=False)
     _facts: dict[str, FileFacts] = field(default_factory=dict)
     # The modules that the entries since the last ``begin`` asked for.
     asked: set[str] = field(default_factory=set)
@@ -92,6 +92,9 @@ class FileProgram:
     _importers: dict[str, set[str]] | None = None
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _scripts: dict[str, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.known = KnownFacts(Lexicon.of(self.library.vocabulary))
 
     def changed(self, texts: Mapping[str, str]) -> FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
@@ -185,7 +188,8 @@ class FileProgram:
 
     def learn(self, facts: Mapping[str, dict[str, Any]]) -> None:
         """Take over what another process found out about the same files."""
-        self._facts = {name: FileFacts(self.sources[name].data, known) for name, known in facts.items()}
+        lexicon = self.known.lexicon
+        self._facts = {name: FileFacts(self.sources[name].data, lexicon, known) for name, known in facts.items()}
 
     def take_broken(self, name: str, broken: Broken, *, is_whole: bool) -> None:
         """Have a file that another process could not parse, or only a body in it."""
@@ -204,7 +208,7 @@ class FileProgram:
             return True
         if name not in self._worth:
             around = (name, *self.reach(name))
-            self._worth[name] = any(self.facts(n).may_matter or self._mentions_user_models(n) for n in around)
+            self._worth[name] = any(self.facts(n).may_matter for n in around)
         return self._worth[name]
 
     def _lower(self, name: str, source: SourceFile) -> ir.Module | None:
@@ -328,13 +332,10 @@ class FileProgram:
 
     def _has_import_effects(self, name: str) -> bool:
         if name not in self._tops_act:
-            acts = self.facts(name).acts_at_top or self._mentions_user_models(name) or self._has_effectful_imports(name)
+            facts = self.facts(name)
+            acts = facts.acts_at_top or facts.mentions_own or self._has_effectful_imports(name)
             self._tops_act[name] = acts or self._calls_at_top(name)
         return self._tops_act[name]
-
-    def _mentions_user_models(self, name: str) -> bool:
-        """Whether a file names something of the user's own models."""
-        return self.library.mentions_user_models(self.sources[name].data)
 
     def _has_effectful_imports(self, name: str) -> bool:
         """Whether a file imports a package whose import uses a GPU, or something below one."""
@@ -355,8 +356,10 @@ class FileProgram:
             return True
         homes = dict.fromkeys((name, *(i.home for i in self._imports(name))))
         registers = self.facts(name).mentions_gpu
+        words = self.library.vocabulary
         return any(
-            does_something(self.sources[home].data, calls, self._on_gpu(home), registers=registers) for home in homes
+            does_something(self.sources[home].data, words, calls, self._on_gpu(home), registers=registers)
+            for home in homes
         )
 
     def _on_gpu(self, name: str) -> frozenset[bytes]:
@@ -374,7 +377,7 @@ class FileProgram:
             facts = self.facts(name)
             roots = {found.module.partition(".")[0] for found in facts.imports if not found.level}
             uses = not roots.isdisjoint(self.library.gpu_roots) or facts.places_on_gpu
-            self._gpu[name] = uses or self._mentions_user_models(name)
+            self._gpu[name] = uses or facts.mentions_own
         return self._gpu[name]
 
     def reach(self, name: str) -> frozenset[str]:
@@ -471,7 +474,7 @@ def program(
     placed = layout(by_path, root)
     named = {name: by_path[path] for path, name in placed.names.items()}
     result = FileProgram(library, named, placed.names, placed, store=store)
-    result.known = KnownFacts(store, root or placed.top)
+    result.known = KnownFacts(result.known.lexicon, store, root or placed.top)
     result.commands = frozenset(_commands(result, root))
     return result
 

@@ -372,7 +372,7 @@ class Runner:
         module = self.files.module(name)
         if module is None:
             return
-        for function in unreached(module, self.files.facts(name), frozenset(self.files.library.user_words)):
+        for function in unreached(module, self.files.facts(name), frozenset(self.files.library.vocabulary.launchers)):
             launcher = Caller(name, function)
             if self._is_reached(launcher.place):
                 continue
