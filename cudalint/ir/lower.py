@@ -668,7 +668,7 @@ def _plain_string(literal: str) -> str:
     """What a literal without a prefix and escapes stands for, which needs no parser; nothing for all others."""
     if literal[0] not in "'\"" or "\\" in literal or "\r" in literal:
         return ""
-    quotes = 3 if literal[:3] in ("\"\"\"", "'''") else 1
+    quotes = 3 if literal[:3] in ('"""', "'''") else 1
     return literal[quotes:-quotes]
 
 

@@ -457,9 +457,7 @@ def merge_imported(states: Iterable[State]) -> list[State]:
 def _equivalent_at_import(a: State, b: State) -> bool:
     if a.placed.keys() != b.placed.keys():
         return False
-    return not any(
-        _differ_in_devices(mine, theirs) for _, mine, theirs in _different(a, b, *_changes(a, b))
-    )
+    return not any(_differ_in_devices(mine, theirs) for _, mine, theirs in _different(a, b, *_changes(a, b)))
 
 
 def _differ_in_devices(mine: Object, theirs: Object) -> bool:

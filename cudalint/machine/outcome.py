@@ -71,7 +71,7 @@ class Outcome:
     parent handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that
     share one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
     said. ``benign``: the code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows
-    only because a bound ended the paths before it, and is not reported.
+    only because a bound ended the paths before it, or where one guess rests on another, and is not reported.
     """
 
     kind: Kind
