@@ -130,7 +130,6 @@ def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
     return Sequence(a.kind, None, union([*(a.items or ()), a.element, *(b.items or ()), b.element]))
 
 
-_Name = TypeVar("_Name", bound=Hashable)
 _Objects: TypeAlias = Mapping[Hashable, Object]
 
 
@@ -153,7 +152,10 @@ def join(a: State, b: State) -> State:
     heap = _joined_heap(a, b, mine_all, theirs_all)
     counts = dict(a.counts)
     for site, count in their_counts.items():
-        if count > counts.get(site, a.frozen_counts.get(site, 0)):
+        known = counts.get(site)
+        if known is None:
+            known = a.frozen_counts.get(site, 0)
+        if count > known:
             counts[site] = count
     facts = tuple(f for f in a.facts if f in b.facts)
     stack = a.stack if a.stack is not None else b.stack
@@ -305,14 +307,14 @@ def _by_place(found: Sequence) -> dict[Hashable, Value]:
 
 
 def _names_distinguish(mine: Mapping[_Name, Value], theirs: Mapping[_Name, Value], a: State, b: State) -> bool:
-    for name in mine.keys() | theirs.keys():
-        left, right = mine.get(name, ()), theirs.get(name, ())
+    for name, left in mine.items():
+        right = theirs.get(name, ())
         if left is right or left == right:
             continue
         # A name that only one path binds is read only where that path is taken again.
         if any(_matters(atom, a) for atom in left) or any(_matters(atom, b) for atom in right):
             return True
-    return False
+    return any(name not in mine and any(_matters(atom, b) for atom in right) for name, right in theirs.items())
 
 
 def _matters(atom: object, state: State | None, depth: int = 0) -> bool:
