@@ -15,7 +15,7 @@ import cudalint.models
 from cudalint.machine.effects.registry import EFFECTS
 from cudalint.models.library import load
 from cudalint.models.schema import DOES
-from cudalint.project.markers import may_launch, may_matter
+from cudalint.project.markers import Text, may_launch, worth_a_look
 
 try:
     import tomllib
@@ -264,14 +264,15 @@ USING = sorted({*load().gpu_functions, *(name.partition(".")[0] for name in load
 
 @pytest.mark.parametrize("root", USING)
 def test_a_file_that_imports_what_uses_a_gpu_is_looked_at(root: str) -> None:
-    """A quick run does not load the models; what it looks for in the bytes of files is held against them here."""
+    words = load().vocabulary
     if root == "cv2":
         # Only its part for the GPU has a model, and that says so.
-        assert all(".cuda" in name for name in load().functions if name.startswith("cv2."))
+        assert not worth_a_look(b"import cv2\n", words)
+        assert worth_a_look(b"import cv2\ncv2.cuda.resize(a, b)\n", words)
         return
     for line in (f"import os, {root}\n", f"from {root} import a\n", f"import os as o, {root}.a as b\n"):
-        assert may_matter(line.encode()), line
-    assert not may_matter(f"# see the manual of {root}_\n".encode())
+        assert worth_a_look(line.encode(), words), line
+    assert not worth_a_look(f"# see the manual of {root}_\n".encode(), words)
 
 
 STARTING = {
@@ -297,4 +298,25 @@ def test_a_file_that_names_a_launcher_is_looked_at() -> None:
         if parent == "?" or last in threads or last == "__init__":
             continue
         text = f"from {parent} import {last}\nmade = {last}({entry.get('workers', 'n_jobs')}=2)\n"
-        assert may_launch(text.encode()), name
+        assert may_launch(Text.of(text.encode(), load().vocabulary)), name
+
+
+def test_a_launcher_in_toml_alone_is_seen_where_nobody_calls(run: Run, tmp_path: Path) -> None:
+    """Its name is in no list: the file is looked at, and the function that holds it is run, for what the model says."""
+    model = """
+[library]
+name = "farm"
+
+[[function]]
+names = ["farm.harvest_all"]
+does = "fork-launcher"
+method = "fork"
+function = "function"
+workers = "workers"
+params = ["function", "items", "workers"]
+failure = { body = "crash" }
+"""
+    program = "import farm, torch\n\ndef work(x):\n    return torch.ones(x, device='cuda')\n\ndef main():\n"
+    program += "    torch.zeros(1, device='cuda')\n    farm.harvest_all(work, [1, 2], workers=2)\n"
+    project(tmp_path, model, main=program)
+    assert [(code, row) for _, code, row in found(run)] == [("CUD104", 8)]

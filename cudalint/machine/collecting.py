@@ -234,8 +234,8 @@ class _Mark:
                 self._key(value)
             case Other(than=value):
                 self._key(value)
-            case Unknown(sym=sym):
-                self._sym(sym)
+            case Unknown():
+                self._sym(atom)
             case Bound(function=function, receiver=receiver):
                 self._atom(function)
                 self._atom(receiver)
@@ -270,6 +270,9 @@ class _Mark:
         stack = [sym]
         while stack:
             part = stack.pop()
+            if isinstance(part, Unknown) and part.parts:
+                self.reserved |= part.named
+                continue
             # What unknowns are made of they share: a sum of sums is small, written out it has no end.
             if id(part) in self.walked:
                 continue

@@ -22,8 +22,9 @@ class Unknown:
     """Something the code does not show; ``sym`` identifies it: two unknowns with the same one are the same thing."""
 
     sym: Hashable
-    # How many parts the identity is made of, where that was counted.
+    # How many parts the identity is made of, where that was counted, and what in them may be addresses of objects.
     parts: int = field(default=0, compare=False, repr=False)
+    named: frozenset[Hashable] = field(default=frozenset(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,24 +184,45 @@ def unknown(*sym: Hashable) -> Value:
 
     Identities hold one another, some twice: to compare those of a long calculation would cost two to its length.
     """
-    parts = _parts(sym)
+    named: set[Hashable] = set()
+    parts = _measure(sym, named)
     if parts >= MOST_PARTS:
-        sym = tuple(part if _parts(part) < MOST_PARTS // 8 else "much" for part in sym)
-        parts = _parts(sym)
-    return (Unknown(sym, parts),)
+        sym = tuple(part if _measure(part, set()) < MOST_PARTS // 8 else "much" for part in sym)
+        named = set()
+        parts = _measure(sym, named)
+    if parts > MOST_PARTS:
+        return (Unknown(sym),)
+    return (Unknown(sym, parts, frozenset(named) if named else _NOTHING),)
 
 
-def _parts(sym: object) -> int:
-    """How many parts an identity is made of, counted as far as it matters; mostly those in it were counted before."""
+_NOTHING: frozenset[Hashable] = frozenset()
+
+
+def _measure(sym: object, named: set[Hashable]) -> int:
+    """How many parts an identity is made of, counted as far as it matters; what may be an address in it is noted.
+
+    The parts of an unknown value in it were mostly counted before.
+    """
     while isinstance(sym, Unknown):
         if sym.parts:
+            named |= sym.named
             return sym.parts
         sym = sym.sym
-    if not isinstance(sym, tuple):
-        return 1
+    match sym:
+        case tuple():
+            if len(sym) == 3 and isinstance(sym[1], int):
+                named.add(sym)
+        case Ref(address=address) | Bound(receiver=Ref(address=address)):
+            named.add(address)
+            return 1
+        case Const(value=tuple() as value):
+            _measure(value, named)
+            return 1
+        case _:
+            return 1
     count = 1
     for part in sym:
-        count += _parts(part)
+        count += 1 if type(part) in _SINGLE else _measure(part, named)
         if count > MOST_PARTS:
             break
     return count
@@ -208,6 +230,8 @@ def _parts(sym: object) -> int:
 
 # What stands for the alternatives that are left out: not one thing, and no other value is the same.
 JOINED = Unknown("joined")
+# What an identity is mostly made of, besides others of its kind.
+_SINGLE = frozenset({str, int, bool, type(None)})
 
 
 def union(values: Iterable[Value]) -> Value:

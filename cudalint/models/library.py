@@ -383,7 +383,10 @@ def _settle_words(library: Library) -> None:
         if spec is not None and is_recognised_by_name(spec):
             words.also_called(alias)
     words.gpu.update(name.encode() for name in library.frameworks)
-    words.packages.update(name.encode() for name in library.gpu_roots - library.frameworks)
+    # Of a package whose functions for a GPU all say so in their names, others need no look.
+    told = {word.decode() for word in words.gpu}
+    quiet = {_root(name) for name in library.functions if told.isdisjoint(name.split("."))}
+    words.packages.update(name.encode() for name in (library.gpu_roots & quiet) - library.frameworks)
     words.own.update(name.encode() for name in library.user_words)
 
 
