@@ -32,6 +32,8 @@ from cudalint.machine.values import (
     unknown,
 )
 
+# By these modules are moved to a device, and stay the objects that they are.
+_IN_PLACE = frozenset({"cpu", "cuda", "to"})
 # Methods of texts that a device is asked for.
 _OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "split", "startswith", "strip"})
 # Methods that are class methods without saying so.
@@ -46,7 +48,7 @@ class Attributes(Core):
         """``value.name``."""
         if len(value) == 1:
             return self._attribute_of(value[0], name, state, frame, site)
-        if self._moves_data(f"?.{name}"):
+        if name in _IN_PLACE and all(isinstance(a, Unknown | Ref) for a in value):
             # One method of whatever it is: a call of it is one call.
             return [(state, union([v for a in value for _, v in self._attribute_of(a, name, state, frame, site)]))]
         results: Results = []
@@ -54,11 +56,6 @@ class Attributes(Core):
             current = state if i == len(value) - 1 else state.clone()
             results.extend(self._attribute_of(atom, name, current, frame, site))
         return self.joined_results(results)
-
-    def _moves_data(self, method: str) -> bool:
-        """Whether a method moves whatever it is called on to a device."""
-        spec = self.library.function(method)
-        return spec is not None and spec.get("does") == "move"
 
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
         match atom:
