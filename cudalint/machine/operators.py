@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from cudalint.machine import questions
 from cudalint.machine.heap import Dict, Object, Sequence
@@ -32,6 +33,7 @@ from cudalint.machine.values import (
 LONGEST = 200
 # What a mapping may say that was laid over another.
 LAID_OVER = "laid over"
+_Name = TypeVar("_Name", bound=Hashable)
 
 
 def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
@@ -329,11 +331,30 @@ def with_item(found: Sequence, key: Value, value: Value) -> Sequence:
 
 
 def with_key(found: Dict, key: Value, value: Value) -> Dict:
-    """The dict after ``d[key] = value``."""
+    """The dict after ``d[key] = value``; under a key that is not known, that may be any setting it holds."""
     wanted = constant(key)
     if wanted is ...:
-        return replace(found, element=union([found.element, value]), exact=False)
+        items = maybe_set(found.items, key)
+        return replace(found, items=items, element=union([found.element, value]), exact=False)
     return replace(found, items={**found.items, wanted: value})
+
+
+def maybe_set(settings: Mapping[_Name, Value], key: Value) -> dict[_Name, Value]:
+    """Settings of which any may be another one, since one was set whose name is not known.
+
+    Functions and objects are hardly ever set anew like that.
+    """
+    atom = only(key)
+    if not isinstance(atom, Unknown):
+        return dict(settings)
+    return {
+        name: union([value, unknown(LAID_OVER, atom.sym, name)]) if _is_setting(name, value) else value
+        for name, value in settings.items()
+    }
+
+
+def _is_setting(name: Hashable, value: Value) -> bool:
+    return isinstance(name, str) and all(isinstance(atom, Const | Dev) for atom in value)
 
 
 def without_key(found: Dict, key: Value) -> Dict:

@@ -57,6 +57,7 @@ class Doubt(Enum):
     MISSING = "that depends on a package that may be installed"
     ELSEWHERE = "on other paths the same workers do not fork"
     DEVICE = "which device is used cannot be seen here"
+    TASKS = "how many tasks a worker is given cannot be seen here"
     CUT = "not all that comes before could be looked at"
 
 
@@ -70,7 +71,7 @@ class Outcome:
     parent handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that
     share one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
     said. ``benign``: the code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows
-    only because a bound ended the paths before it, and is not reported.
+    only because a bound ended the paths before it, or where one guess rests on another, and is not reported.
     """
 
     kind: Kind

@@ -8,8 +8,9 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from typing import TypeGuard
 
-from cudalint.machine.values import Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
+from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
 
 Fact = tuple[Hashable, bool]
 # How many GPUs there are: the same number wherever it is asked for.
@@ -39,6 +40,8 @@ def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
     """The unknown truth of ``left op right``, of things that keep their identity."""
     if isinstance(left, Const) and op in _MIRRORED and not isinstance(right, Const):
         return comparison(_MIRRORED[op], right, left)
+    if op in ("==", "is") and isinstance(right, Const) and right.kind is bool and _is_flag(left):
+        return (left,) if right.value else unknown("not", left.sym)
     if isinstance(right, Const):
         op = "==" if op == "is" else op
     elif op in (">", ">=") or (op == "<=" and not isinstance(left, Const)):
@@ -52,6 +55,14 @@ def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
     return unknown("is", op, left, right)
 
 
+def _is_flag(value: Atom | Value) -> TypeGuard[Unknown]:
+    """Whether something is a flag of the command line, which is true or false and nothing else."""
+    match value:
+        case Unknown(sym=("option", _, str(), "flag" | "off")):
+            return True
+    return False
+
+
 def identity(value: Value) -> Atom | Value | None:
     """What a value can be asked about again: one thing, or alternatives that one unknown tells from all others."""
     atom = only(value)
@@ -59,7 +70,7 @@ def identity(value: Value) -> Atom | Value | None:
         return None if isinstance(atom, Ref) else atom
     if any(isinstance(a, Ref) for a in value) or not any(isinstance(a, Unknown) for a in value):
         return None
-    return None if Unknown("joined") in value else value
+    return None if JOINED in value else value
 
 
 def truth_of_rank(rank: Rank) -> Hashable:

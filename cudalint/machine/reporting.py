@@ -61,9 +61,18 @@ def outcome_of(
         in_test=machine.options.in_test,
         within=within,
         facts=facts,
-        unsaid=machine.record.spent,
+        unsaid=machine.record.spent or (detail == "unseen" and any(map(_guesses_a_type, facts))),
         benign=benign,
     )
+
+
+def _guesses_a_type(fact: Fact) -> bool:
+    """Whether a path goes on as if something unknown were of a type.
+
+    With a caller that is not seen either, that is a guess upon a guess.
+    """
+    question, holds = fact
+    return holds and isinstance(question, tuple) and question[0] == "isinstance"
 
 
 def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | None:

@@ -31,7 +31,8 @@ class Launch:
     """How a process was started: what its outcomes need to know.
 
     ``family`` is ``pool``, ``executor``, ``process``, ``loader`` ... as the models name it; ``stage`` says
-    what runs: unpickle, initializer or body.
+    what runs: unpickle, initializer or body. ``each``: there is a worker for each of some things, so that it may be
+    given one task only.
     """
 
     launcher: str
@@ -46,6 +47,7 @@ class Launch:
     chain: Chain
     condition: str | None = None
     shares: bool = True
+    each: bool = False
 
 
 @dataclass(frozen=True, slots=True)

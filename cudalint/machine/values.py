@@ -228,6 +228,8 @@ def _measure(sym: object, named: set[Hashable]) -> int:
     return count
 
 
+# What stands for the alternatives that are left out: not one thing, and no other value is the same.
+JOINED = Unknown("joined")
 # What an identity is mostly made of, besides others of its kind.
 _SINGLE = frozenset({str, int, bool, type(None)})
 
@@ -242,8 +244,8 @@ def union(values: Iterable[Value]) -> Value:
         return tuple(atoms)
     kept = [a for a in atoms if isinstance(a, Ref | Tensor | Bound | Partial | Task | Dev)]
     if 0 < len(kept) < MOST_ALTERNATIVES:
-        return (*kept, Unknown("joined"))
-    return (Unknown("joined"),) if not kept else (*kept[: MOST_ALTERNATIVES - 1], Unknown("joined"))
+        return (*kept, JOINED)
+    return (JOINED,) if not kept else (*kept[: MOST_ALTERNATIVES - 1], JOINED)
 
 
 def only(value: Value) -> Atom | None:

@@ -89,6 +89,8 @@ names GPU 0, or the variable may name several GPUs; and where a library is used 
 - The parent sets the variable for children that it spawns afterwards, even if it has used CUDA itself.
 - The value goes into the `env=` of a `subprocess`.
 - The assignment restores the value that was read before.
+- The process has selected a GPU itself before (`torch.cuda.set_device`), or selects the same one afterwards: the variable
+  is meant for others, or for libraries that are not asked yet.
 
 ## References
 - [NVIDIA: CUDA environment

@@ -20,6 +20,15 @@ else:
 
 HERE = Path(__file__).parent
 
+# pip asks a package's build for its metadata by this script; nothing of a package is to run.
+NO_BUILDS = """
+import os
+import sys
+
+if any(argument.endswith("_in_process.py") for argument in sys.orig_argv):
+    os._exit(1)
+"""
+
 
 class Unavailable(Exception):
     """A package could not be fetched; the text says why."""
@@ -90,10 +99,10 @@ def _fetch_wheel(package: Package, scratch: Path, source: Path) -> None:
 def _fetch_sdist(package: Package, scratch: Path, source: Path) -> None:
     """Let pip fetch and unpack, and stop where it would run the package's build.
 
-    The environment has no build backend, so that pip fails right after unpacking and no code of the
-    package ever runs; ``--no-clean`` leaves what was unpacked.
+    The environment ends every build before it begins, so that pip fails right after unpacking and no
+    code of the package ever runs; ``--no-clean`` leaves what was unpacked.
     """
-    empty = _without_backends(scratch.parent / ".empty")
+    empty = _without_builds(scratch.parent / ".no-builds")
     temporary = scratch / "tmp"
     temporary.mkdir()
     arguments = ["--no-binary", ":all:", "--no-clean", "--no-build-isolation", "--use-pep517"]
@@ -112,11 +121,13 @@ def _fetch_sdist(package: Package, scratch: Path, source: Path) -> None:
     raise Unavailable(reason)
 
 
-def _without_backends(folder: Path) -> list[str]:
-    """The options that make pip work for an environment in which nothing is installed."""
+def _without_builds(folder: Path) -> list[str]:
+    """The options that make pip work for an environment in which nothing is installed, nor ever built."""
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     if not python.exists():
         venv.create(folder, with_pip=False)
+        for site_packages in folder.rglob("site-packages"):
+            (site_packages / "sitecustomize.py").write_text(NO_BUILDS, encoding="utf-8")
     return ["--python", str(python)]
 
 

@@ -6,10 +6,11 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,7 +34,10 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One finding, by the text of its line: rows move from release to release, and so does cudalint."""
+    """One finding, by the text of its line: rows move from release to release, and so does cudalint.
+
+    ``told`` is its message and its steps, for whoever reviews it.
+    """
 
     package: str
     version: str
@@ -41,12 +45,14 @@ class Finding:
     code: str
     line: str
     severity: str
+    told: tuple[str, ...] = field(default=(), compare=False)
 
     def as_stub(self) -> str:
-        """The entry for the reviewed list, without its verdict and reason."""
+        """The entry for the reviewed list, without its verdict and reason, behind what cudalint says."""
         keys = ("package", "version", "file", "code", "line", "severity")
         lines = [f"{key} = {_toml_string(getattr(self, key))}" for key in keys]
-        return "\n".join(["[[finding]]", *lines, 'verdict = ""', 'reason = ""', ""])
+        told = [f"# {line}" for line in self.told]
+        return "\n".join([*told, "[[finding]]", *lines, 'verdict = ""', 'reason = ""', ""])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +111,18 @@ def of_json(package: str, version: str, text: str, folder: Path) -> list[Finding
         line = lines[place][row - 1].strip() if row <= len(lines[place]) else ""
         if entry["code"] == SYNTAX_ERROR:
             line = ""
-        findings.append(Finding(package, version, file, entry["code"], line, entry["severity"]))
+        told = tuple(_told(entry, folder))
+        findings.append(Finding(package, version, file, entry["code"], line, entry["severity"], told))
     return findings
+
+
+def _told(entry: dict[str, Any], folder: Path) -> Iterator[str]:
+    """The message of a finding and its steps, each on one line."""
+    condition = f" ({entry['condition']})" if entry.get("condition") else ""
+    yield f"{entry['message']}{condition}".replace("\n", " ")
+    for step in entry["trace"]:
+        place = f"{Path(step['filename']).relative_to(folder).as_posix()}:{step['location']['row']}"
+        yield f"  {step['kind']}, {step['process']}: {place} {step['message']}".replace("\n", " ")
 
 
 def _lines(path: Path, cell: int | None) -> list[str]:
@@ -117,9 +133,9 @@ def _lines(path: Path, cell: int | None) -> list[str]:
     return text.splitlines()
 
 
-def is_prediction(finding: Finding) -> bool:
-    """Whether an error-level finding says what happens on a GPU machine."""
-    return finding.severity == "error" and finding.code not in (SYNTAX_ERROR, INTERNAL_ERROR)
+def is_prediction(finding: Finding, severity: str) -> bool:
+    """Whether a finding of this severity says what happens on a GPU machine."""
+    return finding.severity == severity and finding.code not in (SYNTAX_ERROR, INTERNAL_ERROR)
 
 
 def wilson(good: int, total: int) -> tuple[float, float]:

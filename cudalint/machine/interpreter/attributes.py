@@ -28,9 +28,14 @@ from cudalint.machine.values import (
     Value,
     const,
     only,
+    union,
     unknown,
 )
 
+# By these modules are moved to a device, and stay the objects that they are.
+_IN_PLACE = frozenset({"cpu", "cuda", "to"})
+# Methods of texts that a device is asked for.
+_OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "split", "startswith", "strip"})
 # Methods that are class methods without saying so.
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
 
@@ -43,6 +48,9 @@ class Attributes(Core):
         """``value.name``."""
         if len(value) == 1:
             return self._attribute_of(value[0], name, state, frame, site)
+        if name in _IN_PLACE and all(isinstance(a, Unknown | Ref) for a in value):
+            # One method of whatever it is: a call of it is one call.
+            return [(state, union([v for a in value for _, v in self._attribute_of(a, name, state, frame, site)]))]
         results: Results = []
         for i, atom in enumerate(value):
             current = state if i == len(value) - 1 else state.clone()
@@ -77,7 +85,7 @@ class Attributes(Core):
         return [(state, unknown("attribute", atom, name))]
 
     def _device_attribute(self, device: Dev, name: str) -> Value:
-        if name in ("startswith", "split"):
+        if name in _OF_TEXTS:
             # f"cuda:{rank}" is a device and still a string.
             return (Bound(Lib(f"builtins.str.{name}"), device),)
         if name == "type":

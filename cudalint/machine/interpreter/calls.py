@@ -106,12 +106,34 @@ class Calls(Core):
         statement: bool = False,
     ) -> Results:
         """Call each alternative of a value."""
+        if len(function) > 1 and self._moves(function):
+            return self._move_each(function, Given(args, kwargs, state, frame, site, is_open, statement))
         result: Results = []
         for i, atom in enumerate(function):
             current = state if i == len(function) - 1 else state.clone()
             given = Given(list(args), dict(kwargs), current, frame, site, is_open, statement)
             result.extend(self._call_atom(atom, given))
         return result
+
+    def _moves(self, methods: Value) -> bool:
+        """Whether methods, as far as they are known, move what they are called on to a device."""
+        known = [method for method in methods if not isinstance(method, Unknown)]
+        paths = [m.function.path for m in known if isinstance(m, Bound) and isinstance(m.function, Lib)]
+        specs = [self.library.function(path) for path in paths]
+        return 0 < len(known) == len(paths) and all(s is not None and s.get("does") == "move" for s in specs)
+
+    def _move_each(self, methods: Value, given: Given) -> Results:
+        """``x.to(device)``, whichever of several x is: afterwards all of them are there, since only one is meant."""
+        moved: list[tuple[State, list[Value]]] = [(given.state, [])]
+        for method in methods:
+            moved = [
+                (after, [*values, value])
+                for state, values in moved
+                for after, value in self._call_atom(
+                    method, replace(given, state=state, args=list(given.args), kwargs=dict(given.kwargs))
+                )
+            ]
+        return [(state, union(values)) for state, values in moved]
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         state, frame, site = given.state, given.frame, given.site

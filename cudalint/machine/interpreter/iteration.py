@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums
+from cudalint.machine import enums, questions
+from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -52,6 +54,8 @@ class Iteration(Core):
         left: list[State] = []
         states = [state]
         was_second = state.second_round
+        told = state.facts
+        some = self._stand_for_more(iterable, state)
         for i, value in enumerate(rounds):
             ready: list[State] = []
             for current in states:
@@ -65,10 +69,18 @@ class Iteration(Core):
             if not states:
                 break
         frame.breaks, frame.continues = outer_breaks, outer_continues
+        if some:
+            states = [s for s in states if not _missed_own_round(rounds, told, s)] or states
         states = self.block(node.orelse, states, frame)
         for current in (*states, *left):
             current.second_round = was_second
         return self.joined([*states, *left])
+
+    def _stand_for_more(self, iterable: Value, state: State) -> bool:
+        """Whether the rounds of a loop stand for more of their kind."""
+        atom = only(iterable)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        return isinstance(found, Sequence) and found.open
 
     def _while(self, node: ir.While, state: State, frame: Frame) -> list[State]:
         outer_breaks, outer_continues = frame.breaks, frame.continues
@@ -98,7 +110,7 @@ class Iteration(Core):
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         if endless:
             # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
-            after = [*finished, *states] if left else finished
+            after = [*finished, *(_leaving(current, left) for current in states)] if left else finished
         else:
             after = self.block(node.orelse, self.joined([*states, *finished]), frame)
         for current in (*after, *left):
@@ -377,6 +389,27 @@ class Iteration(Core):
         for current in after:
             current.stack = before
         return [(current, NONE) for current in after]
+
+
+def _leaving(state: State, left: list[State]) -> State:
+    """A path that leaves an endless loop later, as others do: where these waited for an answer first, so does it."""
+    if state.process.pending and not any(other.process.pending for other in left):
+        state.process = replace(state.process, pending=())
+    return state
+
+
+def _missed_own_round(rounds: list[Value], told: Facts, state: State) -> bool:
+    """Whether a rank asked in each round of a loop over numbers if this one is its own, and none was.
+
+    The rounds stand for all numbers, and so for all ranks: there is no rank of which none is the own.
+    """
+    asked: dict[Hashable, set[Hashable]] = {}
+    for question, holds in state.facts:
+        subject, (op, number) = questions.read(question)
+        if isinstance(subject, Rank) and op == "==" and not holds and (question, holds) not in told:
+            asked.setdefault(subject, set()).add(number)
+    numbers = {constant(value) for value in rounds}
+    return any(numbers <= others for others in asked.values())
 
 
 def _two_rounds(items: list[Value]) -> list[Value]:

@@ -6,7 +6,7 @@ from cudalint.machine.frame import Call
 from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import Const, Ref, Task, Value, constant, integer, union, unknown
+from cudalint.machine.values import Const, Ref, Task, Unknown, Value, constant, integer, only, union, unknown
 
 
 def count_of(value: Value | None, default_many: bool = True) -> bool:
@@ -22,6 +22,12 @@ def count_of(value: Value | None, default_many: bool = True) -> bool:
 def number_of(value: Value | None) -> int | None:
     """A number of workers, where it is certain."""
     return None if value is None else integer(value)
+
+
+def is_length(value: Value | None) -> bool:
+    """Whether a number of workers is how many things there are of some kind."""
+    atom = only(value or ())
+    return isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[0] == "len"
 
 
 def task(function: Value, args: list[Value], kwargs: dict[str, Value] | None = None) -> Task:

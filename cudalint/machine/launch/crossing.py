@@ -56,15 +56,23 @@ class Carried:
     certain: bool
     device: str = ""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether the receiver sees the memory of the sender; arrays of other libraries than torch are copied."""
+        return not isinstance(self.atom, Tensor) or self.atom.framework == "torch"
+
 
 # The field of an object whose contents another process holds: what is pickled of it is where that is.
 ELSEWHERE = "<elsewhere>"
 
 
-def carried(value: Value, state: State, pickler: Pickler) -> Iterator[Carried]:
-    """GPU values, unpicklable objects and locks reached from a value; functions' globals if pickled by value."""
+def carried(value: Value, state: State, pickler: Pickler, depth: int = 0) -> Iterator[Carried]:
+    """GPU values, unpicklable objects and locks reached from a value; functions' globals if pickled by value.
+
+    ``depth`` is how deep the value itself lies in what crosses.
+    """
     seen: set[Hashable] = set()
-    stack: list[tuple[Value, bool, int]] = [(value, True, 0)]
+    stack: list[tuple[Value, bool, int]] = [(value, True, depth)]
     while stack:
         current, certain, depth = stack.pop()
         if depth > _DEEPEST:
@@ -88,7 +96,7 @@ def _all_carry(value: Value, state: State, pickler: Pickler, depth: int) -> bool
     """Whether each alternative holds something noteworthy for certain: then so does the value."""
     if depth > 2:
         return False
-    return all(any(c.certain for c in carried((atom,), state, pickler)) for atom in value)
+    return all(any(c.certain for c in carried((atom,), state, pickler, depth + 1)) for atom in value)
 
 
 def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:

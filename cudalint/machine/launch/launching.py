@@ -83,7 +83,8 @@ class Start:
     travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call
     brings one more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is
     not the anchor; ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made
-    from, ``keyword`` the parameter that takes one; ``waits``: the call returns when all workers have ended.
+    from, ``keyword`` the parameter that takes one; ``waits``: the call returns when all workers have ended; ``each``:
+    there are as many workers as there are things of some kind.
     """
 
     launcher: str
@@ -113,6 +114,7 @@ class Start:
     context: Value = NONE
     keyword: str = ""
     waits: bool = False
+    each: bool = False
 
 
 @dataclass(slots=True)
@@ -142,4 +144,5 @@ def launch_of(start: Start, way: Way, stage: str, anchor: Site) -> Launch:
         chain=start.chain,
         condition=way.condition,
         shares=start.shares,
+        each=start.each,
     )

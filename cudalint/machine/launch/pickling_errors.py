@@ -12,7 +12,7 @@ from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
-from cudalint.machine.values import TRUE, Atom, Bound, Const, Lib, Partial, Ref, Task, Unknown, Value, strings
+from cudalint.machine.values import TRUE, Atom, Bound, Const, Lib, Partial, Ref, Task, Unknown, Value, only, strings
 
 
 def crossing_error(
@@ -64,6 +64,8 @@ def _crossing_outcome(
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
     if way.method == "loky":
         return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
+    if fresh and not found.is_shared:
+        return None
     if fresh:
         # Who blocks until all have ended holds what it sent for as long.
         return replace(base, benign=True, detail=LIVES_ON) if start.waits else base
@@ -85,6 +87,9 @@ def _lock_outcome(
         return None
     if not way.explicit and obj.fields.get("<default>") == TRUE:
         # Both follow the default, and so each other, whatever it is.
+        return None
+    if isinstance(only(start.context or ()), Ref) and start.context == obj.fields.get("<context>"):
+        # Both are of one context, whatever its method is.
         return None
     how = start.failures.get("parent", "crash")
     certain = methods == ["fork"] and machine.record.cut is None

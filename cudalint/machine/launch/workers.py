@@ -61,7 +61,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
             fix_default(machine, state, start.library, start.anchor, "starting a fresh process")
         for anchor in _anchors(start) if way.condition is None else ():
             machine.protect(anchor, state)
-        visible_for_children(machine, state)
+        forget_late_variable(machine, state)
     before = len(machine.record.outcomes)
     blocked = crossing_error(machine, state, start, way, launch, parent or state) or nameless_error(
         machine, state, start, way
@@ -126,8 +126,11 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
     )
 
 
-def visible_for_children(machine: Machine, state: State) -> None:
-    """A variable that was set too late for this process was set for the fresh ones it starts."""
+def forget_late_variable(machine: Machine, state: State) -> None:
+    """A variable that was set too late for this process does no harm.
+
+    It was set for the fresh processes that this one starts, or beside a call that chooses the device as well.
+    """
     late = set(state.process.late_visible)
     if late:
         machine.record.outcomes = [

@@ -76,7 +76,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
             value = (Rank("local"),)
             call.state.process = replace(call.state.process, local_rank_at_hand=True)
         elif default is not None and default != NONE:
-            value = _option(default, value)
+            value = value if machine.exact_items(default, call.state) == [] else _option(default, value)
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value}))
     return [(call.state, NONE)]
 

@@ -30,7 +30,12 @@ def lock(machine: Machine, call: Call) -> Results:
     names: Value = tuple(dict.fromkeys(Const(w.method) for w in found)) or const("?")
     kind = call.text("type") or f"multiprocessing.{call.path.rpartition('.')[2]}"
     default = not any(w.explicit for w in found)
-    fields: dict[str, Value] = {"<lock>": names, "<default>": const(default), "element": unknown("received", call.site)}
+    fields: dict[str, Value] = {
+        "<lock>": names,
+        "<default>": const(default),
+        "<context>": context or NONE,
+        "element": unknown("received", call.site),
+    }
     origin = machine.chain(state, call.site, f"{call.label} belongs to the {'/'.join(strings(names))} context")
     return [(state, (state.new(("lock", call.site), LibraryObject(kind, fields, call.site, origin)),))]
 
@@ -65,11 +70,15 @@ def put(machine: Machine, call: Call) -> Results:
     process = state.process
     if process.dead:
         return [(state, NONE)]
+    shared = [c for c in found if c.is_shared]
     if process.launch is not None:
+        if not shared:
+            return [(state, NONE)]
         chain = machine.chain(state, call.site, f"{call.label} shares GPU memory of this process")
         state.process = replace(process, pending=(*process.pending, (call.site, chain, call.label)))
         return [(state, NONE)]
-    _put_in_parent(machine, call, state, ref, obj, found[0].origin)
+    if shared or "poisoned" in strings(obj.fields.get("<users>", ())):
+        _put_in_parent(machine, call, state, ref, obj, found[0].origin)
     return [(state, NONE)]
 
 

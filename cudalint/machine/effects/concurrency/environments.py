@@ -136,14 +136,15 @@ def _asked_for(call: Call) -> Value | None:
 def cluster(machine: Machine, call: Call) -> Results:
     """``Client(n_workers=4)``, ``LocalCluster()``: workers of their own, unless they are threads or elsewhere."""
     state = call.state
-    given = call.args[0] if call.args else call.get("address") or NONE
+    given = call.args[0] if call.args else call.get("address") or call.get("scheduler_file") or NONE
     atom = only(given)
     held = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(held, LibraryObject) and held.type == "distributed.Client":
         return [(state, given)]
     if isinstance(held, LibraryObject) and held.type == _THREADS:
         return [(state, given)]
-    if given != NONE and not (isinstance(atom, Const) and isinstance(atom.value, int)):
+    is_elsewhere = given != NONE and not (isinstance(atom, Const) and isinstance(atom.value, int))
+    if is_elsewhere or (given == NONE and call.open):
         return [(state, unknown("cluster", call.site))]
     if call.get("processes") == FALSE:
         made = LibraryObject(_THREADS, {"<library>": const("threading"), "<context>": NONE}, call.site)

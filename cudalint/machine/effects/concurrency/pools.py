@@ -11,7 +11,15 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, lending, pickling_errors, workers
-from cudalint.machine.launch.arguments import arguments, count_of, failures, named_arguments, number_of, task
+from cudalint.machine.launch.arguments import (
+    arguments,
+    count_of,
+    failures,
+    is_length,
+    named_arguments,
+    number_of,
+    task,
+)
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Ended, Start
@@ -175,6 +183,7 @@ def _pool_run(
         shares="<gpu shared>" not in obj.fields,
         adds_up=single and several,
         count=number_of(obj.fields.get("<count>")),
+        each=is_length(obj.fields.get("<count>")),
         made=obj.site,
         renewed=obj.fields.get("<respawns>") == TRUE,
         context=context,

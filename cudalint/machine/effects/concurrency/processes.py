@@ -186,7 +186,7 @@ def fresh_process(machine: Machine, call: Call) -> Results:
     What ``preexec_fn`` names runs in the forked child, before that becomes the program.
     """
     state = call.state
-    workers.visible_for_children(machine, state)
+    workers.forget_late_variable(machine, state)
     noting.note_program(machine, state, call.path, call.site)
     first = call.kwargs.get("preexec_fn", NONE)
     if any(isinstance(atom, Ref | Bound | Partial) for atom in first):

@@ -44,8 +44,11 @@ def returned_values(machine: Machine, call: Call, state: State, values: list[Val
         kept: list[object] = []
         for atom in value:
             if isinstance(atom, Tensor) and atom.device.is_gpu:
-                kind = Kind.CUDA_THROUGH_JOBLIB if family == "joblib" else Kind.CUDA_ACROSS
-                _result_outcome(machine, call, state, atom, kind)
+                if family == "joblib":
+                    _result_outcome(machine, call, state, atom, Kind.CUDA_THROUGH_JOBLIB)
+                elif atom.framework == "torch":
+                    # Other libraries pickle a copy.
+                    _result_outcome(machine, call, state, atom, Kind.CUDA_ACROSS)
                 after = cuda.touch(
                     machine, state, call.frame, call.site, atom.framework, "init", "receiving a CUDA tensor"
                 )

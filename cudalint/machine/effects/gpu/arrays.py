@@ -12,6 +12,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     CPU,
+    JOINED,
     NONE,
     Atom,
     Bound,
@@ -267,7 +268,8 @@ def _move_to_gpu(machine: Machine, call: Call, target: Dev, receiver: Atom) -> R
             place(receiver, memory, state)
             return [(state, (receiver,))]
         case Unknown(sym=sym) if call.statement:
-            state.placed[sym] = memory
+            if receiver != JOINED:
+                state.placed[sym] = memory
             return [(state, (receiver,))]
     return [(state, (memory,))]
 

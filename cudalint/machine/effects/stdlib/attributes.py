@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from cudalint.machine import operators
 from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
@@ -92,12 +95,18 @@ def _says_something(default: Value) -> bool:
 
 
 def setattr_(machine: Machine, call: Call) -> Results:
-    """``setattr(x, "name", value)`` with a constant name."""
-    if len(call.args) == 3:
-        name = constant(call.args[1])
-        if isinstance(name, str):
-            states = machine.set_attribute(call.args[0], name, call.args[2], call.state, call.frame, call.site)
-            return [(s, NONE) for s in states]
+    """``setattr(x, name, value)``; under a name that is not known, that may be any setting of the object."""
+    if len(call.args) != 3:
+        return [(call.state, NONE)]
+    name = constant(call.args[1])
+    if isinstance(name, str):
+        states = machine.set_attribute(call.args[0], name, call.args[2], call.state, call.frame, call.site)
+        return [(s, NONE) for s in states]
+    for atom in call.args[0]:
+        found = call.state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Instance):
+            made = operators.maybe_set(found.attributes, call.args[1])
+            call.state.store(atom, replace(found, attributes=made))
     return [(call.state, NONE)]
 
 

@@ -9,11 +9,11 @@ from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.outcome import Kind
+from cudalint.machine.outcome import Doubt, Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
+from cudalint.machine.values import FALSE, NONE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
@@ -120,29 +120,35 @@ def _same(before: Value | None, value: Value) -> bool:
 
 def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
     process = state.process
+    own = process.device()
+    if own is not None and not own.maybe:
+        # Whoever has named a device does not wait for the variable to choose one: it is meant for other processes.
+        return
     driver = process.driver
     launch = process.launch
     per_task = launch is not None and launch.reused and launch.stage == "body" and state.second_round
     if per_task and any(o.anchor == site for o in machine.record.outcomes):
         return
-    machine.emit(
-        outcome_of(
-            machine,
-            state,
-            Kind.VISIBLE_PER_TASK if per_task else Kind.VISIBLE_TOO_LATE,
-            site,
-            "wrong-device",
-            cause=driver,
-            effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more"),
-            launch=launch,
-        )
+    found = outcome_of(
+        machine,
+        state,
+        Kind.VISIBLE_PER_TASK if per_task else Kind.VISIBLE_TOO_LATE,
+        site,
+        "wrong-device",
+        cause=driver,
+        effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more"),
+        launch=launch,
     )
+    if per_task and launch is not None and launch.each:
+        found = replace(found, certain=False, doubt=found.doubt or Doubt.TASKS)
+    machine.emit(found)
     state.process = replace(state.process, late_visible=(*state.process.late_visible, site))
 
 
 def environ_preset(machine: Machine, call: Call) -> Results:
-    """Importing a library sets a variable."""
+    """Importing a library sets a variable, or a helper of a launcher does, to another value for each rank."""
     process = call.state.process
-    if process.environ(call.text("key")) is None:
-        call.state.process = process.with_environ(call.text("key"), const(call.text("value")))
-    return [(call.state, NONE)]
+    value = const(call.text("value")) if call.text("value") else (Rank("local"),)
+    if process.environ(call.text("key")) is None and all(call.get(name) != FALSE for name in call.params):
+        call.state.process = process.with_environ(call.text("key"), value)
+    return [(call.state, NONE if call.receiver is None else (call.receiver,))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from cudalint.machine import operators
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence
@@ -55,4 +57,25 @@ def _device_text_method(name: str, device: Dev, call: Call) -> Value:
         if device.index is not None:
             parts = (*parts, (device.index,) if isinstance(device.index, Rank) else const(str(device.index)))
         return (call.state.new(("str", call.site), Sequence("list", parts)),)
+    if name in _KEEP_DEVICES and not known:
+        return (device,)
+    if name == "replace" and all(isinstance(part, str) for part in known):
+        return _replaced(device, known, call)
     return unknown("str", name, device, call.site)
+
+
+# The text of a device has small letters and no spaces.
+_KEEP_DEVICES = frozenset({"casefold", "lower", "lstrip", "rstrip", "strip"})
+
+
+def _replaced(device: Dev, parts: list[Hashable], call: Call) -> Value:
+    """``str(device).replace("cuda:", "")`` is the number of the GPU."""
+    if isinstance(device.index, Rank):
+        shown = f"{device.kind}:"
+        if parts == [shown, ""]:
+            return (device.index,)
+        return (device,) if parts and str(parts[0]) not in shown else unknown("str", "replace", device, call.site)
+    match parts:
+        case [str(old), str(new)]:
+            return const(operators.device_text(device).replace(old, new))
+    return unknown("str", "replace", device, call.site)

@@ -11,6 +11,7 @@ from cudalint.machine.effects.gpu import arrays, cuda, devices
 from cudalint.machine.effects.stdlib.environment import RENDEZVOUS
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Group, Launch, Process, Selected, State
@@ -25,6 +26,7 @@ from cudalint.machine.values import (
     Rank,
     Ref,
     Tensor,
+    Unknown,
     Value,
     const,
     only,
@@ -68,7 +70,8 @@ def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
     method = call.get("init_method")
     if method is not None and method != NONE and strings(method) != ["env://"]:
         return False
-    if call.get("store") not in (None, NONE):
+    if call.get("store") not in (None, NONE) or machine.record.cut is not None:
+        # What was left out may set them.
         return False
     return all(process.environ(name) is None for name in RENDEZVOUS) and not machine.rendezvous_seen
 
@@ -128,7 +131,20 @@ def set_device(machine: Machine, call: Call) -> Results:
     results = devices.set_device(machine, call)
     for state, _ in results:
         _guess_shown(machine, state)
+        if _names_the_same(state.process.environ(cuda.VISIBLE), call.args[0] if call.args else ()):
+            workers.forget_late_variable(machine, state)
     return results
+
+
+def _names_the_same(visible: Value | None, device: Value) -> bool:
+    """Whether the visible GPU is the one that is selected, by the number that differs from rank to rank."""
+    named, selected = only(visible or ()), only(device)
+    match named:
+        case Rank():
+            return named == selected
+        case Unknown(sym=("str", sym)):
+            return Unknown(sym) == selected
+    return False
 
 
 def select(machine: Machine, call: Call) -> Results:
@@ -275,6 +291,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
     if (
         not isinstance(index, int)
         or not _several_ranks(machine, process.launch, call.site, index)
+        or questions.only_rank(state.facts) == index
         or _visible_per_rank(process.environ(cuda.VISIBLE))
     ):
         return [(state, unknown("collective", call.site))]
