@@ -167,7 +167,7 @@ def test_a_worker_that_is_cut_ends_nothing_for_its_parent() -> None:
 
 def test_imports_that_are_cut_leave_the_program_and_its_doubts() -> None:
     texts = {
-        "heavy.py": HEAD + LONG + "long()\nmp.set_start_method('spawn')\n",
+        "heavy.py": HEAD + LONG + "long()\n" * 4 + "mp.set_start_method('spawn')\n",
         "main.py": "import heavy\n\n"
         + HEAD
         + WORK

@@ -53,7 +53,7 @@ def indented(text: str) -> str:
 @pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
 def test_newer_syntax_hides_nothing(statement: str, where: str) -> None:
     text = program(top=statement) if where == "top" else program(body=indented(statement))
-    (found,) = api.check_text(text, "train.py", isolated=True).findings
+    (found,) = api.check_text(text, "train.py", api.Options(isolated=True)).findings
     assert (found.code, found.span.start.row) == ("CUD101", len(text.splitlines()))
     effect = next(step for step in found.trace if step.kind is api.StepKind.EFFECT)
     assert text.splitlines()[effect.span.start.row - 1].strip() == 'return torch.ones(n, device="cuda")'
@@ -63,7 +63,7 @@ def test_newer_syntax_hides_nothing(statement: str, where: str) -> None:
 def test_a_repair_leaves_newer_syntax_alone(statement: str, tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(program(body=indented(statement)), encoding="utf-8")
-    fixed = api.fix([str(path)], isolated=True)
+    fixed = api.fix([str(path)], api.Options(isolated=True))
     (change,) = fixed.changes
     assert indented(statement) in change.after.decode()
     assert "CUD101" not in {finding.code for finding in fixed.report.findings}
@@ -75,7 +75,7 @@ def test_what_no_python_reads_is_said_where_it_stands(where: str) -> None:
     text = program(top=statement) if where == "top" else program(body=indented(statement))
     with pytest.raises(SyntaxError) as error:
         ast.parse(text)
-    (found,) = api.check_text(text, "train.py", isolated=True).findings
+    (found,) = api.check_text(text, "train.py", api.Options(isolated=True)).findings
     assert (found.code, found.span.start.row) == ("CUD901", error.value.lineno)
     assert found.message.startswith("cannot parse this file: ")
 
@@ -83,7 +83,7 @@ def test_what_no_python_reads_is_said_where_it_stands(where: str) -> None:
 def test_a_chain_that_this_python_cannot_follow_is_no_internal_error() -> None:
     """Python 3.12 bounds how deep C calls nest: about 750 operators in one expression."""
     text = program(top=f"y = {'-' * 1_100}1")
-    found = api.check_text(text, "train.py", isolated=True).findings
+    found = api.check_text(text, "train.py", api.Options(isolated=True)).findings
     said = [(one.code, one.message) for one in found if one.code != "CUD101"]
     assert said in ([], [("CUD901", "cannot analyse this file: the code is nested too deeply")])
     assert found

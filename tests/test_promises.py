@@ -86,7 +86,7 @@ def test_the_page_names_severities_and_kinds() -> None:
 def test_a_fingerprint_is_that_of_the_release(tmp_path: Path, name: str, shift: str) -> None:
     path = tmp_path / name
     path.write_text(shift + PROGRAM, encoding="utf-8")
-    report = api.check([str(path)], isolated=True)
+    report = api.check([str(path)], api.Options(isolated=True))
     known = api.fingerprints(report, str(tmp_path))
     found = {finding.code: print_ for finding, print_ in zip(report.findings, known, strict=True)}
     assert found == PROMISED["fingerprints"]

@@ -87,7 +87,7 @@ def _report() -> api.Report:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "train.py")
         path.write_text(PROGRAM, encoding="utf-8")
-        return api.check([str(path)], isolated=True)
+        return api.check([str(path)], api.Options(isolated=True))
 
 
 def _values(of: type[Enum]) -> list[str]:
