@@ -389,7 +389,8 @@ def _settle_words(library: Library) -> None:
     # Of a package whose functions for a GPU all say so in their names, others need no look.
     told = {word.decode() for word in words.gpu}
     quiet = {_root(name) for name in library.functions if told.isdisjoint(name.split("."))}
-    words.packages.update(name.encode() for name in (library.gpu_roots & quiet) - library.frameworks)
+    using = {_root(name) for name in (*library.gpu_functions, *library.effectful_imports)}
+    words.packages.update(name.encode() for name in (using & quiet) - library.frameworks - {"?"})
     words.own.update(name.encode() for name in library.user_words)
 
 
