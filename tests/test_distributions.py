@@ -114,7 +114,8 @@ def test_the_wheel_works_where_nothing_else_of_the_checkout_is(installed: Path, 
     assert said("--version").strip() == f"cudalint {__version__}"
     assert "= on hardware: the program crashes" in said("check", "train.py", code=1)  # quoted from the evidence in it
     place = "import cudalint.verify.headers as h; print(h.__file__, len(list(h.default_folder().glob('CUD*'))))"
-    done = subprocess.run([sys.executable, "-c", place], env=environment, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", place]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     file, count = done.stdout.split()
     assert Path(file).is_relative_to(installed)
     assert int(count) == len(list((ROOT / "fixtures").glob("CUD*")))
