@@ -97,7 +97,12 @@ def _silenced(
     count = 0
     for path, members in sorted(by_file.items()):
         commented = _commented_cells if path.endswith(notebook.SUFFIX) else _commented
-        change, told = commented(path, members, report.texts, reason, given or {})
+        try:
+            data = given[path] if given and path in given else disk.read(path)
+        except disk.Unreadable as error:
+            left.extend(Left(finding, str(error)) for finding in members)
+            continue
+        change, told = commented(path, data, members, report.texts, reason)
         changes.extend(change)
         left.extend(told)
         count += len(members) - len(told)
@@ -105,13 +110,9 @@ def _silenced(
 
 
 def _commented(
-    path: str, findings: list[Finding], texts: Mapping[str, str], reason: str, given: dict[str, bytes]
+    path: str, data: bytes, findings: list[Finding], texts: Mapping[str, str], reason: str
 ) -> tuple[list[Changed], list[Left]]:
     """A file with the comments, and the findings for which there is no place in it."""
-    try:
-        data = given[path] if path in given else disk.read(path)
-    except disk.Unreadable as error:
-        return [], [Left(finding, str(error)) for finding in findings]
     source = decode(path, data)
     if isinstance(source, Refusal) or source.text != texts.get(path):
         return [], [Left(finding, _CHANGED) for finding in findings]
@@ -128,13 +129,9 @@ def _commented(
 
 
 def _commented_cells(
-    path: str, findings: list[Finding], texts: Mapping[str, str], reason: str, given: dict[str, bytes]
+    path: str, before: bytes, findings: list[Finding], texts: Mapping[str, str], reason: str
 ) -> tuple[list[Changed], list[Left]]:
     """The same for a notebook, which may hold several programs."""
-    try:
-        before = given[path] if path in given else disk.read(path)
-    except disk.Unreadable as error:
-        return [], [Left(finding, str(error)) for finding in findings]
     data = before
     comments: dict[str, Suppressions] = {}
     for program in sorted({finding.span.filename for finding in findings}):

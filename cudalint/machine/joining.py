@@ -149,7 +149,9 @@ def join(a: State, b: State) -> State:
     shared = _shared_layer(a.layer, b.layer)
     mine_all, _ = a.since(shared)
     theirs_all, their_counts = b.since(shared)
-    heap = _joined_heap(a, b, mine_all, theirs_all)
+    heap = dict(a.heap)
+    heap.update((at, theirs) for at, theirs in theirs_all.items() if at not in mine_all and at not in a.frozen)
+    heap.update((at, _join_objects(mine, theirs)) for at, mine, theirs in _different(a, b, mine_all, theirs_all))
     counts = dict(a.counts)
     for site, count in their_counts.items():
         known = counts.get(site)
@@ -174,24 +176,6 @@ def join(a: State, b: State) -> State:
         a.caught and b.caught,
         journal=a.journal,
     )
-
-
-def _joined_heap(a: State, b: State, mine_all: _Objects, theirs_all: _Objects) -> dict[Hashable, Object]:
-    """The objects of one path with what the other has besides, and those that differ joined."""
-    heap = dict(a.heap)
-    mine_before, theirs_before = a.frozen, b.frozen
-    for address, theirs in theirs_all.items():
-        mine = mine_all.get(address) or mine_before.get(address)
-        if mine is None:
-            heap[address] = theirs
-        elif mine is not theirs:
-            heap[address] = _join_objects(mine, theirs)
-    for address, mine in mine_all.items():
-        if address not in theirs_all:
-            before = theirs_before.get(address)
-            if before is not None and before is not mine:
-                heap[address] = _join_objects(mine, before)
-    return heap
 
 
 def _shared_layer(mine: Layer | None, theirs: Layer | None) -> Layer | None:

@@ -105,6 +105,11 @@ class Tensor:
     origin: Chain | None = None
     type: str = "torch.Tensor"
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether a process that it is sent to sees the same memory: torch sends a handle, other libraries a copy."""
+        return self.framework == "torch"
+
 
 @dataclass(frozen=True, slots=True)
 class Ref:

@@ -70,7 +70,6 @@ class Library:
     gpu_functions: dict[str, set[bytes]] = field(default_factory=dict)
     effectful_imports: set[str] = field(default_factory=set)
     picklers: dict[str, str] = field(default_factory=dict)
-    user_words: set[str] = field(default_factory=set)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     process_effects: dict[str, ProcessEffect] = field(default_factory=dict)
     wide_process_effects: list[tuple[str, ProcessEffect]] = field(default_factory=list)
@@ -315,13 +314,13 @@ def _lies_below(path: str, pattern: str) -> bool:
     return path.startswith(prefix) and "." not in path[len(prefix) :]
 
 
-def _recognising_words(names: Iterable[str]) -> Iterable[str]:
+def _recognising_words(names: Iterable[str]) -> Iterable[bytes]:
     """The words by which a file that uses these functions can be recognised."""
     for name in names:
         path = name.removeprefix("import ")
         for word in (path.partition(".")[0], path.removesuffix(".*").rpartition(".")[2]):
             if _WORD.fullmatch(word) and word not in _BUILTINS and not word.startswith("__"):
-                yield word
+                yield word.encode()
 
 
 def _table(document: Mapping[str, object], key: str) -> dict[str, object]:
@@ -371,7 +370,7 @@ def _load(extra: tuple[tuple[str, str], ...]) -> Library:
             raise ModelError(f"{path}: not valid TOML: nested too deeply") from None
         declared.append((path, _add(library, document, path)))
         for function in _entries(document, "function"):
-            library.user_words.update(_recognising_words(_list(function["names"])))
+            library.vocabulary.own.update(_recognising_words(_list(function["names"])))
         _refuse_circles(library, path)
     _settle_effects(library, declared)
     _settle_words(library)
@@ -391,7 +390,6 @@ def _settle_words(library: Library) -> None:
     quiet = {_root(name) for name in library.functions if told.isdisjoint(name.split("."))}
     using = {_root(name) for name in (*library.gpu_functions, *library.effectful_imports)}
     words.packages.update(name.encode() for name in (using & quiet) - library.frameworks - {"?"})
-    words.own.update(name.encode() for name in library.user_words)
 
 
 def _refuse_circles(library: Library, source: str) -> None:

@@ -98,8 +98,13 @@ def _programs(source: SourceFile) -> Iterator[dict[str, Any]]:
             "first": first + 1,
             "source": lowered[first:last],
             "text": "".join(shown[first:last]),
-            "replaced": [i - first for i in places if i + 1 in source.cells.replaced],
+            "ipython": [i - first for i in places if i + 1 in source.cells.replaced and _needs_ipython(lowered[i])],
         }
+
+
+def _needs_ipython(row: str) -> bool:
+    """Whether a row stands for one that only IPython can run: without it nothing is left of that."""
+    return row.strip() == "pass" or "get_ipython()" in row
 
 
 def _aside(cell: notebook.Cell) -> dict[str, Any] | None:
@@ -117,7 +122,7 @@ def _left_out(source: SourceFile, made: list[dict[str, Any] | None]) -> Iterator
     assert source.cells is not None
     rows, shown = split_rows(source.text), split_rows(source.shown)
     for row in sorted(source.cells.replaced):
-        if rows[row - 1].strip() == "pass" or "get_ipython()" in rows[row - 1]:
+        if _needs_ipython(rows[row - 1]):
             cell, within = source.cells.place(row)
             yield f"cell {cell}:{within}: {shown[row - 1].strip()}"
     for one in made:

@@ -58,8 +58,8 @@ class Carried:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the receiver sees the memory of the sender; arrays of other libraries than torch are copied."""
-        return not isinstance(self.atom, Tensor) or self.atom.framework == "torch"
+        """Whether the receiver sees the memory of the sender, as far as this is memory of a GPU."""
+        return not isinstance(self.atom, Tensor) or self.atom.is_shared
 
 
 # The field of an object whose contents another process holds: what is pickled of it is where that is.

@@ -103,11 +103,9 @@ def _with_magics(shell: Any, cell: "dict[str, Any]") -> "list[str]":
     called = shell.transform_cell(cell["text"]).splitlines(keepends=True)
     if len(called) != len(lowered):
         return lowered
-    left_out = set(cell["replaced"])
-    return [
-        called[i] if i in left_out and (row.strip() == "pass" or "get_ipython()" in row) else row
-        for i, row in enumerate(lowered)
-    ]
+    for i in cell["ipython"]:
+        lowered[i] = called[i]
+    return lowered
 
 
 def _compiled(source: str, first: int, path: str) -> "list[types.CodeType]":

@@ -196,15 +196,15 @@ def item(machine: Machine, call: Call) -> Results:
     if proxy is None:
         return [(call.state, _changed(call))]
     stored = proxy.fields.get(_item(call.args[0]) if call.args else _EACH) or proxy.fields.get(_EACH, ())
-    sent = [c for c in carried(stored, call.state, Pickler.NAMES) if _is_torch(c)]
+    sent = [c for c in carried(stored, call.state, Pickler.NAMES) if _is_handle(c)]
     if sent and not call.state.process.dead:
         return _refused(machine, call, proxy, sent[0])
     return [(call.state, union([stored, _changed(call)]))]
 
 
-def _is_torch(sent: Carried) -> bool:
-    """Whether something travels as a handle of the memory that it lies in, as torch does it."""
-    return sent.what == "model" or (isinstance(sent.atom, Tensor) and sent.atom.framework == "torch")
+def _is_handle(sent: Carried) -> bool:
+    """Whether something travels as a handle of the memory that it lies in."""
+    return sent.what == "model" or (isinstance(sent.atom, Tensor) and sent.atom.is_shared)
 
 
 def _refused(machine: Machine, call: Call, proxy: LibraryObject, sent: Carried) -> Results:

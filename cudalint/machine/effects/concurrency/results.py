@@ -46,8 +46,7 @@ def returned_values(machine: Machine, call: Call, state: State, values: list[Val
             if isinstance(atom, Tensor) and atom.device.is_gpu:
                 if family == "joblib":
                     _result_outcome(machine, call, state, atom, Kind.CUDA_THROUGH_JOBLIB)
-                elif atom.framework == "torch":
-                    # Other libraries pickle a copy.
+                elif atom.is_shared:
                     _result_outcome(machine, call, state, atom, Kind.CUDA_ACROSS)
                 after = cuda.touch(
                     machine, state, call.frame, call.site, atom.framework, "init", "receiving a CUDA tensor"
