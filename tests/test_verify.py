@@ -22,6 +22,7 @@ from marked_processes import alive
 
 from cudalint.finding import Severity
 from cudalint.verify import EvidenceError, Format, HeaderError, evidence, gpus, headers, verify
+from cudalint.verify.economy import economical
 from cudalint.verify.examine import Examiner
 from cudalint.verify.gpus import Gpu, Gpus, Need, Pool
 from cudalint.verify.headers import Outcome
@@ -273,6 +274,48 @@ def test_a_fork_bomb_is_ended(start: Start) -> None:
             time.sleep(0.1)
         """
     assert observe(start(text, seconds=1.0)).outcome is Outcome.HANG
+
+
+def test_who_only_waits_is_ended_before_the_limit(start: Start) -> None:
+    text = """
+        import os, threading
+        if os.fork() == 0:
+            print("child", flush=True)
+        threading.Event().wait()
+        """
+    run = start(text, seconds=60.0, rest=1)
+    assert (run.end, run.stdout) == ("rest", "child\n")
+    assert run.seconds < 30
+    assert observe(run).outcome is Outcome.HANG
+    assert observe(run).summary == "hang (all its processes waited)"
+
+
+def test_who_waits_for_one_that_works_is_not_ended(start: Start) -> None:
+    text = """
+        import os, time
+        if os.fork() == 0:
+            until = time.monotonic() + 2.5
+            while time.monotonic() < until:
+                pass
+            os._exit(0)
+        os.wait()
+        """
+    run = start(text, seconds=60.0, rest=1)
+    assert (run.end, run.code) == ("ended", 0)
+
+
+def test_programs_of_a_campaign_share_what_they_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, program = tmp_path / "compiled", tmp_path / "program.py"
+    (tmp_path / "imported.py").write_text("")
+    program.write_text("import sys, imported\nprint(imported.__cached__, 'imported' in sys.modules)")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    for _ in range(2):
+        cached, _ = Runner().run(program, Limits(), economical(folder)).stdout.split()
+        assert cached.startswith(str(folder))
+        assert Path(cached).exists()
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    assert "PYTHONPYCACHEPREFIX" not in economical(folder)
 
 
 def test_memory_can_be_limited(start: Start) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from cudalint.verify.economy import economical
 from cudalint.verify.examine import Examiner
 from cudalint.verify.gpus import Gpus, Lease, Need, Pool
 from cudalint.verify.headers import Fixture, Outcome
@@ -18,8 +19,9 @@ from cudalint.verify.surroundings import HARDWARE, Surroundings
 from cudalint.verify.verdict import INTERRUPTED, Verdict, not_run
 
 Progress = Callable[[Verdict], None]
-# A program is a few processes that mostly wait for the GPU or for each other.
-_CORES_PER_PROGRAM = 1.25
+# A program is a few processes that mostly wait for the GPU or for each other: 25 at once used 60 % of 32 cores.
+_CORES_PER_PROGRAM = 0.85
+_PROGRAMS_PER_GPU = 24
 # Seconds to wait for what ended programs have to say.
 _PATIENCE = 1.0
 
@@ -45,7 +47,7 @@ class _Done:
 def places(gpus: int, cores: int | None = None) -> int:
     """How many programs may run at once."""
     available = cores if cores is not None else len(os.sched_getaffinity(0))
-    return max(2, min(16 * max(1, gpus), int(available / _CORES_PER_PROGRAM)))
+    return max(2, min(_PROGRAMS_PER_GPU * max(1, gpus), int(available / _CORES_PER_PROGRAM)))
 
 
 class Campaign:
@@ -70,12 +72,17 @@ class Campaign:
 
     def run(self, progress: Progress) -> Result:
         """Run everything that can run here. Ctrl-C ends all programs and gives what is known."""
+        with self._runner.folder() as folder:
+            shared = economical(folder) if self._surroundings.is_hardware else {}
+            return self._run(shared, progress)
+
+    def _run(self, shared: Mapping[str, str], progress: Progress) -> Result:
         found: dict[Fixture, Verdict] = {}
         waiting = self._sort_out(found, progress)
         running = 0
         try:
             while waiting or running:
-                running += self._start(waiting)
+                running += self._start(waiting, shared)
                 done = self._done.get()
                 running -= 1
                 self._take(done, found, progress)
@@ -101,22 +108,24 @@ class Campaign:
                 progress(found[fixture])
         return sorted(able, key=self._urgency)
 
-    def _start(self, waiting: list[Fixture]) -> int:
-        """Start what there is room for; gives how many."""
+    def _start(self, waiting: list[Fixture], shared: Mapping[str, str]) -> int:
+        """Start what there is room for, with the variables that all programs share; gives how many."""
         started = 0
         for fixture in tuple(waiting):
             lease = self._pool.lease(self._need(fixture))
             if lease is None:
                 continue
             waiting.remove(fixture)
-            thread = threading.Thread(target=self._work, args=(fixture, lease), name=fixture.name, daemon=True)
+            variables = {**shared, **self._pool.environment(lease)}
+            work = (fixture, lease, variables)
+            thread = threading.Thread(target=self._work, args=work, name=fixture.name, daemon=True)
             thread.start()
             started += 1
         return started
 
-    def _work(self, fixture: Fixture, lease: Lease) -> None:
+    def _work(self, fixture: Fixture, lease: Lease, variables: Mapping[str, str]) -> None:
         try:
-            self._done.put(_Done(fixture, lease, self._examiner.examine(fixture, self._pool.environment(lease))))
+            self._done.put(_Done(fixture, lease, self._examiner.examine(fixture, variables)))
         except BaseException as error:
             self._done.put(_Done(fixture, lease, None, error))
 

@@ -18,11 +18,13 @@ from cudalint.verify.runner import Limits, Runner
 from cudalint.verify.surroundings import Surroundings
 from cudalint.verify.verdict import Verdict, judge
 
-# What takes several times as long as its repaired twin, and at least so many seconds, does not end.
 _NAMED_PORT = re.compile(rb"MASTER_PORT\W+\d")
 # Of a free port that a program found, and that another took before it could.
 _TAKEN_PORT = re.compile(r"EADDRINUSE|[Aa]ddress already in use")
+# What takes several times as long as its repaired twin, and at least so many seconds, does not end.
 _HANG_TIMES, _SHORTEST_HANG = 4.0, 15.0
+# Nor does it when all its processes wait for as long as that one took in all, and at least so many seconds.
+_SHORTEST_REST = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,11 @@ class Examiner:
         trigger = {**environment, **dict(header.trigger)}
         limit = self.surroundings.seconds(header.limit, header.outcome is Outcome.HANG) * self.scale
         fixed = self._fixed(fixture, trigger) if self.repairs and header.outcome is not Outcome.OK else None
+        rest = None
         if header.outcome is Outcome.HANG and fixed is not None and fixed.outcome is Outcome.OK:
             limit = min(limit, max(_SHORTEST_HANG, _HANG_TIMES * fixed.seconds))
-        run = self._observe(fixture.path, environment, limit)
+            rest = max(_SHORTEST_REST, fixed.seconds)
+        run = self._observe(fixture.path, environment, limit, rest)
         triggered = self._observe(fixture.path, trigger, limit) if header.outcome is Outcome.LATENT else None
         seen = [one for one in (run, triggered, fixed) if one is not None]
         if any(one.end in ("cancelled", "lost") for one in seen):
@@ -59,8 +63,10 @@ class Examiner:
             program = repaired(fixture, folder)
             return None if program is None else self._observe(program, environment, limit)
 
-    def _observe(self, program: Path, environment: Mapping[str, str], seconds: float) -> Observation:
-        limits = replace(self.limits, seconds=seconds)
+    def _observe(
+        self, program: Path, environment: Mapping[str, str], seconds: float, rest: float | None = None
+    ) -> Observation:
+        limits = replace(self.limits, seconds=seconds, rest=rest)
         # Programs that meet at a port which they name would meet each other's ranks there.
         with self.port if _NAMED_PORT.search(program.read_bytes()) else nullcontext():
             seen = observe(self.runner.run(program, limits, environment))

@@ -63,7 +63,7 @@ class Observation:
     def summary(self) -> str:
         """How it ended, for people."""
         if self.outcome is Outcome.HANG:
-            return f"hang ({self.end} limit)"
+            return "hang (all its processes waited)" if self.end == "rest" else f"hang ({self.end} limit)"
         if self.code is None:
             return f"broken off ({self.end})"
         if self.outcome is Outcome.CRASH:
@@ -99,7 +99,7 @@ def _outcome(run: Run) -> Outcome:
         if run.code:
             return Outcome.CRASH
         return Outcome.CHILD_DEATH if run.deaths else Outcome.OK
-    return Outcome.HANG if run.end == "time" else Outcome.CRASH
+    return Outcome.HANG if run.end in ("time", "rest") else Outcome.CRASH
 
 
 def _last_exception(stderr: str) -> tuple[str, str]:

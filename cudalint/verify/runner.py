@@ -58,7 +58,7 @@ class Limits:
     """How far a program may go: seconds, bytes kept of each output, bytes of memory, seconds for its orphans.
 
     ``echo`` passes its output on as it comes, ``input`` what comes in here, unless that is a terminal; ``census`` looks
-    who its processes are.
+    who its processes are. ``rest`` ends it once none of its processes has used a processor for so many seconds.
     """
 
     seconds: float | None = 60.0
@@ -68,13 +68,14 @@ class Limits:
     echo: bool = False
     input: bool = False
     census: bool = False
+    rest: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """What came of a program.
 
-    ``end`` is ended, time, memory, cancelled or lost (the supervisor itself was killed). ``deaths`` are the
+    ``end`` is ended, time, rest, memory, cancelled or lost (the supervisor itself was killed). ``deaths`` are the
     processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it shows nothing.
     ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line; ``rested``
     says of each for how many seconds it had used no processor when it was last seen; ``footprints`` say who used

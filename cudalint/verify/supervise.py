@@ -146,17 +146,26 @@ class Program:
                 self.seen[pid] = words
                 self.rest.setdefault(pid, Rest(now)).look(now, used_seconds(pid))
 
-    def run(self, seconds: "float | None", memory: "int | None", census: bool = False) -> str:
-        """Let it run to its end or a limit, and say which: ended, time, memory or cancelled."""
+    def rests(self, seconds: float) -> bool:
+        """Whether nobody who is there has done anything for so long."""
+        there = [self.rest[pid] for pid in descendants() if pid in self.rest]
+        return bool(there) and all(rest.until - rest.since >= seconds for rest in there)
+
+    def run(
+        self, seconds: "float | None", memory: "int | None", census: bool = False, rest: "float | None" = None
+    ) -> str:
+        """Let it run to its end or a limit, and say which: ended, time, rest, memory or cancelled."""
         self.until = self.began + (seconds or float("inf"))
         look, count = self.began + 1.0, self.began
         while True:
             self.read(0.01)
             self.reap()
             now = time.monotonic()
-            if census and now > count:
-                count = now + 0.1
+            if (census or rest is not None) and now > count:
+                count = now + (0.1 if census else 0.5)
                 self.take_census()
+                if rest is not None and self.rests(rest):
+                    return "rest"
             if self.pid in self.deaths:
                 return "ended"
             if self.told:
@@ -299,7 +308,7 @@ def main() -> None:
         told.append(signal.SIGTERM)
     program = Program(command, limits["output"], told)
     program.echo = limits["echo"]
-    end = program.run(limits["seconds"], limits["memory"], limits["census"])
+    end = program.run(limits["seconds"], limits["memory"], limits["census"], limits["rest"])
     seconds = time.monotonic() - program.began
     left_behind = program.linger(limits["linger"]) if end == "ended" else []
     survivors = program.sweep(20.0)
