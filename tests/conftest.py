@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from walking what lives as long as the session: thousands of tests and their modules."""
+    """Keep the garbage collector from walking what lives as long as the session: thousands of tests, and modules."""
     gc.collect()
     gc.freeze()
 
