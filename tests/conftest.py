@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -63,6 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["CUDALINT_NO_CACHE"] = "1"
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         config.stash[_BYTECODE] = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="cudalint-bytecode-")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking what lives as long as the session: thousands of tests, and modules."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import cudalint
@@ -82,15 +84,32 @@ THIRD_PARTY = {
 }
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-        yield name, ast.parse(path.read_text(encoding="utf-8"))
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What these tests ask of a module: the dotted names that it imports, and the names that it calls."""
+
+    name: str
+    imports: tuple[str, ...]
+    called: frozenset[str]
 
 
-def imports(tree: ast.Module) -> Iterator[str]:
+@cache
+def modules() -> tuple[Module, ...]:
+    """All of the package; their trees would take hundreds of megabytes, and are read once."""
+    return tuple(map(module, sorted(PACKAGE.rglob("*.py"))))
+
+
+def module(path: Path) -> Module:
+    name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    called = frozenset(function.id for function in calls if isinstance(function, ast.Name))
+    return Module(name, tuple(imports(nodes)), called)
+
+
+def imports(nodes: list[ast.AST]) -> Iterator[str]:
     """The dotted names that a module imports, wherever the import stands."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -108,41 +127,41 @@ def layer(name: str) -> int | None:
 
 
 def test_every_module_has_a_layer() -> None:
-    homeless = [name for name, _ in modules() if layer(name) is None and name not in {"__init__", "__main__"}]
+    homeless = [one.name for one in modules() if layer(one.name) is None and one.name not in {"__init__", "__main__"}]
     assert homeless == []
 
 
 def test_imports_point_upwards() -> None:
     wrong = []
-    for name, tree in modules():
-        own = layer(name)
-        for imported in imports(tree):
+    for one in modules():
+        own = layer(one.name)
+        for imported in one.imports:
             if own is None or not imported.startswith("cudalint."):
                 continue
             other = layer(imported.removeprefix("cudalint."))
             if other is not None and other > own:
-                wrong.append(f"{name} imports {imported}")
+                wrong.append(f"{one.name} imports {imported}")
     assert wrong == []
 
 
 def test_rules_do_not_know_each_other() -> None:
     wrong = [
-        f"{name} imports {imported}"
-        for name, tree in modules()
-        for imported in imports(tree)
-        if name.startswith("rules.cud") and imported.startswith("cudalint.rules.cud")
+        f"{one.name} imports {imported}"
+        for one in modules()
+        for imported in one.imports
+        if one.name.startswith("rules.cud") and imported.startswith("cudalint.rules.cud")
     ]
     assert wrong == []
 
 
 def test_rooms_of_the_interpreter_do_not_know_each_other() -> None:
     home = "machine.interpreter"
-    rooms = {name for name, _ in modules() if name.startswith(f"{home}.")} - {f"{home}.{name}" for name in SHARED}
+    rooms = {one.name for one in modules() if one.name.startswith(f"{home}.")} - {f"{home}.{name}" for name in SHARED}
     wrong = [
-        f"{name} imports {imported}"
-        for name, tree in modules()
-        for imported in imports(tree)
-        if name in rooms - {f"{home}.machine"}
+        f"{one.name} imports {imported}"
+        for one in modules()
+        for imported in one.imports
+        if one.name in rooms - {f"{home}.machine"}
         and imported.startswith(f"cudalint.{home}.")
         and imported.split(".")[3] not in SHARED
     ]
@@ -152,20 +171,14 @@ def test_rooms_of_the_interpreter_do_not_know_each_other() -> None:
 
 def test_third_party_packages_stay_where_they_belong() -> None:
     wrong = []
-    for name, tree in modules():
-        for imported in imports(tree):
+    for one in modules():
+        for imported in one.imports:
             homes = THIRD_PARTY.get(imported.split(".")[0])
-            if homes is not None and name.split(".")[0] not in homes:
-                wrong.append(f"{name} imports {imported}")
+            if homes is not None and one.name.split(".")[0] not in homes:
+                wrong.append(f"{one.name} imports {imported}")
     assert wrong == []
 
 
 def test_only_verify_could_run_user_code() -> None:
-    wrong = []
-    for name, tree in modules():
-        called = {
-            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        }
-        if not name.startswith("verify") and called & {"exec", "eval", "compile", "__import__"}:
-            wrong.append(name)
-    assert wrong == []
+    running = {"exec", "eval", "compile", "__import__"}
+    assert [one.name for one in modules() if not one.name.startswith("verify") and one.called & running] == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +17,9 @@ from notebook_files import notebook
 
 from cudalint.finding import Position
 from cudalint.opening import Options
+from cudalint.project.analysis import Seen
 from cudalint.server.analyst import Analyst
-from cudalint.server.jobs import Check, Look, Refused
+from cudalint.server.jobs import HEADER_BYTES, Answer, Check, Checked, Job, Look, Refused, Repair, Repaired, packed
 from cudalint.server.positions import Places, changed
 from cudalint.server.worker import _check
 
@@ -341,6 +344,58 @@ def test_an_analysis_that_dies_is_said_and_started_again() -> None:
         await analyst.close()
 
     asyncio.run(ask())
+
+
+SERVE = "import sys; from cudalint.opening import Options; from cudalint.server.worker import serve; serve({options})"
+
+
+def answers(jobs: list[Job], options: str = "Options()") -> list[Answer]:
+    """What a process answers to jobs, after which it ends by itself."""
+    command = [sys.executable, "-c", SERVE.format(options=options)]
+    given = b"".join(map(packed, jobs))
+    done = subprocess.run(command, input=given, capture_output=True, env=environment(), check=True, timeout=60)
+    stream, told = io.BytesIO(done.stdout), []
+    while header := stream.read(HEADER_BYTES):
+        told.append(pickle.loads(stream.read(int.from_bytes(header, "big"))))
+    return told
+
+
+def test_the_process_that_analyses_answers_one_job_after_the_other(project: Path) -> None:
+    path, book = str(project / "main.py"), str(project / "book.ipynb")
+    cells = ("import multiprocessing, torch\nfrom library import work", MAIN.partition("work\n\n")[2], "x = 1")
+    (project / "book.ipynb").write_text(notebook(*cells), "utf-8")
+    gone = str(project / "gone.py")
+    checked, found, repaired, unrepaired, seen, lost = answers(
+        [
+            Check((str(project),), {path: MAIN.encode()}, repair=False),
+            Check((str(project.parent),), {}, repair=True),
+            Repair(path, {}),
+            Repair(str(project / "library.py"), {}),
+            Look(path, {}),
+            Look(gone, {}),
+        ]
+    )
+    assert isinstance(checked, Checked)
+    assert [one.code for one in checked.report.findings][:1] == ["CUD101"]
+    assert isinstance(found, Checked)
+    assert found.report.findings == ()
+    assert isinstance(repaired, Repaired)
+    before, after = repaired.texts[0]
+    assert (before, 'get_context("spawn")' in after) == (MAIN, True)
+    assert unrepaired == Repaired({})
+    assert isinstance(seen, Seen)
+    assert lost == Refused(f"no such file or directory: {gone}")
+    (in_cells,) = answers([Repair(book, {})])
+    assert isinstance(in_cells, Repaired)
+    assert all(old != new for old, new in in_cells.texts.values())
+
+
+def test_what_the_process_that_analyses_cannot_do_is_said_and_ends_nothing(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.cudalint]\nselekt = []\n")
+    refused, again = answers([Check((str(project),), {}, repair=False), Look(str(project / "main.py"), {})])
+    assert isinstance(refused, Refused)
+    assert "selekt" in refused.message
+    assert again == refused
 
 
 def test_who_is_no_longer_waited_for_gives_no_answer_to_the_next_question() -> None:

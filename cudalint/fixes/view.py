@@ -8,11 +8,11 @@ from functools import cached_property
 from itertools import pairwise
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
 
 from cudalint.fixes.edits import Change
 from cudalint.ir.depth import TREE, room
 from cudalint.ir.lower import origins
+from cudalint.ir.places import Place, Places
 from cudalint.text.lines import Rows
 from cudalint.text.source import SourceFile
 
@@ -37,12 +37,7 @@ class View:
         with room(TREE):
             self.tree, self._origins = origins(source.text, source.path, name)
             self._ordinals = {node: ordinal for ordinal, node in reversed(self._origins.items())}
-            wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
-            self._ranges: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
-            self._parents: Mapping[cst.CSTNode, cst.CSTNode] = wrapper.resolve(ParentNodeProvider)
-        self._children: dict[cst.CSTNode, list[cst.CSTNode]] = {}
-        for node, above in self._parents.items():
-            self._children.setdefault(above, []).append(node)
+            self._places = Places(self.tree)
         self._rows = Rows(source.text)
         self.newline = self.tree.default_newline
 
@@ -63,14 +58,14 @@ class View:
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node around a node."""
-        return self._parents.get(node)
+        return self._places.parent(node)
 
     def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """All nodes around a node, the nearest first."""
-        current = self._parents.get(node)
+        current = self._places.parent(node)
         while current is not None:
             yield current
-            current = self._parents.get(current)
+            current = self._places.parent(current)
 
     def inside(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """A node and all below it, in the order of the text."""
@@ -78,7 +73,7 @@ class View:
         while stack:
             current = stack.pop()
             yield current
-            stack.extend(reversed(self._children.get(current, ())))
+            stack.extend(reversed(self._places.children(current)))
 
     def calls(self) -> Iterator[cst.Call]:
         """All calls of the file."""
@@ -92,33 +87,33 @@ class View:
         """The whole statement that a node is part of: a line of simple ones, or a compound one."""
         found: cst.CSTNode | None = node
         while found is not None and not isinstance(found, cst.BaseStatement):
-            found = self._parents.get(found)
+            found = self._places.parent(found)
         return found
 
     def outermost(self, node: cst.CSTNode) -> cst.BaseStatement | None:
         """The statement at the top of the module that a node is part of."""
         found = self.statement(node)
-        while found is not None and not isinstance(self._parents.get(found), cst.Module):
-            above = self._parents.get(found)
+        while found is not None and not isinstance(self._places.parent(found), cst.Module):
+            above = self._places.parent(found)
             found = None if above is None else self.statement(above)
         return found
 
     def siblings(self, statement: cst.CSTNode) -> list[cst.CSTNode]:
         """The statements of the block that a statement stands in; empty in a one-line suite."""
-        above = self._parents.get(statement)
+        above = self._places.parent(statement)
         return list(above.body) if isinstance(above, _Suite) else []
 
     # -- places --------------------------------------------------------------------------------------------
 
     def start(self, node: cst.CSTNode) -> int:
         """The first character of a node, without its own parentheses."""
-        place = self._ranges[node].start
-        return self._rows.offset(place.line, place.column + 1)
+        row, column, _, _ = self._place(node)
+        return self._rows.offset(row, column + 1)
 
     def end(self, node: cst.CSTNode) -> int:
         """The character after a node, without its own parentheses."""
-        place = self._ranges[node].end
-        return self._rows.offset(place.line, place.column + 1)
+        _, _, row, column = self._place(node)
+        return self._rows.offset(row, column + 1)
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node, without its own parentheses."""
@@ -126,11 +121,11 @@ class View:
 
     def row(self, node: cst.CSTNode) -> int:
         """The first row of a node."""
-        return self._ranges[node].start.line
+        return self._place(node)[0]
 
     def last_row(self, node: cst.CSTNode) -> int:
         """The last row of a node."""
-        return self._ranges[node].end.line
+        return self._place(node)[2]
 
     def row_start(self, row: int) -> int:
         """The first character of a row; one past the last row is the end of the text."""
@@ -141,6 +136,11 @@ class View:
         start = self.row_start(self.row(node))
         line = self.text[start : self.start(node)]
         return line if not line.strip() else line[: len(line) - len(line.lstrip())]
+
+    def _place(self, node: cst.CSTNode) -> Place:
+        found = self._places.place(node)
+        assert found is not None, "a node of another tree"
+        return found
 
     # -- changes -------------------------------------------------------------------------------------------
 

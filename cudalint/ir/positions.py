@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
 
 from cudalint.finding import Position, Span
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import TREE, room
 from cudalint.ir.lower import Lowering, Outer, origins, parse
 from cudalint.ir.outline import Outline, outline
+from cudalint.ir.places import Places
 
 
 def spans(text: str, filename: str, name: str, ordinals: Iterable[int]) -> dict[int, Span]:
@@ -89,19 +88,15 @@ def _located(
     """
     if not nodes:
         return {}
-    # Not wrapper.resolve(): that walks the tree once more for providers that nothing asks for.
-    try:
-        ranges: Mapping[cst.CSTNode, Any] = PositionProvider()._gen(MetadataWrapper(tree, unsafe_skip_copy=True))
-    except KeyError as error:  # on the way out of a RecursionError libcst looks for nodes that it has not placed yet
-        raise RecursionError("a tree is too deep to be placed") from error
+    places = Places(tree)
     result: dict[int, Span] = {}
     for ordinal, node in nodes.items():
-        found = ranges.get(node)
+        found = places.place(node)
         if found is None:
             continue
-        first, last = row(found.start.line), row(found.end.line)
+        first_row, first_column, last_row, last_column = found
+        first, last = row(first_row), row(last_row)
         if first is None or last is None:
             return None
-        start = Position(first, found.start.column + 1)
-        result[ordinal] = Span(filename, start, Position(last, found.end.column + 1))
+        result[ordinal] = Span(filename, Position(first, first_column + 1), Position(last, last_column + 1))
     return result

@@ -103,7 +103,8 @@ def _span(finding: Finding) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _told(files: Files, findings: tuple[Finding, ...]) -> Told:
-    known = {_path(name): tags(module) for name, module in files.items()}
+    places = {finding.span.filename for finding in findings}
+    known = {path: tags(module) for name, module in files.items() if (path := _path(name)) in places}
     told: set[tuple[str, str, int | str]] = set()
     for finding in findings:
         start, _ = _span(finding)

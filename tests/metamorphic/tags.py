@@ -32,6 +32,8 @@ def positions(module: cst.Module) -> Mapping[cst.CSTNode, CodeRange]:
 
 def tagged(module: cst.Module, anchors: Sequence[tuple[Place, Place]]) -> cst.Module:
     """The module with anchor i, given by its first and last place (1-based), tagged with the number i."""
+    if not anchors:
+        return module
     wanted = {anchor: number for number, anchor in enumerate(anchors)}
     chosen: dict[cst.CSTNode, int] = {}
     for node, where in positions(module).items():

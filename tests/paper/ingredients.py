@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
@@ -43,6 +44,15 @@ class Inputs:
     texts: Mapping[str, str]
     code: tuple[str, ...]
     rest: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the text of a module tells: what it imports, what it hands to calls, and names of files."""
+
+    imported: tuple[str, ...]
+    handed: tuple[str, ...]
+    file_names: tuple[str, ...]
 
 
 class Tree:
@@ -94,9 +104,8 @@ class Tree:
         if package not in self._packages:
             found: set[str] = set()
             for path in _files(self.root / STUBS / package):
-                tree = ast.parse(path.read_bytes())
-                words = {*_imported(tree), *_handed(tree)}
-                found |= {word.partition(".")[0] for word in words}
+                said = _said(path.read_bytes())
+                found |= {word.partition(".")[0] for word in (*said.imported, *said.handed)}
             self._packages[package] = frozenset(found & (self._names | _LOOKS_FOR.keys()))
         return self._packages[package]
 
@@ -104,9 +113,9 @@ class Tree:
         if path.suffix != ".py":
             return ()
         if path not in self._imports:
-            tree = ast.parse(path.read_bytes())
-            modules = [file for name in _imported(tree) for file in self._found(name)]
-            started = [path.parent / text for text in _strings(tree) if re.fullmatch(r"\w+\.\w+", text)]
+            said = _said(path.read_bytes())
+            modules = [file for name in said.imported for file in self._found(name)]
+            started = [path.parent / text for text in said.file_names]
             self._imports[path] = (*modules, *(file for file in started if file.is_file()))
         return self._imports[path]
 
@@ -125,7 +134,7 @@ def of_program(program: Path, name: str) -> dict[str, str]:
         path = waiting.pop()
         text = path.read_text(encoding="utf-8")
         texts[name if path == program else f"{name}/{path.name}"] = text
-        roots = {root.partition(".")[0] for root in _imported(ast.parse(text))}
+        roots = {root.partition(".")[0] for root in _said(text.encode()).imported}
         beside = [file for root in roots for file in _files(program.parent / root)]
         assert all(file.parent == program.parent for file in beside), f"{name} imports a folder beside it"
         waiting += [file for file in beside if f"{name}/{file.name}" not in texts and file != program]
@@ -138,6 +147,14 @@ def _files(package: Path) -> list[Path]:
     if alone.is_file():
         return [alone]
     return sorted(path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+@cache
+def _said(text: bytes) -> Said:
+    """The same for the same text, wherever it lies: trees that differ in one file are looked at often."""
+    tree = ast.parse(text)
+    named = (string for string in _strings(tree) if re.fullmatch(r"\w+\.\w+", string))
+    return Said(tuple(_imported(tree)), tuple(_handed(tree)), tuple(named))
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

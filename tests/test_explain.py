@@ -1,0 +1,81 @@
+"""``cudalint explain``: what is believed of the processes at a line, of every kind of state that there is."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cudalint import config
+from cudalint.session import Session
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+WORK = "def work(n):\n    return torch.ones(n, device='cuda')\n\n\n"
+# What a program does before the line that is asked about, and what is then said of its process there.
+STATES = {
+    "multiprocessing.set_start_method('spawn')": "start method of multiprocessing: spawn",
+    "multiprocessing.get_start_method()": "start method of multiprocessing: settled as the default",
+    "torch.cuda.set_device(1)": "device: 1 selected",
+    "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))": "device: one per rank selected",
+    "torch.distributed.init_process_group('gloo')": "process group: gloo",
+    "os.environ['CUDA_VISIBLE_DEVICES'] = '0'": "CUDA_VISIBLE_DEVICES is set by the program",
+    "torch.cuda.is_available()": "CUDA: queried: torch.cuda.is_available() asks the driver",
+    "torch.zeros(1, device='cuda')": "CUDA: initialised by torch: torch.zeros() initialises CUDA",
+    "pass": "CUDA: untouched in this process",
+}
+
+
+def program(before: str, after: str = "print('here')") -> str:
+    body = f"    {before}\n    {after}\n"
+    head = "import multiprocessing\nimport os\n\nimport torch\nimport torch.distributed\n\n\n"
+    return f"{head}{WORK}if __name__ == '__main__':\n{body}"
+
+
+def row(text: str, words: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), 1) if words in line)
+
+
+@pytest.mark.parametrize("before", STATES)
+def test_each_kind_of_state_is_named(run: Run, tmp_path: Path, before: str) -> None:
+    text = program(before)
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    done = run("explain", f"train.py:{row(text, 'here')}")
+    assert done.returncode == 0
+    assert f"  {STATES[before]}\n" in done.stdout
+
+
+def test_a_worker_knows_of_its_parent(run: Run, tmp_path: Path) -> None:
+    text = program("torch.cuda.init()", "multiprocessing.get_context('fork').Process(target=work, args=(1,)).start()")
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    told = run("explain", f"train.py:{row(text, 'return')}").stdout
+    assert "the parent used CUDA before the fork" in told
+    assert "started by" in told
+    assert "(fork)" in told
+
+
+LAUNCHES = {
+    "multiprocessing.get_context('spawn').Pool(4).map(work, [1])": "4 processes by spawn; CUDA untouched before",
+    "multiprocessing.get_context('fork').Process(target=work).start()": "a process by fork; CUDA untouched before",
+}
+
+
+@pytest.mark.parametrize("launch", LAUNCHES)
+def test_a_line_with_a_launch_says_how_many_and_how(tmp_path: Path, launch: str) -> None:
+    text = program("pass", launch)
+    path = tmp_path / "train.py"
+    path.write_text(text, encoding="utf-8")
+    seen = Session(config.load([str(path)])).seen(str(path))
+    assert LAUNCHES[launch] in [words for _, words in seen.launches]
+
+
+def test_cuda_on_some_ways_to_a_launch_is_said(tmp_path: Path) -> None:
+    text = program(
+        "if len(os.sys.argv) > 1:\n        torch.zeros(1, device='cuda')",
+        "multiprocessing.get_context('spawn').Pool(4).map(work, [1])",
+    )
+    path = tmp_path / "train.py"
+    path.write_text(text, encoding="utf-8")
+    seen = Session(config.load([str(path)])).seen(str(path))
+    assert any("CUDA used before on some paths: line " in words for _, words in seen.launches)
