@@ -126,6 +126,24 @@ def _counts_ranks(subject: Hashable) -> bool:
     return subject == RANKS[0]
 
 
+def of_as_many_ranks(facts: Iterable[Fact], number: Value) -> list[Fact]:
+    """What is known of the number of ranks, where a process joined a group of so many."""
+    subject = identity(number)
+    if isinstance(subject, Const):
+        is_count = subject.kind is int and isinstance(subject.value, int) and subject.value > 0
+        return [(("is", "==", RANKS[0], subject), True)] if is_count else []
+    known = [(asked, holds) for sym, holds in facts if (asked := _compared(sym, subject)) is not None]
+    return [(("is", op, RANKS[0], operand), holds) for (op, operand), holds in known]
+
+
+def _compared(sym: Hashable, subject: Hashable) -> tuple[str, Const] | None:
+    """What a question compares this with; None where it asks something else, or of another."""
+    match sym:
+        case ("is", str(op), about, Const() as operand) if about == subject:
+            return op, operand
+    return None
+
+
 def only_rank(facts: Iterable[Fact]) -> int | None:
     """The rank to which these facts belong, where they belong to one only."""
     for sym, holds in facts:

@@ -48,6 +48,8 @@ def init(machine: Machine, call: Call) -> Results:
     made = machine.chain(state, call.site, "joins the process group")
     device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
     alone = is_one(call.get("world_size") or (), state)
+    for sym, holds in questions.of_as_many_ranks(state.facts, call.get("world_size") or ()):
+        state.assume(sym, holds)
     if state.process.device() is not None:
         machine.record.device_first.add(call.site)
     rank = only(call.get("rank") or ())
