@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import Ref, Value
+from cudalint.machine.values import Ref, Unknown, Value
 
 # The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
 BEGAN = "<snapshot>"
 # The field of a manager that names the exceptions it keeps from leaving its ``with`` statement.
 SUPPRESSED = "<suppressed>"
+# The variable that stands for all that ``from package import *`` may bind, where the package is not seen.
+STAR = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,15 @@ class LibraryObject:
     fields: dict[str, Value]
     site: Site
     origin: Chain | None = None
+
+
+# The type of what holds the attributes that a program gave to something unknown.
+OF_UNKNOWN = "cudalint.unknown"
+
+
+def of_unknown(atom: Unknown) -> Ref:
+    """Where the attributes lie that a program gave to something unknown."""
+    return Ref((OF_UNKNOWN, atom.sym))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ MOST_GPUS = 64
 Asked = tuple[str, Hashable]
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
+# Whether a package that is not seen defines a name that stands for something else without it.
+DEFINES = "defines"
 # What does not change while a program runs.
 _LASTING = frozenset(
     {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",

@@ -8,13 +8,23 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Call, Frame
-from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import (
+    OF_UNKNOWN,
+    Class,
+    Closure,
+    Dict,
+    Instance,
+    LibraryObject,
+    Scope,
+    Sequence,
+    of_unknown,
+)
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Lib, Ref, Unknown, Value, const, only, union, unknown
+from cudalint.machine.values import Atom, Dev, Lib, Ref, Tensor, Unknown, Value, const, only, union, unknown
 
 
 @room
@@ -142,6 +152,8 @@ class Assignment(Core):
                 self._set_on_object(atom, attr, value, state, weak=len(owner) > 1)
             elif isinstance(atom, Unknown):
                 self.hands_over([value], state, frame, site)
+                if len(owner) == 1:
+                    self._set_on_unknown(atom, attr, value, state, site)
             elif isinstance(atom, Lib):
                 call = self._library_call(f"{atom.path}.{attr}.__set__", state, frame, site, [value])
                 if call is not None:
@@ -177,6 +189,14 @@ class Assignment(Core):
                 state.set_variable(scope, attr, value)
             case Scope():
                 state.set_variable(ref, attr, value)
+
+    def _set_on_unknown(self, atom: Unknown, attr: str, value: Value, state: State, site: Site) -> None:
+        """Remember what an object that nobody knows is given, where that is a device or lies on one."""
+        ref = of_unknown(atom)
+        found = state.get(ref)
+        known = found.fields if isinstance(found, LibraryObject) else {}
+        if attr in known or any(isinstance(given, Dev | Tensor) for given in value):
+            state.store(ref, LibraryObject(OF_UNKNOWN, {**known, attr: value}, site))
 
     def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``owner[key] = value``."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from cudalint.machine import enums, operators
-from cudalint.machine.classes import behind, is_class
+from cudalint.machine import enums, operators, questions
+from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence, of_unknown
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
@@ -65,6 +65,9 @@ class Attributes(Core):
                 return self._object_attribute(atom, name, state, frame, site)
             case Unknown(sym=sym):
                 path = f"?.{name}"
+                given = state.get(of_unknown(atom))
+                if isinstance(given, LibraryObject) and name in given.fields:
+                    return [(state, given.fields[name])]
                 if self.library.function(path) is not None:
                     return [(state, (Bound(Lib(path), atom),))]
                 return [(state, unknown(sym, ".", name))]
@@ -214,6 +217,7 @@ class Attributes(Core):
             return [(state, instance.attributes[name])]
         value = self._class_attribute(instance.cls, name, state)
         if value is not None:
+            self._assume_undefined_before(instance.cls, name, state)
             return self._bind_method(value, name, ref, instance.cls, state, frame, site)
         if name == "__class__":
             return [(state, (instance.cls,))]
@@ -232,6 +236,15 @@ class Attributes(Core):
         if getter is not None:
             return self.call_value((getter,), [(ref,), const(name)], {}, state, frame, site)
         return [(state, unknown("attribute", ref.address, name))]
+
+    def _assume_undefined_before(self, cls: Ref, name: str, state: State) -> None:
+        """Go on as if no class that is not seen, and that Python asks first, had an attribute that a user class has."""
+        for entry in self.mro(cls, state):
+            if isinstance(entry, Class):
+                if defines(entry, (name,), state):
+                    return
+            elif self.is_unseen(entry.partition(".")[0]):
+                state.assume((questions.DEFINES, entry, name), False)
 
     def _bind_method(
         self, value: Value, name: str, receiver: Atom, cls: Ref, state: State, frame: Frame, site: Site
