@@ -12,7 +12,6 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.machine.frame import Raised, Results
 from cudalint.machine.heap import (
-    OF_UNKNOWN,
     Cache,
     Class,
     Closure,
@@ -160,8 +159,6 @@ class _Mark:
         """Start from these values and from all that older objects, the process and assumptions may hold."""
         state = self.state
         for address in self.journal.written:
-            if isinstance(address, tuple) and address[0] == OF_UNKNOWN:
-                self._sym(address[1])
             if address not in self.fresh and (found := state.at(address)) is not None:
                 self.pending.append(found)
         for value in values:

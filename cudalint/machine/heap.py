@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import Ref, Unknown, Value
+from cudalint.machine.values import Const, Ref, Value
 
 # The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
 BEGAN = "<snapshot>"
@@ -117,13 +117,14 @@ class LibraryObject:
     origin: Chain | None = None
 
 
-# The type of what holds the attributes that a program gave to something unknown.
-OF_UNKNOWN = "cudalint.unknown"
+# Where lies what a program put into things that nobody knows: a dict by thing and field.
+OF_UNKNOWN = Ref("cudalint.unknown")
 
 
-def of_unknown(atom: Unknown) -> Ref:
-    """Where the attributes lie that a program gave to something unknown."""
-    return Ref((OF_UNKNOWN, atom.sym))
+def item_field(key: Value) -> str | None:
+    """The field that an item of something unknown is; None where it is not known which."""
+    atom = key[0] if len(key) == 1 else None
+    return f"[{atom.value!r}]" if isinstance(atom, Const) and isinstance(atom.value, str | int) else None
 
 
 @dataclass(frozen=True, slots=True)

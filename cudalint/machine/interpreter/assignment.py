@@ -17,14 +17,14 @@ from cudalint.machine.heap import (
     LibraryObject,
     Scope,
     Sequence,
-    of_unknown,
+    item_field,
 )
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Dev, Lib, Ref, Tensor, Unknown, Value, const, only, union, unknown
+from cudalint.machine.values import Atom, Dev, Lib, Rank, Ref, Tensor, Unknown, Value, const, only, union, unknown
 
 
 @room
@@ -153,7 +153,7 @@ class Assignment(Core):
             elif isinstance(atom, Unknown):
                 self.hands_over([value], state, frame, site)
                 if len(owner) == 1:
-                    self._set_on_unknown(atom, attr, value, state, site)
+                    _set_on_unknown(atom, attr, value, state)
             elif isinstance(atom, Lib):
                 call = self._library_call(f"{atom.path}.{attr}.__set__", state, frame, site, [value])
                 if call is not None:
@@ -190,14 +190,6 @@ class Assignment(Core):
             case Scope():
                 state.set_variable(ref, attr, value)
 
-    def _set_on_unknown(self, atom: Unknown, attr: str, value: Value, state: State, site: Site) -> None:
-        """Remember what an object that nobody knows is given, where that is a device or lies on one."""
-        ref = of_unknown(atom)
-        found = state.get(ref)
-        known = found.fields if isinstance(found, LibraryObject) else {}
-        if attr in known or any(isinstance(given, Dev | Tensor) for given in value):
-            state.store(ref, LibraryObject(OF_UNKNOWN, {**known, attr: value}, site))
-
     def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``owner[key] = value``."""
         states = [state]
@@ -207,6 +199,9 @@ class Assignment(Core):
                 continue
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
                 self.store_dict(atom, operators.with_key(found, as_key(key, state), value), state)
+                continue
+            if isinstance(atom, Unknown) and len(owner) == 1 and (field := item_field(key)) is not None:
+                _set_on_unknown(atom, field, value, state)
                 continue
             path = self._method_path(atom, "__setitem__", state)
             call = None if path is None else self._library_call(path, state, frame, site, [key, value])
@@ -253,3 +248,11 @@ class Assignment(Core):
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
         named = {k: v for k, v in made.items.items() if isinstance(k, str)}
         state.store(made.view, replace(owner, attributes={**kept, **named}))
+
+
+def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> None:
+    """Remember what something is given that nobody knows, where that decides on a device."""
+    found = state.get(OF_UNKNOWN)
+    known = found.items if isinstance(found, Dict) else {}
+    if (atom, field) in known or any(isinstance(given, Dev | Rank | Tensor) for given in value):
+        state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))

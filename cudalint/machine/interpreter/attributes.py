@@ -7,7 +7,18 @@ from collections.abc import Hashable
 from cudalint.machine import enums, operators, questions
 from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence, of_unknown
+from cudalint.machine.heap import (
+    OF_UNKNOWN,
+    Class,
+    Closure,
+    Dict,
+    Generator,
+    Instance,
+    LibraryObject,
+    Scope,
+    Sequence,
+    item_field,
+)
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
@@ -65,9 +76,8 @@ class Attributes(Core):
                 return self._object_attribute(atom, name, state, frame, site)
             case Unknown(sym=sym):
                 path = f"?.{name}"
-                given = state.get(of_unknown(atom))
-                if isinstance(given, LibraryObject) and name in given.fields:
-                    return [(state, given.fields[name])]
+                if given := self._put_into(atom, name, state):
+                    return [(state, given)]
                 if self.library.function(path) is not None:
                     return [(state, (Bound(Lib(path), atom),))]
                 return [(state, unknown(sym, ".", name))]
@@ -86,6 +96,11 @@ class Attributes(Core):
             case Bound(function=Lib(path=path), receiver=receiver):
                 return [(state, (Bound(Lib(f"{path}.{name}"), receiver),))]
         return [(state, unknown("attribute", atom, name))]
+
+    def _put_into(self, atom: Unknown, field: str | None, state: State) -> Value:
+        """What the program put into something unknown under this name; empty where it put nothing there."""
+        found = state.get(OF_UNKNOWN)
+        return found.items.get((atom, field), ()) if isinstance(found, Dict) and field is not None else ()
 
     def _device_attribute(self, device: Dev, name: str) -> Value:
         if name in _OF_TEXTS:
@@ -355,7 +370,7 @@ class Attributes(Core):
         if isinstance(atom, Tensor):
             return self._tensor_data(atom, "[...]", state, frame, site)
         if isinstance(atom, Unknown):
-            return [(state, unknown(atom.sym, "[]", key))]
+            return [(state, self._put_into(atom, item_field(key), state) or unknown(atom.sym, "[]", key))]
         if isinstance(atom, Lib):
             # What a library holds, such as sys.argv, is the same wherever it is looked up.
             return [(state, unknown(atom, "[]", key))]
