@@ -42,6 +42,8 @@ def environ_get(machine: Machine, call: Call) -> Results:
     known = process.environ(name)
     if known is not None:
         return [(call.state, known)]
+    if _is_never_set(machine, name) and call.path.endswith("get"):
+        return [(call.state, call.args[1] if len(call.args) > 1 else NONE)]
     if name in _RANKS:
         if process.is_main and process.rank is None:
             call.state.process = replace(process, rank=_RANKS[name])
@@ -49,6 +51,11 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if len(call.args) > 1 and name not in _OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
     return [(call.state, unknown("environ", name))]
+
+
+def _is_never_set(machine: Machine, name: str) -> bool:
+    """Whether a variable is one that nobody sets on a machine with CUDA, by the models."""
+    return machine.library.constants.get(f"os.environ.{name}", "") is None
 
 
 def note_machines(state: State, name: str) -> None:
@@ -85,6 +92,8 @@ def environ_contains(machine: Machine, call: Call) -> Results:
         machine.rendezvous_seen = True
     if call.state.process.environ(names[0]) is not None:
         return [(call.state, const(True))]
+    if _is_never_set(machine, names[0]):
+        return [(call.state, FALSE)]
     return [(call.state, unknown("in environ", names[0]))]
 
 
