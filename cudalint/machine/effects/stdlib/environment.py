@@ -9,6 +9,7 @@ from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
@@ -79,6 +80,8 @@ def environ_delete(machine: Machine, call: Call) -> Results:
     """``del os.environ[name]``, ``os.environ.pop(name)``."""
     names = strings(call.args[0]) if call.args else []
     if len(names) == 1:
+        if names[0] == VISIBLE:
+            _taken_back(machine, call.state)
         call.state.process = call.state.process.with_environ(names[0], None)
     return [(call.state, unknown("environ", call.site))]
 
@@ -118,9 +121,17 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
     if name in RENDEZVOUS:
         machine.rendezvous_seen = True
     before = process.environ(name)
-    if name == VISIBLE and process.driver is not None and not process.dead and not _same(before, value):
+    if name == VISIBLE and value == unknown("environ", VISIBLE):
+        _taken_back(machine, state)
+    elif name == VISIBLE and process.driver is not None and not process.dead and not _same(before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
+
+
+def _taken_back(machine: Machine, state: State) -> None:
+    """The variable is as it was before this process set it: where nothing used a GPU meanwhile, it was for others."""
+    if not state.process.initialised:
+        workers.forget_late_variable(machine, state)
 
 
 def _same(before: Value | None, value: Value) -> bool:
