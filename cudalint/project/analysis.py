@@ -447,7 +447,7 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
             key = (outcome.within, outcome.condition, outcome.doubt is Doubt.MISSING)
             first[key] = min(first.get(key, rank), rank)
     groups = {o.within for o in given if o.kind in _AFTER_GROUP}
-    given = _first_again(_first_guesses(given))
+    given = _first_guesses(given)
     result: list[Outcome] = []
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
@@ -470,24 +470,6 @@ def _first_guesses(outcomes: Sequence[Outcome]) -> list[Outcome]:
             first[made] = min(first.get(made, outcome), outcome, key=_guess_order)
     anchors = {outcome.anchor for outcome in first.values()}
     return [o for o in outcomes if o.kind not in _GUESSES or o.anchor in anchors]
-
-
-def _first_again(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Of what a child runs again while it imports main only the first: it does not come to what more must hold for."""
-    failing: dict[object, list[frozenset[Assumption]]] = {}
-    for outcome in outcomes:
-        if outcome.kind is Kind.IMPORTED_AGAIN and outcome.launch:
-            failing.setdefault(_child(outcome), []).append(frozenset(outcome.assumptions))
-    return [
-        outcome
-        for outcome in outcomes
-        if outcome.kind is not Kind.IMPORTED_AGAIN
-        or not any(assumed < frozenset(outcome.assumptions) for assumed in failing.get(_child(outcome), ()))
-    ]
-
-
-def _child(outcome: Outcome) -> tuple[Site | None, str | None]:
-    return outcome.launch[-1].site if outcome.launch else None, outcome.condition
 
 
 def _guess_order(outcome: Outcome) -> tuple[bool, int, str, int]:

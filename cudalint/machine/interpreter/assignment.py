@@ -24,7 +24,21 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Dev, Lib, Rank, Ref, Tensor, Unknown, Value, const, only, union, unknown
+from cudalint.machine.values import (
+    Atom,
+    Dev,
+    Lib,
+    Rank,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    is_device,
+    only,
+    union,
+    unknown,
+)
 
 
 @room
@@ -254,5 +268,5 @@ def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> No
     """Remember what something is given that nobody knows, where that decides on a device."""
     found = state.get(OF_UNKNOWN)
     known = found.items if isinstance(found, Dict) else {}
-    if (atom, field) in known or any(isinstance(given, Dev | Rank | Tensor) for given in value):
+    if (atom, field) in known or any(isinstance(given, Dev | Rank | Tensor) or is_device(given) for given in value):
         state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
@@ -36,7 +37,7 @@ def _cast_atom(kind: str, atom: object, call: Call) -> Const | Rank | Dev | Unkn
         case Rank():
             return atom
         case Dev(index=index) if kind == "str":
-            return atom if isinstance(index, Rank) else Const(operators.device_text(atom))
+            return replace(atom, text=True) if isinstance(index, Rank) else Const(operators.device_text(atom))
         case Dev():
             return Unknown(("cast", call.site))
         case Const(value=value):

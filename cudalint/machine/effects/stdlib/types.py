@@ -5,7 +5,7 @@ from __future__ import annotations
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Const, Dev, Lib, Rank, Ref, Tensor, Value, only
+from cudalint.machine.values import DEVICE, Atom, Const, Dev, Lib, Ref, Tensor, Value, is_device, only
 
 
 def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
@@ -18,8 +18,10 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return None
     if isinstance(atom, Tensor):
         return machine.library.is_a(atom.type, kind.path)
+    if is_device(atom):
+        return kind.path == DEVICE or (False if _is_plain(machine, kind) else None)
     if isinstance(atom, Dev):
-        return _is_device(machine, atom, kind)
+        return kind.path in ("builtins.str", "builtins.object")
     names = _builtins(atom, held)
     if names is not None:
         return kind.path in names or (False if _is_plain(machine, kind) else None)
@@ -37,13 +39,6 @@ def is_instance_of_any(machine: Machine, atom: Atom, kinds: Value, state: State)
     if True in verdicts:
         return True
     return None if None in verdicts else False
-
-
-def _is_device(machine: Machine, device: Dev, kind: Lib) -> bool | None:
-    """Whether a device is of a type: one whose number is not known may still be the text that names it."""
-    if isinstance(device.index, Rank):
-        return None
-    return kind.path == "torch.device" or (False if _is_plain(machine, kind) else None)
 
 
 def _builtins(atom: Atom, held: object) -> set[str] | None:
