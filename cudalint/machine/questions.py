@@ -24,6 +24,8 @@ MOST_GPUS = 64
 Asked = tuple[str, Hashable]
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
+# Whether a variable of the environment is set.
+IN_ENVIRONMENT = "in environ"
 # Whether a package that is not seen defines a name that stands for something else without it.
 DEFINES = "defines"
 # What does not change while a program runs.

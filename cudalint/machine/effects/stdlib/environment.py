@@ -11,6 +11,7 @@ from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
+from cudalint.machine.questions import IN_ENVIRONMENT
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -97,7 +98,7 @@ def environ_contains(machine: Machine, call: Call) -> Results:
         return [(call.state, const(True))]
     if _is_never_set(machine, names[0]):
         return [(call.state, FALSE)]
-    return [(call.state, unknown("in environ", names[0]))]
+    return [(call.state, unknown(IN_ENVIRONMENT, names[0]))]
 
 
 def environ_update(machine: Machine, call: Call) -> Results:

@@ -285,6 +285,11 @@ def _guesses(machine: Machine, state: State, group: Group, kind: Kind, where: Ch
     )
 
 
+def _was_started_alone(state: State) -> bool:
+    """Whether no launcher said which rank of its machine this is: what the program takes then is the only GPU."""
+    return state.process.launch is None and state.fact((questions.IN_ENVIRONMENT, "LOCAL_RANK")) is False
+
+
 def _used(machine: Machine, call: Call, state: State, group: Group, index: Index, what: str) -> Results:
     process = state.process
     chosen = process.device()
@@ -294,6 +299,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         not isinstance(index, int)
         or not _several_ranks(machine, process.launch, call.site, index)
         or questions.only_rank(state.facts) == index
+        or (chosen is not None and _was_started_alone(state))
         or _visible_per_rank(process.environ(cuda.VISIBLE))
     ):
         return [(state, unknown("collective", call.site))]
