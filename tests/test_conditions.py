@@ -164,6 +164,20 @@ def test_options_of_click_are_named_as_they_are_given() -> None:
     assert [f.condition for f in found] == ["if `--gpu` is given and `--mode` is fast"]
 
 
+def test_the_size_of_a_group_is_what_it_was_joined_with() -> None:
+    text = (
+        "import argparse\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n"
+        "def run(rank, n):\n    dist.init_process_group('nccl', 'tcp://localhost:1', rank=rank, world_size=n)\n"
+        "    if dist.get_world_size() == 1:\n        return\n    dist.all_gather_object([None] * n, 1)\n"
+        "if __name__ == '__main__':\n    parser = argparse.ArgumentParser()\n"
+        "    parser.add_argument('--hosts', type=int)\n    parser.add_argument('--gpus', type=int)\n"
+        "    args = parser.parse_args()\n    size = args.hosts * args.gpus\n"
+        "    if size > 1:\n        mp.spawn(run, args=(size,), nprocs=args.gpus)\n"
+    )
+    found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
+    assert [(f.code, f.condition) for f in found] == [("CUD503", "if `size` is more than 1")]
+
+
 def test_the_condition_of_a_version_comes_first() -> None:
     text = HEAD + 'if __name__ == "__main__":\n    if os.environ.get("GPU"):\n        torch.cuda.init()\n    start()\n'
     options = Options(target_versions=((3, 12), (3, 14)))

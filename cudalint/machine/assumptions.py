@@ -110,7 +110,9 @@ def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer:
     match question:
         case ("installed", str(package)):
             return Assumption(package, _negated(_PRESENT, answer))
-        case ("in environ", str(name)):
+        case (questions.DEFINES, str(path), str(name)):
+            return Assumption(f"`{path}`", f"{'defines' if answer else 'does not define'} `{name}`")
+        case (questions.IN_ENVIRONMENT, str(name)):
             return Assumption(f"`{name}`", _negated("is set", answer))
     if told[0] == "true" and _is_number(subject):
         told, answer = ("==", 0), not answer

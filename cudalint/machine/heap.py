@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import Ref, Value
+from cudalint.machine.values import Const, Ref, Value
 
 # The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
 BEGAN = "<snapshot>"
 # The field of a manager that names the exceptions it keeps from leaving its ``with`` statement.
 SUPPRESSED = "<suppressed>"
+# The variable that stands for all that ``from package import *`` may bind, where the package is not seen.
+STAR = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,16 @@ class LibraryObject:
     fields: dict[str, Value]
     site: Site
     origin: Chain | None = None
+
+
+# Where lies what a program put into things that nobody knows: a dict by thing and field.
+OF_UNKNOWN = Ref("cudalint.unknown")
+
+
+def item_field(key: Value) -> str | None:
+    """The field that an item of something unknown is; None where it is not known which."""
+    atom = key[0] if len(key) == 1 else None
+    return f"[{atom.value!r}]" if isinstance(atom, Const) and isinstance(atom.value, str | int) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,12 +214,17 @@ def joined(parts: list[Value], sym: Hashable) -> Value:
             texts.append(device_text(atom))
             continue
         if "".join(texts) == "cuda:" and i == len(parts) - 1:
-            return (Dev("cuda", atom if isinstance(atom, Rank) else Rank("each")),) if _may_vary(part) else unknown(sym)
+            return (_named(atom),) if _may_vary(part) else unknown(sym)
         if len(parts) == 1 or (not "".join(texts) and isinstance(atom, Rank) and i == len(parts) - 1):
             return part
         return unknown(sym, tuple(parts))
     text = "".join(texts)
     return const(text) if len(text) < LONGEST else unknown(sym)
+
+
+def _named(number: Atom | None) -> Dev:
+    """The text that names a GPU whose number differs from process to process."""
+    return Dev("cuda", number if isinstance(number, Rank) else Rank("each"), text=True)
 
 
 def _may_vary(part: Value) -> bool:
@@ -246,7 +251,7 @@ def device_of(value: Value) -> list[Dev]:
 def _device_of_atom(atom: Atom) -> Dev | None:
     match atom:
         case Dev():
-            return atom
+            return replace(atom, text=False) if atom.text else atom
         case Rank():
             return Dev("cuda", atom)
         case Const(value=bool()):
@@ -305,7 +310,7 @@ def _of_rank(items: list[Value], rank: Rank) -> Atom | None:
     in_order = numbers == list(range(len(numbers)))
     own = Rank("each" if rank.kind == "global" else rank.kind, derived=rank.derived or not in_order)
     named = any(isinstance(atom, Dev) or (isinstance(atom, Const) and parse_device(str(atom.value))) for atom in atoms)
-    return Dev("cuda", own) if named else own
+    return Dev("cuda", own, text=not all(isinstance(atom, Dev) for atom in atoms)) if named else own
 
 
 def _gpu_number(atom: Atom | None) -> int | None:

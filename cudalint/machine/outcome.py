@@ -55,6 +55,7 @@ class Doubt(Enum):
     CALLER = "what its callers did before cannot be seen here"
     METHOD = "whether it forks cannot be seen here"
     MISSING = "that depends on a package that may be installed"
+    DEFINED = "that depends on a package that may define it otherwise"
     ELSEWHERE = "on other paths the same workers do not fork"
     DEVICE = "which device is used cannot be seen here"
     TASKS = "how many tasks a worker is given cannot be seen here"

@@ -24,6 +24,10 @@ MOST_GPUS = 64
 Asked = tuple[str, Hashable]
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
+# Whether a variable of the environment is set.
+IN_ENVIRONMENT = "in environ"
+# Whether a package that is not seen defines a name that stands for something else without it.
+DEFINES = "defines"
 # What does not change while a program runs.
 _LASTING = frozenset(
     {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
@@ -124,6 +128,24 @@ def _counts_ranks(subject: Hashable) -> bool:
         case tuple():
             return any(isinstance(atom, Unknown) and _counts_ranks(atom) for atom in subject)
     return subject == RANKS[0]
+
+
+def of_as_many_ranks(facts: Iterable[Fact], number: Value) -> list[Fact]:
+    """What is known of the number of ranks, where a process joined a group of so many."""
+    subject = identity(number)
+    if isinstance(subject, Const):
+        is_count = subject.kind is int and isinstance(subject.value, int) and subject.value > 0
+        return [(("is", "==", RANKS[0], subject), True)] if is_count else []
+    known = [(asked, holds) for sym, holds in facts if (asked := _compared(sym, subject)) is not None]
+    return [(("is", op, RANKS[0], operand), holds) for (op, operand), holds in known]
+
+
+def _compared(sym: Hashable, subject: Hashable) -> tuple[str, Const] | None:
+    """What a question compares this with; None where it asks something else, or of another."""
+    match sym:
+        case ("is", str(op), about, Const() as operand) if about == subject:
+            return op, operand
+    return None
 
 
 def only_rank(facts: Iterable[Fact]) -> int | None:

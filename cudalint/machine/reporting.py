@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import Fact
+from cudalint.machine.questions import DEFINES, Fact
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 
@@ -78,6 +78,8 @@ def _guesses_a_type(fact: Fact) -> bool:
 def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | None:
     if any(isinstance(question, tuple) and question[0] == _INSTALLED and not answer for question, answer in facts):
         return Doubt.MISSING
+    if any(isinstance(question, tuple) and question[0] == DEFINES for question, _ in facts):
+        return Doubt.DEFINED
     if any(answer and question in machine.record.stand_ins for question, answer in facts):
         return Doubt.DEVICE
     if machine.record.cut is not None:

@@ -84,10 +84,11 @@ Index = int | Rank | None
 
 @dataclass(frozen=True, slots=True)
 class Dev:
-    """A device; an index of None is the current one of its kind."""
+    """A device; an index of None is the current one of its kind. ``text``: it is the text that names one."""
 
     kind: str
     index: Index = None
+    text: bool = False
 
     @property
     def is_gpu(self) -> bool:
@@ -177,6 +178,8 @@ TRUE: Value = (Const(True),)
 FALSE: Value = (Const(False),)
 EACH: Value = (Rank("each"),)
 CPU = Dev("cpu")
+# The identity of a ``torch.device`` of which the code does not show what it is.
+DEVICE = "torch.device"
 
 
 def const(value: Hashable) -> Value:
@@ -261,6 +264,16 @@ def only(value: Value) -> Atom | None:
 def holds_deferred(value: Value) -> bool:
     """Whether an import that is waiting is among the alternatives."""
     return any(isinstance(atom, Deferred) for atom in value)
+
+
+def is_device(atom: Atom) -> bool:
+    """Whether a value is certainly a device, and no text that names one."""
+    match atom:
+        case Dev(text=text):
+            return not text
+        case Unknown(sym=(str(kind), _)):
+            return kind == DEVICE
+    return False
 
 
 def constant(value: Value) -> Hashable:

@@ -8,13 +8,37 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Call, Frame
-from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import (
+    OF_UNKNOWN,
+    Class,
+    Closure,
+    Dict,
+    Instance,
+    LibraryObject,
+    Scope,
+    Sequence,
+    item_field,
+)
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Lib, Ref, Unknown, Value, const, only, union, unknown
+from cudalint.machine.values import (
+    Atom,
+    Dev,
+    Lib,
+    Rank,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    is_device,
+    only,
+    union,
+    unknown,
+)
 
 
 @room
@@ -142,6 +166,8 @@ class Assignment(Core):
                 self._set_on_object(atom, attr, value, state, weak=len(owner) > 1)
             elif isinstance(atom, Unknown):
                 self.hands_over([value], state, frame, site)
+                if len(owner) == 1:
+                    _set_on_unknown(atom, attr, value, state)
             elif isinstance(atom, Lib):
                 call = self._library_call(f"{atom.path}.{attr}.__set__", state, frame, site, [value])
                 if call is not None:
@@ -188,6 +214,9 @@ class Assignment(Core):
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
                 self.store_dict(atom, operators.with_key(found, as_key(key, state), value), state)
                 continue
+            if isinstance(atom, Unknown) and len(owner) == 1 and (field := item_field(key)) is not None:
+                _set_on_unknown(atom, field, value, state)
+                continue
             path = self._method_path(atom, "__setitem__", state)
             call = None if path is None else self._library_call(path, state, frame, site, [key, value])
             if call is not None:
@@ -233,3 +262,11 @@ class Assignment(Core):
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
         named = {k: v for k, v in made.items.items() if isinstance(k, str)}
         state.store(made.view, replace(owner, attributes={**kept, **named}))
+
+
+def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> None:
+    """Remember what something is given that nobody knows, where that decides on a device."""
+    found = state.get(OF_UNKNOWN)
+    known = found.items if isinstance(found, Dict) else {}
+    if (atom, field) in known or any(isinstance(given, Dev | Rank | Tensor) or is_device(given) for given in value):
+        state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from cudalint.machine import enums, operators
-from cudalint.machine.classes import behind, is_class
+from cudalint.machine import enums, operators, questions
+from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import (
+    OF_UNKNOWN,
+    Class,
+    Closure,
+    Dict,
+    Generator,
+    Instance,
+    LibraryObject,
+    Scope,
+    Sequence,
+    item_field,
+)
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
@@ -65,6 +76,8 @@ class Attributes(Core):
                 return self._object_attribute(atom, name, state, frame, site)
             case Unknown(sym=sym):
                 path = f"?.{name}"
+                if given := self._put_into(atom, name, state):
+                    return [(state, given)]
                 if self.library.function(path) is not None:
                     return [(state, (Bound(Lib(path), atom),))]
                 return [(state, unknown(sym, ".", name))]
@@ -83,6 +96,11 @@ class Attributes(Core):
             case Bound(function=Lib(path=path), receiver=receiver):
                 return [(state, (Bound(Lib(f"{path}.{name}"), receiver),))]
         return [(state, unknown("attribute", atom, name))]
+
+    def _put_into(self, atom: Unknown, field: str | None, state: State) -> Value:
+        """What the program put into something unknown under this name; empty where it put nothing there."""
+        found = state.get(OF_UNKNOWN)
+        return found.items.get((atom, field), ()) if isinstance(found, Dict) and field is not None else ()
 
     def _device_attribute(self, device: Dev, name: str) -> Value:
         if name in _OF_TEXTS:
@@ -214,6 +232,7 @@ class Attributes(Core):
             return [(state, instance.attributes[name])]
         value = self._class_attribute(instance.cls, name, state)
         if value is not None:
+            self._assume_undefined_before(instance.cls, name, state)
             return self._bind_method(value, name, ref, instance.cls, state, frame, site)
         if name == "__class__":
             return [(state, (instance.cls,))]
@@ -232,6 +251,15 @@ class Attributes(Core):
         if getter is not None:
             return self.call_value((getter,), [(ref,), const(name)], {}, state, frame, site)
         return [(state, unknown("attribute", ref.address, name))]
+
+    def _assume_undefined_before(self, cls: Ref, name: str, state: State) -> None:
+        """Go on as if no class that is not seen, and that Python asks first, had an attribute that a user class has."""
+        for entry in self.mro(cls, state):
+            if isinstance(entry, Class):
+                if defines(entry, (name,), state):
+                    return
+            elif self.is_unseen(entry.partition(".")[0]):
+                state.assume((questions.DEFINES, entry, name), False)
 
     def _bind_method(
         self, value: Value, name: str, receiver: Atom, cls: Ref, state: State, frame: Frame, site: Site
@@ -342,7 +370,7 @@ class Attributes(Core):
         if isinstance(atom, Tensor):
             return self._tensor_data(atom, "[...]", state, frame, site)
         if isinstance(atom, Unknown):
-            return [(state, unknown(atom.sym, "[]", key))]
+            return [(state, self._put_into(atom, item_field(key), state) or unknown(atom.sym, "[]", key))]
         if isinstance(atom, Lib):
             # What a library holds, such as sys.argv, is the same wherever it is looked up.
             return [(state, unknown(atom, "[]", key))]

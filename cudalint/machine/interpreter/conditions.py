@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
@@ -14,9 +13,6 @@ from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Const, Lib, Rank, Ref, Tensor, Unknown, Value, const
-
-# What stands for things of the machine's own.
-_OWN = "cudalint"
 
 
 @room
@@ -109,7 +105,7 @@ class Conditions(Core):
         What a program can do without stands for a function or a class where its import was not refused.
         """
         package, _, rest = found.path.partition(".")
-        if not rest or package in sys.stdlib_module_names or package == _OWN or self.library.knows(package):
+        if not rest or not self.is_unseen(package):
             return False
         return state.fact(("installed", package)) is not True
 

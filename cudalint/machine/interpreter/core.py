@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -29,6 +30,8 @@ MOST_IMPORTS = 100
 # Statements and expressions within one another, those of all running calls together. A compiled machine needs room for
 # each on the stack of its process, where Python sees no bound.
 MOST_NESTED = 1_000
+# The package under which models name what no library calls by a name.
+_OWN = "cudalint"
 # An entry is long once it has used this part of its steps.
 LONG_PART = 4
 
@@ -186,6 +189,10 @@ class Core(Hooks, ABC):
         watched = self.record.processes.get(site)
         if watched is not None and state.process not in watched:
             watched.append(state.process)
+
+    def is_unseen(self, package: str) -> bool:
+        """Whether nothing is known of a library: no model describes it, and it does not come with Python."""
+        return package not in sys.stdlib_module_names and package != _OWN and not self.library.knows(package)
 
     def is_import_of_main(self, state: State) -> bool:
         """Whether this process is a spawned child that is importing main."""

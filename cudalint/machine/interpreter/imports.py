@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import Scope
+from cudalint.machine.heap import STAR, Scope
 from cudalint.machine.interpreter import lineages
 from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_IMPORTS, MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
@@ -62,7 +60,7 @@ class Imports(Core):
     def _may_be_missing(self, dotted: str, state: State, frame: Frame, ordinal: int) -> None:
         """A path on which a guarded import fails: it is not known whether that package is installed."""
         first = dotted.partition(".")[0]
-        if not frame.guards_import or self.library.knows(first) or first in sys.stdlib_module_names:
+        if not frame.guards_import or not self.is_unseen(first):
             return
         self.consulted = True
         sym = ("installed", first or frame.module)
@@ -206,6 +204,8 @@ class Imports(Core):
             for current in states:
                 for name in self.library.exports(node.module):
                     self.bind(name, (Lib(self.library.canonical(f"{node.module}.{name}")),), current, frame)
+                if self.is_unseen(node.module.partition(".")[0]):
+                    self.bind(STAR, (Lib(node.module),), current, frame)
         return states
 
     def _star(self, module: Value, state: State, frame: Frame) -> None:

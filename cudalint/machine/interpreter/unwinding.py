@@ -14,7 +14,7 @@ from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
-from cudalint.machine.values import NONE, Bound, Ref, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Bound, Ref, Value, constant, only, union, unknown
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 
@@ -24,7 +24,7 @@ class Unwinding(Core):
     """Unwinds ``try`` and ``with``."""
 
     def _try(self, node: ir.Try, state: State, frame: Frame) -> list[State]:
-        outer = frame.raises
+        outer, returned = frame.raises, len(frame.returns)
         frame.raises = []
         guarded = frame.guards_import
         frame.guards_import = guarded or any(_catches_import(handler.type) for handler in node.handlers)
@@ -39,7 +39,7 @@ class Unwinding(Core):
         after = self.joined(after)
         if not node.final:
             return after
-        return self._finally(node.final, after, frame)
+        return self._finally(node.final, after, returned, frame)
 
     def _handle(self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, frame: Frame) -> list[State]:
         for handler in handlers:
@@ -72,9 +72,9 @@ class Unwinding(Core):
         kinds = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
         return any(spelled(kind) in names for kind in kinds)
 
-    def _finally(self, final: tuple[ir.Stmt, ...], states: list[State], frame: Frame) -> list[State]:
-        leaving = frame.returns
-        frame.returns = []
+    def _finally(self, final: tuple[ir.Stmt, ...], states: list[State], returned: int, frame: Frame) -> list[State]:
+        """What runs however the statement is left; the paths that ``returned`` before it do not come here."""
+        leaving, frame.returns[returned:] = frame.returns[returned:], []
         for current, value in leaving:
             for after in self.block(final, [current], frame):
                 frame.returns.append((after, value))
@@ -94,11 +94,7 @@ class Unwinding(Core):
             atom = only(manager)
             found = current.get(atom) if isinstance(atom, Ref) else None
             if isinstance(atom, Ref) and isinstance(found, Generator):
-
-                def body(inside: State, value: Value) -> list[State]:
-                    return self._with_body(node, position, inside, value, frame)
-
-                result.extend(s for s, _ in self.consume(atom, found, current, frame, body))
+                result.extend(self._around_body(node, position, atom, found, current, frame))
                 continue
             if isinstance(found, LibraryObject) and SUPPRESSED in found.fields:
                 result.extend(self._suppressing(node, position, found, current, frame))
@@ -119,6 +115,30 @@ class Unwinding(Core):
                 if left:
                     frame.returns[i] = (left[0], value)
         return self.joined(result)
+
+    def _around_body(
+        self, node: ir.With, position: int, manager: Ref, found: Generator, state: State, frame: Frame
+    ) -> list[State]:
+        """The body where a generator yields; the rest of that runs also where the body ends by ``return``."""
+        given: list[Value] = []
+        goes_on = False
+
+        def body(inside: State, value: Value) -> list[State]:
+            nonlocal goes_on
+            returned = len(frame.returns)
+            states = self._with_body(node, position, inside, value, frame)
+            goes_on = goes_on or bool(states)
+            if states:
+                return states
+            leaving, frame.returns[returned:] = frame.returns[returned:], []
+            given.extend(value for _, value in leaving)
+            return [state for state, _ in leaving]
+
+        states = [after for after, _ in self.consume(manager, found, state, frame, body)]
+        if not given:
+            return states
+        frame.returns.extend((after.clone() if goes_on else after, union(given)) for after in states)
+        return states if goes_on else []
 
     def _suppressing(
         self, node: ir.With, position: int, manager: LibraryObject, state: State, frame: Frame

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine.heap import STAR
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
+from cudalint.machine.questions import DEFINES
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import unknown
+from cudalint.machine.values import Lib, unknown
 
 
 def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
@@ -21,6 +23,9 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
         return [(state, unknown("name", frame.module, name))]
     if machine.record.cut is not None or (frame.module, name) not in state.process.parent_only_globals:
         return [(state, unknown("name", frame.module, name))]
+    for atom in machine.lookup(STAR, state, frame.scope) or ():
+        if isinstance(atom, Lib):
+            state.assume((DEFINES, atom.path, name), False)
     outcome = outcome_of(
         machine,
         state,

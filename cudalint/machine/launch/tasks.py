@@ -57,7 +57,7 @@ def vary(machine: Machine, state: State, values: list[Value], site: Site, depth:
         return EACH
     devices = [operators.device_of(v) for v in distinct]
     if all(len(d) == 1 and d[0].is_gpu for d in devices) and all(isinstance(a, Const | Dev) for a in atoms):
-        return (Dev("cuda", Rank("each")),)
+        return (Dev("cuda", Rank("each"), text=not all(isinstance(a, Dev) and not a.text for a in atoms)),)
     record = _varying_record(machine, state, atoms, site, depth) if depth < 3 else ()
     if record:
         return record

@@ -12,6 +12,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     CPU,
+    DEVICE,
     JOINED,
     NONE,
     Atom,
@@ -190,7 +191,7 @@ def device(machine: Machine, call: Call) -> Results:
         found.append(one)
     if not found:
         symbol = only(value)
-        return [(call.state, unknown("device", symbol if isinstance(symbol, Unknown) else call.site))]
+        return [(call.state, unknown(DEVICE, symbol if isinstance(symbol, Unknown) else call.site))]
     return [(call.state, tuple(dict.fromkeys(found)))]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 
-from cudalint.machine import gpu_memory
+from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.stdlib.types import is_instance_of_any
 from cudalint.machine.frame import Call, Results
@@ -35,8 +36,10 @@ def _cast_atom(kind: str, atom: object, call: Call) -> Const | Rank | Dev | Unkn
     match atom:
         case Rank():
             return atom
+        case Dev(index=index) if kind == "str":
+            return replace(atom, text=True) if isinstance(index, Rank) else Const(operators.device_text(atom))
         case Dev():
-            return atom if kind == "str" else Unknown(("cast", call.site))
+            return Unknown(("cast", call.site))
         case Const(value=value):
             try:
                 return Const(_CASTS[kind](value))

@@ -9,7 +9,9 @@ from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
+from cudalint.machine.questions import IN_ENVIRONMENT
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -42,6 +44,8 @@ def environ_get(machine: Machine, call: Call) -> Results:
     known = process.environ(name)
     if known is not None:
         return [(call.state, known)]
+    if _is_never_set(machine, name) and call.path.endswith("get"):
+        return [(call.state, call.args[1] if len(call.args) > 1 else NONE)]
     if name in _RANKS:
         if process.is_main and process.rank is None:
             call.state.process = replace(process, rank=_RANKS[name])
@@ -49,6 +53,11 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if len(call.args) > 1 and name not in _OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
     return [(call.state, unknown("environ", name))]
+
+
+def _is_never_set(machine: Machine, name: str) -> bool:
+    """Whether a variable is one that nobody sets on a machine with CUDA, by the models."""
+    return machine.library.constants.get(f"os.environ.{name}", "") is None
 
 
 def note_machines(state: State, name: str) -> None:
@@ -72,6 +81,8 @@ def environ_delete(machine: Machine, call: Call) -> Results:
     """``del os.environ[name]``, ``os.environ.pop(name)``."""
     names = strings(call.args[0]) if call.args else []
     if len(names) == 1:
+        if names[0] == VISIBLE:
+            _taken_back(machine, call.state)
         call.state.process = call.state.process.with_environ(names[0], None)
     return [(call.state, unknown("environ", call.site))]
 
@@ -85,7 +96,9 @@ def environ_contains(machine: Machine, call: Call) -> Results:
         machine.rendezvous_seen = True
     if call.state.process.environ(names[0]) is not None:
         return [(call.state, const(True))]
-    return [(call.state, unknown("in environ", names[0]))]
+    if _is_never_set(machine, names[0]):
+        return [(call.state, FALSE)]
+    return [(call.state, unknown(IN_ENVIRONMENT, names[0]))]
 
 
 def environ_update(machine: Machine, call: Call) -> Results:
@@ -109,9 +122,17 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
     if name in RENDEZVOUS:
         machine.rendezvous_seen = True
     before = process.environ(name)
-    if name == VISIBLE and process.driver is not None and not process.dead and not _same(before, value):
+    if name == VISIBLE and value == unknown("environ", VISIBLE):
+        _taken_back(machine, state)
+    elif name == VISIBLE and process.driver is not None and not process.dead and not _same(before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
+
+
+def _taken_back(machine: Machine, state: State) -> None:
+    """The variable is as it was before this process set it: where nothing used a GPU meanwhile, it was for others."""
+    if not state.process.initialised:
+        workers.forget_late_variable(machine, state)
 
 
 def _same(before: Value | None, value: Value) -> bool:

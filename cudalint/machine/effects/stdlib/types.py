@@ -5,7 +5,7 @@ from __future__ import annotations
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Value, only
+from cudalint.machine.values import DEVICE, Atom, Const, Dev, Lib, Ref, Tensor, Value, is_device, only
 
 
 def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
@@ -18,6 +18,10 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return None
     if isinstance(atom, Tensor):
         return machine.library.is_a(atom.type, kind.path)
+    if is_device(atom):
+        return kind.path == DEVICE or (False if _is_plain(machine, kind) else None)
+    if isinstance(atom, Dev):
+        return kind.path in ("builtins.str", "builtins.object")
     names = _builtins(atom, held)
     if names is not None:
         return kind.path in names or (False if _is_plain(machine, kind) else None)

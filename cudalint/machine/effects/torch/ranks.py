@@ -48,6 +48,8 @@ def init(machine: Machine, call: Call) -> Results:
     made = machine.chain(state, call.site, "joins the process group")
     device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
     alone = is_one(call.get("world_size") or (), state)
+    for sym, holds in questions.of_as_many_ranks(state.facts, call.get("world_size") or ()):
+        state.assume(sym, holds)
     if state.process.device() is not None:
         machine.record.device_first.add(call.site)
     rank = only(call.get("rank") or ())
@@ -283,6 +285,11 @@ def _guesses(machine: Machine, state: State, group: Group, kind: Kind, where: Ch
     )
 
 
+def _was_started_alone(state: State) -> bool:
+    """Whether no launcher said which rank of its machine this is: what the program takes then is the only GPU."""
+    return state.process.launch is None and state.fact((questions.IN_ENVIRONMENT, "LOCAL_RANK")) is False
+
+
 def _used(machine: Machine, call: Call, state: State, group: Group, index: Index, what: str) -> Results:
     process = state.process
     chosen = process.device()
@@ -292,6 +299,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         not isinstance(index, int)
         or not _several_ranks(machine, process.launch, call.site, index)
         or questions.only_rank(state.facts) == index
+        or (chosen is not None and _was_started_alone(state))
         or _visible_per_rank(process.environ(cuda.VISIBLE))
     ):
         return [(state, unknown("collective", call.site))]
