@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, inner_statements, last_name
+from cudalint.project.derived import mentions_derived
 from cudalint.project.file_facts import FileFacts
 from cudalint.project.program import FileProgram
 
@@ -18,7 +19,7 @@ _DEVICES = frozenset({"device", "Device"})
 
 def candidates(program: FileProgram, among: frozenset[str] | None = None) -> list[str]:
     """The modules, all or ``among`` some, in which something that a rule judges may start, or that lead to one."""
-    launching = {n for n in program.sources if program.facts(n).may_launch or program.facts(n).mentions_own}
+    launching = {n for n in program.sources if _may_launch(program, n)}
     result: list[str] = []
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
         leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
@@ -26,6 +27,11 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
         if matters or any(home in launching and program.reaches_gpu(home) for home in _asked(program, name)):
             result.append(name)
     return result
+
+
+def _may_launch(program: FileProgram, name: str) -> bool:
+    facts = program.facts(name)
+    return facts.may_launch or facts.mentions_own or mentions_derived(program, name)
 
 
 def _names_modules(data: bytes) -> bool:

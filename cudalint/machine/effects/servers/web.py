@@ -114,6 +114,13 @@ def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Fun
     return [ready for after in started for ready in _given(machine, after, frame, handlers[0], app)]
 
 
+def from_outside(machine: Machine, state: State, frame: Frame) -> None:
+    """A server imported the module of an application, which starts."""
+    app = _only_application(state)
+    if app is not None:
+        _started(machine, state, frame, (app,))
+
+
 def _application(state: State) -> Value:
     """The one application that there is."""
     found = _only_application(state)
