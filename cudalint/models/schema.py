@@ -94,7 +94,7 @@ DOES = frozenset(
         "dataclass.field", "dataclass.replace", "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",
-        "device", "device.enter", "device.exit", "device.object", "dict", "dict.method", "dispatch",
+        "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "engine", "enumerate", "environ.contains",
         "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.update", "environments",
         "environments.of",

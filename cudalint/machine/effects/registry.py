@@ -98,6 +98,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "isinstance": builtins.isinstance_,
     "show": builtins.show,
     "list.method": containers.list_method,
+    "dict.init": containers.dict_init,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
     "generator.method": iteration.generator_method,

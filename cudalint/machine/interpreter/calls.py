@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import collecting, questions
+from cudalint.machine import collecting, mappings, questions
 from cudalint.machine.frame import Around, Call, Frame, Given, Results
 from cudalint.machine.heap import (
     BEGAN,
@@ -82,7 +82,8 @@ class Calls(Core):
                 is_open = is_open or exact is None
                 args.extend(exact or [])
             elif arg.star == "**":
-                found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+                held = mappings.dict_of(only(value), state)
+                found = None if held is None else state.get(held)
                 if isinstance(found, Dict):
                     kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
                     is_open = is_open or not found.exact

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums
+from cudalint.machine import enums, mappings
 from cudalint.machine.classes import Order, behind
 from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
@@ -170,6 +170,8 @@ class Classes(Core):
         instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
         made = state.get(instance)
         assert isinstance(made, Instance)
+        if mappings.DICT in self.mro(ref, state):
+            mappings.hold(instance, (state.new(("content", site, cls.qualname), Dict({})),), state)
         state = self._run_factories(instance, state, frame, site)
         init = self.user_method(made, "__init__", state)
         if init is not None:
