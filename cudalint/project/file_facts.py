@@ -37,7 +37,7 @@ _KIND = "facts"
 # More than this is what other branches and other folders of the project have left behind.
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
-_STARTS_APPLICATION = re.compile(rb"\b(?:lifespan|on_startup|on_event|before_serving|before_server_start|before_startup)\b")
+_STARTS_APPLICATION = re.compile(rb"\b(?:lifespan|on_startup|on_event|before_(?:serving|server_start|startup))\b")
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
 
 

@@ -181,15 +181,13 @@ class Classes(Core):
         if after is not None:
             results = self.call_value((after,), [(instance,)], {}, state, frame, site)
             return [(s, (instance,)) for s, _ in results]
-        base = self.library_base(ref, state)
-        if base is None:
-            return [(state, (instance,))]
         args, kwargs = given.args, given.kwargs
-        call = self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, given.is_open)
-        if call is None:
-            return [(state, (instance,))]
-        call.receiver = instance
-        return [(s, (instance,)) for s, _ in self.library_call(call)]
+        for base in (entry for entry in self.mro(ref, state) if isinstance(entry, str)):
+            call = self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, given.is_open)
+            if call is not None:
+                call.receiver = instance
+                return [(s, (instance,)) for s, _ in self.library_call(call)]
+        return [(state, (instance,))]
 
     def _make_and_init(self, ref: Ref, maker: Value, given: Given) -> Results:
         """A class with a ``__new__`` of its own: what that gives is the instance, a new one or one that was there."""
