@@ -24,7 +24,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.derived import launchers
-from cudalint.project.entries import conftests, is_test_module, tests, unreached
+from cudalint.project.entries import conftests, is_test_module, may_serve, names_modules, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.prepared import PreparedImports
@@ -310,7 +310,7 @@ class Runner:
             commands = registered.record.commands
         yield from self._commands(module, commands)
         facts = self.files.facts(name)
-        if (facts.may_serve or facts.starts_application) and not (main is not None and main.record.serves):
+        if (may_serve(self.files, name) or facts.starts_application) and not (main is not None and main.record.serves):
             yield self._served(module, in_test)
         if in_test:
             yield from self._tests(module)
@@ -426,7 +426,7 @@ class Runner:
             collects=collects,
             prepares=prepares,
             assumed=assumed,
-            uses_gpu=prepares or self.files.reaches_gpu(name),
+            uses_gpu=prepares or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
             # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.shaped),
             listens=self.listens,
