@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, inner_statements, last_name
+from cudalint.project.derived import mentions_derived
 from cudalint.project.file_facts import FileFacts
 from cudalint.project.program import FileProgram
 
@@ -18,17 +19,34 @@ _DEVICES = frozenset({"device", "Device"})
 
 def candidates(program: FileProgram, among: frozenset[str] | None = None) -> list[str]:
     """The modules, all or ``among`` some, in which something that a rule judges may start, or that lead to one."""
-    launching = {n for n in program.sources if program.facts(n).may_launch or program.facts(n).mentions_own}
+    launching = {n for n in program.sources if _may_launch(program, n)}
     result: list[str] = []
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
         leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
-        matters = leads and (program.reaches_gpu(name) or _names_modules(program.sources[name].data))
+        matters = leads and (program.reaches_gpu(name) or names_modules(program.sources[name].data))
         if matters or any(home in launching and program.reaches_gpu(home) for home in _asked(program, name)):
             result.append(name)
     return result
 
 
-def _names_modules(data: bytes) -> bool:
+def _may_launch(program: FileProgram, name: str) -> bool:
+    facts = program.facts(name)
+    return facts.may_launch or facts.mentions_own or mentions_derived(program, name)
+
+
+_TASK = re.compile(rb"^@\w+\.task\b", re.MULTILINE)
+
+
+def may_serve(program: FileProgram, name: str) -> bool:
+    """Whether a server that is started from outside may import a module: celery's also where it only has tasks."""
+    if program.facts(name).may_serve:
+        return True
+    if _TASK.search(program.sources[name].data) is None:
+        return False
+    return any(program.facts(above).may_serve for above in program.reach(name))
+
+
+def names_modules(data: bytes) -> bool:
     """Whether a server's configuration names its application, or its tasks, without importing them."""
     return b"wsgi_app" in data or (b"celery" in data and (b"include" in data or b"autodiscover_tasks" in data))
 
@@ -51,7 +69,9 @@ def _may_start(program: FileProgram, name: str) -> bool:
     if program.guards_main(name) or program.scripts(name) or program.lies_outside_packages(name):
         return True
     facts = program.facts(name)
-    return facts.may_register or facts.may_serve or facts.may_answer or is_test_module(program.sources[name].path)
+    return (
+        facts.may_register or may_serve(program, name) or facts.may_answer or is_test_module(program.sources[name].path)
+    )
 
 
 def tests(module: ir.Module) -> Iterable[ir.Function]:

@@ -37,6 +37,7 @@ _KIND = "facts"
 # More than this is what other branches and other folders of the project have left behind.
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
+_STARTS_APPLICATION = re.compile(rb"\b(?:lifespan|on_startup|on_event|before_(?:serving|server_start|startup))\b")
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
 
 
@@ -94,6 +95,11 @@ class FileFacts:
     def may_answer(self) -> bool:
         """Whether functions of the file may answer requests of a server."""
         return bool(self._asked("answers", lambda: may_answer(self._text)))
+
+    @property
+    def starts_application(self) -> bool:
+        """Whether functions of the file may run when a web application starts, before its first request."""
+        return self.may_answer and _STARTS_APPLICATION.search(self.data) is not None
 
     @property
     def may_route(self) -> bool:

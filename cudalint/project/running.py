@@ -23,7 +23,8 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
-from cudalint.project.entries import conftests, is_test_module, tests, unreached
+from cudalint.project.derived import launchers
+from cudalint.project.entries import conftests, is_test_module, may_serve, names_modules, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.prepared import PreparedImports
@@ -308,7 +309,8 @@ class Runner:
             self._imported(registered, module, assumed=False)
             commands = registered.record.commands
         yield from self._commands(module, commands)
-        if self.files.facts(name).may_serve and not (main is not None and main.record.serves):
+        facts = self.files.facts(name)
+        if (may_serve(self.files, name) or facts.starts_application) and not (main is not None and main.record.serves):
             yield self._served(module, in_test)
         if in_test:
             yield from self._tests(module)
@@ -372,7 +374,7 @@ class Runner:
         module = self.files.module(name)
         if module is None:
             return
-        for function in unreached(module, self.files.facts(name), frozenset(self.files.library.vocabulary.launchers)):
+        for function in unreached(module, self.files.facts(name), launchers(self.files)):
             launcher = Caller(name, function)
             if self._is_reached(launcher.place):
                 continue
@@ -424,7 +426,7 @@ class Runner:
             collects=collects,
             prepares=prepares,
             assumed=assumed,
-            uses_gpu=prepares or self.files.reaches_gpu(name),
+            uses_gpu=prepares or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
             # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.shaped),
             listens=self.listens,

@@ -8,6 +8,7 @@ from cudalint.machine.frame import Call
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler
+from cudalint.machine.mappings import SELF
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Ref, Value, only, strings
@@ -36,21 +37,17 @@ def library_object(call: Call) -> LibraryObject | None:
     return found if isinstance(found, LibraryObject) else None
 
 
-# The attribute by which an instance of a user's subclass keeps the library object that it is as well.
-_SELF = "<self>"
-
-
 def keep_self(call: Call, made: Value) -> None:
     """Remember the library object that a user's subclass made in its ``__init__``."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if isinstance(call.receiver, Ref) and isinstance(found, Instance):
-        call.state.store(call.receiver, replace(found, attributes={**found.attributes, _SELF: made}))
+        call.state.store(call.receiver, replace(found, attributes={**found.attributes, SELF: made}))
 
 
 def library_self(call: Call) -> Atom | None:
     """What a method of a library is called on, also of a user's subclass."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    kept = found.attributes.get(_SELF) if isinstance(found, Instance) else None
+    kept = found.attributes.get(SELF) if isinstance(found, Instance) else None
     return call.receiver if kept is None else only(kept)
 
 

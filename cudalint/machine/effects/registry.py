@@ -34,7 +34,7 @@ from cudalint.machine.effects.frameworks import (
 )
 from cudalint.machine.effects.gpu import arrays, choices, devices, queries
 from cudalint.machine.effects.receivers import library_self
-from cudalint.machine.effects.servers import celery, components, gunicorn, handlers, outside, queues, web
+from cudalint.machine.effects.servers import celery, components, gunicorn, handlers, outside, queues, sockets, web
 from cudalint.machine.effects.stdlib import (
     attributes,
     builtins,
@@ -98,6 +98,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "isinstance": builtins.isinstance_,
     "show": builtins.show,
     "list.method": containers.list_method,
+    "dict.init": containers.dict_init,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
     "generator.method": iteration.generator_method,
@@ -109,6 +110,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "config.create": configs.create,
     "config.structured": configs.structured,
     "config.item": configs.item,
+    "config.overlay": configs.overlay,
     "builtins.contains": builtins.builtin_name,
     "environ.get": environment.environ_get,
     "environ.set": environment.environ_set,
@@ -154,6 +156,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "server.register": handlers.register,
     "server.request": gunicorn.server_request,
     "server.import": gunicorn.import_application,
+    "socket.answer": sockets.answer,
+    "socket.serve": sockets.serve,
+    "socket.server": sockets.make,
     "server.application": web.web_application,
     "server.event": web.on_event,
     "server.run": web.run,

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import operators
+from cudalint.machine import mappings, operators
 from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import (
     OF_UNKNOWN,
@@ -159,6 +159,10 @@ class Assignment(Core):
             setter = self._setter_of(atom, attr, state)
             if setter is not None and len(owner) == 1:
                 return [s for s, _ in self.call_value(setter, [owner, value], {}, state, frame, site)]
+            kept = self._keeps_attributes(atom, state) if len(owner) == 1 else None
+            if kept is not None:
+                args = [owner, const(attr), value]
+                return [s for s, _ in self.call_value((kept,), args, {}, state, frame, site)]
             if isinstance(atom, Ref):
                 call = self._library_setter(atom, attr, value, state, frame, site)
                 if call is not None:
@@ -173,6 +177,13 @@ class Assignment(Core):
                 if call is not None:
                     return [s for s, _ in self.library_call(call)]
         return [state]
+
+    def _keeps_attributes(self, atom: Atom, state: State) -> Atom | None:
+        """What a class below dict does with attributes that are set, if it says so."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Instance) or mappings.dict_of(atom, state) is None:
+            return None
+        return self.user_method(found, "__setattr__", state)
 
     def _library_setter(self, ref: Ref, attr: str, value: Value, state: State, frame: Frame, site: Site) -> Call | None:
         """What the model of a type says that setting any attribute of a library's object does."""
@@ -211,8 +222,13 @@ class Assignment(Core):
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence):
                 state.store(atom, operators.with_item(found, key, value))
                 continue
-            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
-                self.store_dict(atom, operators.with_key(found, as_key(key, state), value), state)
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Instance):
+                own = self.user_method(found, "__setitem__", state)
+                if own is not None and len(owner) == 1:
+                    return [s for s, _ in self.call_value((own,), [owner, key, value], {}, state, frame, site)]
+            held = mappings.dict_of(atom, state)
+            if held is not None and isinstance(found := state.get(held), Dict):
+                self.store_dict(held, operators.with_key(found, as_key(key, state), value), state)
                 continue
             if isinstance(atom, Unknown) and len(owner) == 1 and (field := item_field(key)) is not None:
                 _set_on_unknown(atom, field, value, state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from cudalint.machine import enums, operators, questions
+from cudalint.machine import enums, mappings, operators, questions
 from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import (
@@ -126,6 +126,9 @@ class Attributes(Core):
                     return self._bind_super(scope.variables[name], name, receiver, kind, is_class, state, frame, site)
                 continue
             libraries.append(f"{entry}.{name}")
+            content = mappings.dict_of(receiver, state) if entry == mappings.DICT else None
+            if content is not None and name in mappings.METHODS:
+                return [(state, (Bound(Lib(libraries[-1]), content),))]
             call = self._library_call(f"{entry}.{name}.__get__", state, frame, site, [])
             if call is not None:
                 call.receiver = receiver
@@ -238,8 +241,15 @@ class Attributes(Core):
             return [(state, (instance.cls,))]
         if name == "__dict__":
             return [(state, self.attributes_of(ref, state, site))]
+        content = mappings.dict_of(ref, state)
+        if content is not None and name in mappings.METHODS:
+            return [(state, (Bound(Lib(f"{mappings.DICT}.{name}"), content),))]
+        if content is not None and only(instance.attributes.get("__dict__", ())) in (ref, content):
+            held = state.get(content)
+            if isinstance(held, Dict) and name in held.items:
+                return [(state, held.items[name])]
         for entry in self.mro(instance.cls, state):
-            if isinstance(entry, str):
+            if isinstance(entry, str) and (content is None or entry != mappings.DICT):
                 path = f"{entry}.{name}"
                 call = self._library_call(f"{path}.__get__", state, frame, site, [])
                 if call is not None:
@@ -350,6 +360,9 @@ class Attributes(Core):
                 method = self.user_method(found, "__getitem__", state)
                 if method is not None:
                     return self.call_value((method,), [(atom,), key], {}, state, frame, site)
+                content = mappings.dict_of(atom, state)
+                if content is not None:
+                    return self._item_of(content, key, state, frame, site)
                 row = self._row_of(found, state)
                 if row is not None:
                     return [(state, operators.item(Sequence("tuple", row), key) or unknown("item", site, atom.address))]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from cudalint.ir import nodes as ir
+from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import Class, Closure, Instance, Scope
+from cudalint.machine.heap import Class, Closure, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Partial, Ref, Value, only
+from cudalint.machine.values import Atom, Bound, Partial, Ref, Value, only, unknown
 
 # How many callbacks an entry looks at, and how many statements of each.
 MOST_CALLBACKS = 8
@@ -47,16 +50,29 @@ class Callbacks(Core):
                     self._calls_back(atom, found, state, frame, site)
 
     def _callables(self, atom: Atom, state: State) -> Iterable[Atom]:
-        """What may be called of a value: itself, or the methods of an object whose class a library knows."""
+        """What may be called of a value: itself, the methods of an object whose class a library knows, or of a list."""
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(found, Instance):
-            return (atom,)
-        if self.library_base(found.cls, state) is None:
-            return ()
-        scopes = (state.get(cls.scope) for cls in self.mro(found.cls, state) if isinstance(cls, Class))
-        own = (item for scope in scopes if isinstance(scope, Scope) for item in scope.variables.items())
-        methods = (only(value) for name, value in own if not name.startswith("_"))
-        return [Bound(method, atom) for method in methods if isinstance(method, Ref)]
+        match found:
+            case Sequence(items=tuple(items)):
+                given = (part for item in items for part in item)
+                return [one for part in given if not self._is_row(part, state) for one in self._callables(part, state)]
+            case Instance():
+                return () if self.library_base(found.cls, state) is None else self._hooks(atom, found, state)
+        return (atom,)
+
+    def _is_row(self, atom: Atom, state: State) -> bool:
+        return isinstance(atom, Ref) and isinstance(state.get(atom), Sequence)
+
+    def _hooks(self, atom: Atom, instance: Instance, state: State) -> Iterable[Atom]:
+        """The methods that a library may call: public ones, and private ones that the program itself never does."""
+        scopes = (state.get(cls.scope) for cls in self.mro(instance.cls, state) if isinstance(cls, Class))
+        own = [item for scope in scopes if isinstance(scope, Scope) for item in scope.variables.items()]
+        methods = [(name, ref) for name, value in own if isinstance(ref := only(value), Ref)]
+        closures = [found for _, ref in methods if isinstance(found := state.get(ref), Closure)]
+        for name, ref in methods:
+            is_called = any(closure.function.mentions({name}) for closure in closures if closure.function.name != name)
+            if not name.startswith("_") or not (name.startswith("__") or is_called):
+                yield Bound(ref, atom)
 
     def _callback(self, atom: Atom, state: State) -> Closure | None:
         """The function of the program that a callable runs."""
@@ -76,12 +92,24 @@ class Callbacks(Core):
         self.called_back.add(place)
         return not self.options.prepares
 
+    def _forget_counts(self, atom: Atom, closure: Closure, state: State) -> None:
+        """What a method counts on its object is any number by the time that it is called."""
+        receiver = atom.receiver if isinstance(atom, Bound) else None
+        found = state.get(receiver) if isinstance(receiver, Ref) else None
+        if not isinstance(receiver, Ref) or not isinstance(found, Instance):
+            return
+        counted = _counted(closure.function.body) & found.attributes.keys()
+        if counted:
+            unknowns = {name: unknown("count", receiver.address, name) for name in counted}
+            state.store(receiver, replace(found, attributes={**found.attributes, **unknowns}))
+
     def _calls_back(self, atom: Atom, closure: Closure, state: State, frame: Frame, site: Site) -> None:
         record = self.record
         steps, most, cut, spent = self._steps, self._most_steps, record.cut, record.spent
         entered, before = set(record.entered), len(record.outcomes)
         self._most_steps = steps + MOST_CALLBACK_STEPS
         copy = state.clone()
+        self._forget_counts(atom, closure, copy)
         label = "a lambda" if closure.function.is_lambda else f"{closure.function.name}()"
         copy.stack = self.chain(copy, site, f"hands over {label}, which may be called later")
         inner = Frame(frame.scope, frame.module)
@@ -92,3 +120,13 @@ class Callbacks(Core):
         record.outcomes[before:] = found
         if not found:
             record.entered = entered
+
+
+def _counted(body: Iterable[ir.Stmt]) -> frozenset[str]:
+    """The attributes that statements add to."""
+    names: set[str] = set()
+    for statement in body:
+        if isinstance(statement, ir.AugAssign) and isinstance(statement.target, ir.Attr):
+            names.add(statement.target.attr)
+        names |= _counted(inner_statements(statement))
+    return frozenset(names)

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import collecting, questions
+from cudalint.machine import collecting, mappings, questions
 from cudalint.machine.frame import Around, Call, Frame, Given, Results
 from cudalint.machine.heap import (
     BEGAN,
@@ -40,6 +40,9 @@ from cudalint.machine.values import (
 )
 
 RECURSION = 3
+# What computes with an object that was moved to a GPU, whatever it is: calling it, and methods with these names.
+_MODULE_CALL = "torch.nn.Module.__call__"
+_COMPUTES = frozenset({"decode", "embed", "encode", "forward", "generate", "infer", "predict"})
 
 
 @room
@@ -82,7 +85,8 @@ class Calls(Core):
                 is_open = is_open or exact is None
                 args.extend(exact or [])
             elif arg.star == "**":
-                found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+                held = mappings.dict_of(only(value), state)
+                found = None if held is None else state.get(held)
                 if isinstance(found, Dict):
                     kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
                     is_open = is_open or not found.exact
@@ -151,6 +155,11 @@ class Calls(Core):
             case Ref():
                 return self._call_ref(atom, given.taken())
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site)
+        moved = _moved(atom, state)
+        call = None if moved is None else self._library_call(_MODULE_CALL, state, frame, site, given.args, given.kwargs)
+        if call is not None:
+            call.receiver = moved
+            return self.library_call(call)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts)))]
 
@@ -337,3 +346,13 @@ def _known_of(arguments: dict[str, Value]) -> Hashable:
     if not any(isinstance(atom, Unknown) for value in arguments.values() for atom in value):
         return None
     return tuple((n, tuple(None if isinstance(a, Unknown) else a for a in v)) for n, v in arguments.items())
+
+
+def _moved(function: Atom, state: State) -> Unknown | None:
+    """The unknown object on a GPU with which a call of an unknown function computes."""
+    match function:
+        case Unknown(sym=sym) if sym in state.placed:
+            return function
+        case Unknown(sym=(base, ".", str(name))) if base in state.placed and name in _COMPUTES:
+            return Unknown(base)
+    return None

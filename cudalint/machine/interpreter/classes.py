@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums
+from cudalint.machine import enums, mappings
 from cudalint.machine.classes import Order, behind
 from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
@@ -170,6 +170,8 @@ class Classes(Core):
         instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
         made = state.get(instance)
         assert isinstance(made, Instance)
+        if mappings.DICT in self.mro(ref, state):
+            mappings.hold(instance, (state.new(("content", site, cls.qualname), Dict({})),), state)
         state = self._run_factories(instance, state, frame, site)
         init = self.user_method(made, "__init__", state)
         if init is not None:
@@ -179,15 +181,13 @@ class Classes(Core):
         if after is not None:
             results = self.call_value((after,), [(instance,)], {}, state, frame, site)
             return [(s, (instance,)) for s, _ in results]
-        base = self.library_base(ref, state)
-        if base is None:
-            return [(state, (instance,))]
         args, kwargs = given.args, given.kwargs
-        call = self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, given.is_open)
-        if call is None:
-            return [(state, (instance,))]
-        call.receiver = instance
-        return [(s, (instance,)) for s, _ in self.library_call(call)]
+        for base in (entry for entry in self.mro(ref, state) if isinstance(entry, str)):
+            call = self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, given.is_open)
+            if call is not None:
+                call.receiver = instance
+                return [(s, (instance,)) for s, _ in self.library_call(call)]
+        return [(state, (instance,))]
 
     def _make_and_init(self, ref: Ref, maker: Value, given: Given) -> Results:
         """A class with a ``__new__`` of its own: what that gives is the instance, a new one or one that was there."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Scope
+from cudalint.machine.heap import Class, Closure, Instance, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
@@ -68,7 +68,7 @@ class Functions(Core):
             if kind is not None and isinstance(closure, Ref) and isinstance(found := current.get(closure), Closure):
                 current.store(closure, replace(found, kind=kind))
                 result.append((current, value))
-            elif isinstance(atom, Ref) and isinstance(current.get(atom), Closure | Class):
+            elif self._runs_own_code(atom, current):
                 site = Site(frame.module, decorator.ordinal)
                 made = self.call_value(function, [value], {}, current, frame, site)
                 result.extend((s, v if not all(isinstance(a, Unknown) for a in v) else value) for s, v in made)
@@ -90,6 +90,11 @@ class Functions(Core):
             return (base,) if base is not None else None
         site = ("setter", frame.module, decorator.ordinal)
         return (state.new(site, replace(prop, setter=function)),)
+
+    def _runs_own_code(self, atom: Atom | None, state: State) -> bool:
+        """Whether a decorator is code of the program: a function, a class, an instance, or a method of one."""
+        function = atom.function if isinstance(atom, Bound) else atom
+        return isinstance(function, Ref) and isinstance(state.get(function), Closure | Class | Instance)
 
     def _decorates(self, atom: Atom | None) -> bool:
         """Whether a library function means something as a decorator."""

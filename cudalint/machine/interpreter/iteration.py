@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums, questions
+from cudalint.machine import enums, mappings, questions
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
@@ -244,6 +244,9 @@ class Iteration(Core):
                 else:
                     result.extend(self.iterate(value, after, frame, site))
             return result
+        held = mappings.dict_of(ref, state)
+        if held is not None:
+            return self.iterate((held,), state, frame, site)
         row = self._row_of(instance, state)
         if row is not None:
             return [(state, _two_rounds(list(row)))]

@@ -69,6 +69,8 @@ def daemon_child(machine: Machine, call: Call, what: str, anchor: Site | None = 
             Kind.DAEMON_CHILD,
             anchor or call.site,
             "crash" if launch is None else launch.failure,
+            # Which pool a server has may be chosen where it is started.
+            certain=launch is None or launch.family != "fork-launcher" or launch.certain,
             effect=machine.chain(state, call.site, f"{what} in a daemonic process"),
             subject=what,
             launch=launch,

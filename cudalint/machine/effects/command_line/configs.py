@@ -1,22 +1,66 @@
-"""Configurations that a program makes of dicts and classes: omegaconf."""
+"""Configurations that a program makes of dicts and classes: omegaconf, EasyDict, yacs and their like."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.machine import operators
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Ref, Value, only, strings, unknown
+from cudalint.machine.values import NONE, Ref, Value, const, only, strings, union, unknown
 
 _CONFIG = "omegaconf.DictConfig"
+# A file that comes with a library, which leaves what models know of alone.
+_SHIPPED = "cudalint.shipped-config"
 _DEEPEST = 6
 
 
 def create(machine: Machine, call: Call) -> Results:
-    """``OmegaConf.create({...})``: what a dict holds, by attribute and by item, at each level."""
-    return [(call.state, _config(call.get("obj") or (), call.state, call.site, 0) or unknown("config", call.site))]
+    """``OmegaConf.create({...})``, ``EasyDict(a=1)``: what a dict holds, by attribute and by item, at each level."""
+    state = call.state
+    if call.text("key"):
+        return [(state, _preset(call.text("key").split("."), call.text("value"), state, call.site))]
+    given = call.get("obj")
+    if given is None and call.text("kind") == "mapping":
+        items: dict[Hashable, Value] = dict(call.kwargs.items())
+        given = (state.new(("config", call.site), Dict(items)),)
+    return [(state, _config(given or (), state, call.site, 0) or unknown("config", call.site))]
+
+
+def _preset(names: list[str], value: str, state: State, site: Site) -> Value:
+    """A configuration of a library that has this default under this key."""
+    made = const(value)
+    for name in reversed(names):
+        made = (state.new(("preset", site, name), LibraryObject(_CONFIG, {name: made}, site)),)
+    return made
+
+
+def overlay(machine: Machine, call: Call) -> Results:
+    """``cfg.merge_from_file(path)``: what a file may say, which nobody sees, is laid over what is there."""
+    found = library_object(call)
+    file = call.state.get(atom) if call.args and isinstance(atom := only(call.args[0]), Ref) else None
+    is_shipped = isinstance(file, LibraryObject) and file.type == _SHIPPED
+    if found is not None and isinstance(call.receiver, Ref) and not is_shipped:
+        _lay_over(call.receiver, found, call.state, call.site, 0)
+    return [(call.state, NONE)]
+
+
+def _lay_over(ref: Ref, config: LibraryObject, state: State, site: Site, depth: int) -> None:
+    fields: dict[str, Value] = {}
+    for name, value in config.fields.items():
+        inner = state.get(atom) if isinstance(atom := only(value), Ref) else None
+        if isinstance(atom, Ref) and isinstance(inner, LibraryObject) and inner.type == _CONFIG:
+            if depth < _DEEPEST:
+                _lay_over(atom, inner, state, site, depth + 1)
+            fields[name] = value
+        else:
+            fields[name] = union([value, unknown(operators.LAID_OVER, site, name)])
+    state.store(ref, replace(config, fields=fields))
 
 
 def structured(machine: Machine, call: Call) -> Results:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from cudalint.machine import assumptions, operators, questions
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.frame import Call
-from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.heap import Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Atom, Const, Dev, Ref, Value, const, strings
+from cudalint.machine.values import NONE, TRUE, Atom, Const, Dev, Ref, Unknown, Value, const, only, strings
 
 # Effects that a device decides on without their models having to say so, by the parameter that names it.
 _BY_DEVICE = frozenset({"default-device", "device", "move", "set-device", "tensor"})
@@ -69,9 +69,9 @@ def chosen(call: Call) -> Dev | None:
     decided = _by_conditions(call)
     if decided is not None:
         return Dev("cuda") if decided else None
-    value = call.get(_device(call))
+    value = _kept_under(call, call.get(_device(call)))
     if value is not None and value != NONE:
-        return _first(operators.device_of(value))
+        return Dev("cuda") if value == TRUE else _first(operators.device_of(value))
     value = call.kwargs.get("device_map")
     if value is not None and value != NONE:
         spread = bool(_SPREAD.intersection(strings(value)))
@@ -79,6 +79,19 @@ def chosen(call: Call) -> Dev | None:
     if call.open:
         return None
     return Dev("cuda") if call.flag("default-gpu") else None
+
+
+def _kept_under(call: Call, value: Value | None) -> Value | None:
+    """What a configuration says of the device under the key that the model names; None where it does not."""
+    for part in call.text("device-key").split(".") if value is not None and call.text("device-key") else ():
+        found = call.state.get(atom) if isinstance(atom := only(value or ()), Ref) else None
+        if isinstance(found, LibraryObject):
+            value = found.fields.get(part)
+        elif isinstance(found, Dict):
+            value = found.items.get(part, NONE if found.exact else (Unknown("config"),))
+        elif value is not None:
+            return (Unknown("config"),)
+    return value
 
 
 def _first(devices: list[Dev]) -> Dev | None:

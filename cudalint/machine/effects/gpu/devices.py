@@ -59,7 +59,9 @@ def set_device(machine: Machine, call: Call) -> Results:
     process = state.process
     early = process.allocated
     first = process.device() is None and not process.in_thread
-    if process.rank is not None and early is not None and first and index != 0:
+    # An option --local_rank is a rank's own, whoever launched it.
+    is_rank = process.rank is not None or index == Rank("local")
+    if is_rank and early is not None and first and index != 0:
         _early_allocation(machine, call, state, early)
     where = machine.chain(state, call.site, f"{call.label} selects the device")
     if isinstance(index, Rank) and found:

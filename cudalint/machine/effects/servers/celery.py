@@ -134,7 +134,7 @@ def celery_worker(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     imported, _ = _imported(machine, state, call.frame, obj)
     for after in [s for c in imported for s in in_master(machine, c, call.frame, call.site, "master")]:
-        serving = Serving("Celery.worker_main", call.site, call.frame, True)
+        serving = Serving("Celery.worker_main", call.site, call.frame, True, daemon=True)
         for function in [function for _, function in registered(after, "task")]:
             fork_workers(machine, after, serving, (task(function, [unknown("argument", call.site)]),))
     return [(state, NONE)]
@@ -162,7 +162,7 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     for current in states:
         for site, function in [found for found in registered(current, "task") if found[0].module in homes]:
             for after in in_master(machine, current.clone(), frame, site, "master"):
-                serving = Serving("celery", site, frame, False)
+                serving = Serving("celery", site, frame, False, daemon=True)
                 fork_workers(machine, after, serving, (task(function, [unknown("argument", site)]),))
 
 

@@ -17,12 +17,16 @@ from cudalint.machine.values import Task
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A server that starts workers: its name, the place findings point at, whether it is sure to fork."""
+    """A server that starts workers: its name, the place findings point at, whether it is sure to fork.
+
+    ``daemon``: its workers may not have children of their own.
+    """
 
     name: str
     site: Site
     frame: Frame
     certain: bool
+    daemon: bool = False
 
 
 def in_master(machine: Machine, state: State, frame: Frame, site: Site, kind: str) -> list[State]:
@@ -43,7 +47,7 @@ def fork_workers(machine: Machine, state: State, serving: Serving, work: tuple[T
         chain=machine.chain(state, serving.site, f"{serving.name} forks its workers"),
         many=True,
         reused=True,
-        daemon=False,
+        daemon=serving.daemon,
         failures={"body": "crash"},
         tasks=(*hooks, *work),
         label="server worker",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.servers import celery, gunicorn, uwsgi
+from cudalint.machine.effects.servers import celery, gunicorn, uwsgi, web
 from cudalint.machine.effects.servers.handlers import registered
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
@@ -15,6 +15,7 @@ def served(machine: Machine, state: State, module: str) -> None:
     """A module that a server imports: celery's worker, gunicorn with this configuration, uwsgi."""
     frame = Frame(Ref(("module", module)), module)
     celery.from_outside(machine, state, frame)
+    web.from_outside(machine, state.clone(), frame)
     scope = state.get(frame.scope)
     names = scope.variables if isinstance(scope, Scope) else {}
     if "wsgi_app" in names:

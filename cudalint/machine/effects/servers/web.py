@@ -8,10 +8,12 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.command_line.options import NAMESPACE
 from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Closure, Generator, LibraryObject
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Const, Lib, Ref, Value, only, strings, unknown
@@ -85,8 +87,19 @@ def depends(machine: Machine, call: Call) -> Results:
 def run(machine: Machine, call: Call) -> Results:
     """``app.run()``, ``web.run_app(app)``: it starts, and each handler answers a request."""
     app = (call.receiver,) if call.receiver is not None else call.get("app") or ()
-    serve(machine, call, app)
+    if count_of(call.kwargs.get("processes"), default_many=False):
+        # werkzeug forks for each request.
+        _serve_forked(machine, call, app)
+    else:
+        serve(machine, call, app)
     return [(call.state, NONE)]
+
+
+def _serve_forked(machine: Machine, call: Call, app: Value) -> None:
+    serving = Serving(call.label, call.site, call.frame, True)
+    for started in _started(machine, call.state.clone(), call.frame, app):
+        for _, handler in list(registered(started, "handler")):
+            fork_workers(machine, started.clone(), serving, (task(handler, []),))
 
 
 def serve(machine: Machine, call: Call, app: Value) -> None:
@@ -112,6 +125,13 @@ def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Fun
     app = _application(state)
     started = _started(machine, state, frame, app)
     return [ready for after in started for ready in _given(machine, after, frame, handlers[0], app)]
+
+
+def from_outside(machine: Machine, state: State, frame: Frame) -> None:
+    """A server imported the module of an application, which starts."""
+    app = _only_application(state)
+    if app is not None:
+        _started(machine, state, frame, (app,))
 
 
 def _application(state: State) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from cudalint.machine import operators
+from cudalint.machine import mappings, operators
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
@@ -34,14 +34,22 @@ def dict_(machine: Machine, call: Call) -> Results:
     items.update(call.kwargs)
     exact = not call.open
     for value in call.args:
-        atom = only(value)
-        found = call.state.get(atom) if isinstance(atom, Ref) else None
+        held = mappings.dict_of(only(value), call.state)
+        found = None if held is None else call.state.get(held)
         if isinstance(found, Dict):
             items = {**found.items, **items}
             exact = exact and found.exact
         else:
             exact = False
     return [(call.state, (call.state.new(("mapping", call.site), Dict(items, (), exact)),))]
+
+
+def dict_init(machine: Machine, call: Call) -> Results:
+    """``super().__init__(...)`` of a class below dict: its instance holds these items."""
+    state, made = dict_(machine, call)[0]
+    if isinstance(call.receiver, Ref):
+        mappings.hold(call.receiver, made, state)
+    return [(state, NONE)]
 
 
 def defaultdict(machine: Machine, call: Call) -> Results:
@@ -101,12 +109,20 @@ def list_method(machine: Machine, call: Call) -> Results:
 def dict_method(machine: Machine, call: Call) -> Results:
     """``get``, ``items`` and the other methods of dicts."""
     name = call.path.rpartition(".")[2]
-    ref = call.receiver
-    found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, Dict):
+    if call.receiver is None and call.args:
+        # dict.get(config, name), as classes below dict do it.
+        call.receiver, call.args = only(call.args[0]), call.args[1:]
+    ref = mappings.dict_of(call.receiver, call.state)
+    found = None if ref is None else call.state.get(ref)
+    if ref is None or not isinstance(found, Dict):
         return [(call.state, unknown("dict", call.site))]
     state = call.state
     match name:
+        case "__getitem__":
+            return machine.item((ref,), call.args[0] if call.args else NONE, state, call.frame, call.site)
+        case "__setitem__" if len(call.args) == 2:
+            machine.store_dict(ref, operators.with_key(found, as_key(call.args[0], state), call.args[1]), state)
+            return [(state, NONE)]
         case "get" | "setdefault" | "pop":
             key = as_key(call.args[0], state) if call.args else NONE
             if name == "pop":
@@ -136,7 +152,8 @@ def dict_method(machine: Machine, call: Call) -> Results:
             return [(state, (state.new(("items", call.site), made),))]
         case "update":
             for value in call.args:
-                other = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
+                held = mappings.dict_of(only(value), call.state)
+                other = None if held is None else call.state.get(held)
                 if isinstance(other, Dict):
                     found = operators.merged(found, other)
                 else:
