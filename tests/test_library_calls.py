@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -188,8 +189,8 @@ AROUND = {
 _NUMBER = re.compile(r"def (?:test|work)_(\d+)\(")
 # What the programs around a row name.
 OURS = frozenset({"torch", "mp", "use", "job", "begin", "Rows", "fork", "spawn", "x"})
-# So many programs in a file: the analysis of a program knows its file as a whole.
-MOST = 40
+# A row is tested with those of the same library, whatever rows there are besides: mutation/noticed.txt names tests.
+_LIBRARY = re.compile(r"[a-z_A-Z]\w*(?=\.)")
 
 
 def imports(row: str) -> str:
@@ -207,11 +208,21 @@ def parts(row: str) -> dict[str, str]:
     return {"made": made, "row": used, "imports": imports(f"{made}\n{used}")}
 
 
+def library(row: str) -> str:
+    """The library that a row is about: the first that it names."""
+    named = (name for name in _LIBRARY.findall(row.rpartition(" if ")[2] or row) if name not in OURS - {"torch"})
+    return next(named, "builtins")
+
+
 def batches() -> Iterator[object]:
     for section, rows in ROWS.items():
+        together: defaultdict[str, list[str]] = defaultdict(list)
+        for row in rows:
+            together[library(row)].append(row)
         for program in AROUND[section]:
-            for first in range(0, len(rows), MOST):
-                yield pytest.param(program, rows[first : first + MOST], id=f"{program}: {rows[first]} and after")
+            about = program if program == section else f"{section}, {program}"
+            for name, of_library in together.items():
+                yield pytest.param(program, of_library, id=f"{about}: {name}")
 
 
 @pytest.mark.parametrize(("program", "rows"), list(batches()))
