@@ -122,6 +122,11 @@ CASES = {
         "assert os.environ.get('DATA')\ntorch.cuda.init()\nstart()\n",
         None,
     ),
+    "what a function on the way asserts, of which not all ways come there": (
+        "def ready():\n    assert os.environ.get('DATA')\n    torch.cuda.init()\n\n\n"
+        "if os.environ.get('GPU'):\n    ready()\nstart()\n",
+        "if `GPU` is set",
+    ),
     "a framework that the program is about": (
         "import importlib.util\n\nif importlib.util.find_spec('torch') is not None:\n    torch.cuda.init()\nstart()\n",
         None,
