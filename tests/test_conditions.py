@@ -122,6 +122,11 @@ CASES = {
         "assert os.environ.get('DATA')\ntorch.cuda.init()\nstart()\n",
         None,
     ),
+    "what a function on the way asserts, of which not all ways come there": (
+        "def ready():\n    assert os.environ.get('DATA')\n    torch.cuda.init()\n\n\n"
+        "if os.environ.get('GPU'):\n    ready()\nstart()\n",
+        "if `GPU` is set",
+    ),
     "a framework that the program is about": (
         "import importlib.util\n\nif importlib.util.find_spec('torch') is not None:\n    torch.cuda.init()\nstart()\n",
         None,
@@ -176,6 +181,18 @@ def test_the_size_of_a_group_is_what_it_was_joined_with() -> None:
     )
     found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
     assert [(f.code, f.condition) for f in found] == [("CUD503", "if `size` is more than 1")]
+
+
+def test_what_a_package_that_is_not_seen_may_define_is_a_condition() -> None:
+    text = (
+        "import multiprocessing as mp\nimport torch\nfrom labkit.common import *\n"
+        "def work(n):\n    return torch.ones(n) * factor\n"
+        "if __name__ == '__main__':\n    factor = 3\n"
+        "    with mp.get_context('spawn').Pool(2) as pool:\n        print(pool.map(work, [1, 2]))\n"
+    )
+    found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
+    told = [(f.code, f.severity.value, f.condition) for f in found]
+    assert told == [("CUD108", "warning", "if `labkit.common` does not define `factor`")]
 
 
 def test_the_condition_of_a_version_comes_first() -> None:

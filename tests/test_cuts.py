@@ -126,6 +126,19 @@ def test_without_a_cut_it_is_an_error(case: str, code: str) -> None:
     assert errors(checked(averted)) == []
 
 
+def test_ranks_may_choose_their_device_in_what_was_left_out() -> None:
+    rank = (
+        "def selecting(rank):\n    def averting():\n        torch.cuda.set_device(rank)\n\n"
+        "    {way}(averting)\n    print(torch.zeros(1).cuda())\n\n\n"
+        "def same(averting):\n    pass\n\n\n"
+        "if __name__ == '__main__':\n    mp.spawn(selecting, nprocs=4)\n"
+    )
+    deep, without = (checked(HEAD + DEEP + rank.replace("{way}", way)) for way in ("deep0", "same"))
+    assert [note for note in deep.notes if "calls nested too deeply" in note]
+    assert deep.findings == ()
+    assert [f.code for f in without.findings] == ["CUD201"]
+
+
 def test_what_was_found_before_the_cut_stays() -> None:
     _, first, _ = SPAWN
     text = program(first, "mp.Process(target=work, args=(1,)).start()", "pass").replace("{averting}", "")

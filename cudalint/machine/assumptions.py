@@ -42,13 +42,14 @@ class Asking:
     """Where the program asks a question: ``whole`` is the test, ``subject`` what it compares with a constant.
 
     ``positive``: the test holds where the question is answered by yes. ``chooses``: it is no test, but something that
-    happens on a GPU or not by the answer.
+    happens on a GPU or not by the answer. ``required``: it is asserted, and the program ends where it does not hold.
     """
 
     whole: Site
     subject: Site | None
     positive: bool
     chooses: bool = False
+    required: bool = False
 
 
 def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]:
@@ -74,12 +75,13 @@ def assumptions(
     written: list[Assumption] = []
     for question, answer in _independent(facts):
         subject, told = questions.read(question)
-        if _goes_without_saying(subject, told, answer):
+        place = places.get(question)
+        if _goes_without_saying(subject, told, answer) or (place is not None and place.required):
             continue
         if (found := _named(question, subject, told, answer)) is not None:
             if found.subject not in modelled or found.holds != _PRESENT:
                 named.append(found)
-        elif (place := places.get(question)) is not None:
+        elif place is not None:
             written.append(_written(place, told, answer))
     return tuple(dict.fromkeys((*named, *written)))
 

@@ -155,11 +155,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A module of the project, or a name in it, that runs when it is first used; ``site`` imports it."""
+    """A module of the project, or a name in it, that runs when it is first used; ``site`` imports it.
+
+    ``covered`` is what the name stands for unless the module, a package that is not seen, defines it as well.
+    """
 
     module: str
     name: str | None
     site: Site = field(compare=False)
+    covered: Lib | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from cudalint.machine.heap import STAR, Scope
 from cudalint.machine.interpreter import lineages
 from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_IMPORTS, MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
+from cudalint.machine.questions import DEFINES
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.machine.values import Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
@@ -141,6 +142,9 @@ class Imports(Core):
         atom = only(value)
         if not isinstance(atom, Deferred):
             return [(state, value)]
+        if atom.covered is not None:
+            state.assume((DEFINES, atom.module, atom.name), False)
+            return [(state, (atom.covered,))]
         measured = None if atom.name is None else self._measured(atom.module, atom.name)
         if measured is not None:
             return [(state, (measured,))]
@@ -205,8 +209,18 @@ class Imports(Core):
                 for name in self.library.exports(node.module):
                     self.bind(name, (Lib(self.library.canonical(f"{node.module}.{name}")),), current, frame)
                 if self.is_unseen(node.module.partition(".")[0]):
-                    self.bind(STAR, (Lib(node.module),), current, frame)
+                    self._cover(node, current, frame)
         return states
+
+    def _cover(self, node: ir.ImportFrom, state: State, frame: Frame) -> None:
+        """``from package import *`` of a package that is not seen: it may define what was imported before, or more."""
+        found = state.get(frame.scope)
+        for name, value in tuple(found.variables.items()) if isinstance(found, Scope) else ():
+            atom = only(value)
+            if isinstance(atom, Lib) and self.library.function(atom.path) is not None:
+                site = Site(frame.module, node.ordinal)
+                self.bind(name, (Deferred(node.module, name, site, atom),), state, frame)
+        self.bind(STAR, (Lib(node.module),), state, frame)
 
     def _star(self, module: Value, state: State, frame: Frame) -> None:
         """``from module import *``: what ``__all__`` names where it is known, else all public names."""

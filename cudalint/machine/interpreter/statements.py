@@ -65,9 +65,12 @@ class Statements(Core):
         return [state]
 
     def _assert(self, node: ir.Assert, state: State, frame: Frame) -> list[State]:
+        asked = self.record.asked
+        known = len(asked)
         yes, no = self.branch(node.test, state, frame)
         if not frame.tries:
             self.record.refused.extend(failed.facts for failed in no)
+            asked.update({question: replace(asked[question], required=True) for question in tuple(asked)[known:]})
         return yes
 
     def _match(self, node: ir.Match, state: State, frame: Frame) -> list[State]:
