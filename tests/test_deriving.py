@@ -542,6 +542,7 @@ METHODS = """\
         pass
 """
 POOL = f"class ProcessPool:\n    def __init__({INIT}):\n        pass\n\n{METHODS}"
+BELOW = f"class ProcessPool(Base):\n    def __init__({INIT}):\n        pass\n"
 # Where the names of a release come from, and of how many of five the source does not show what they are.
 ORIGINS = {
     "a star": ({"__init__.py": "from .pool import *\n", "pool.py": POOL}, 3),
@@ -555,7 +556,7 @@ ORIGINS = {
     ),
     "a class above": (
         {
-            "__init__.py": f"from .base import Base\nclass ProcessPool(Base):\n    def __init__({INIT}):\n        pass\n",
+            "__init__.py": f"from .base import Base\n\n\n{BELOW}",
             "base.py": f"class Base:\n{METHODS}",
         },
         1,
