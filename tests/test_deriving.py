@@ -336,3 +336,280 @@ def test_models_are_compared_with_a_release(run: Run, tmp_path: Path) -> None:
 def test_a_package_without_models_has_not_drifted(run: Run, release: Path) -> None:
     done = run("model", str(release), "--compare")
     assert (done.returncode, done.stdout) == (0, "scoring 2.1: no model says anything of it\n")
+
+
+# What else a package may do to the devices and the processes of a program, in a module that hands everything on.
+MORE = """\
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
+
+import torch
+import torch.distributed as dist
+from joblib import Parallel, delayed
+
+
+def join(backend="nccl"):
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group(backend)
+
+
+def choose():
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+
+
+def is_ready():
+    torch.cuda.init()
+    return True
+
+
+def how_many():
+    torch.cuda.init()
+    return 4
+
+
+def name_of(tensor):
+    return tensor.cuda().item()
+
+
+def plain(items):
+    with multiprocessing.Pool(2) as pool:
+        return pool.map(len, items)
+
+
+def started(fn):
+    process = multiprocessing.Process(target=fn)
+    process.start()
+    return process
+
+
+def counted(fn, items, workers):
+    if workers < 1:
+        return [fn(item) for item in items]
+    with multiprocessing.Pool(workers) as pool:
+        return pool.map(fn, items)
+
+
+def parallel(fn, items):
+    return Parallel(2, backend="loky")(delayed(fn)(one) for one in items)
+
+
+def submitted(fn, items):
+    with ProcessPoolExecutor(2) as pool:
+        return list(pool.map(fn, items))
+
+
+def either(fn, items, fork):
+    context = multiprocessing.get_context("fork" if fork else "spawn")
+    with context.Pool(2) as pool:
+        return pool.map(fn, items)
+
+
+def settle(method):
+    multiprocessing.set_start_method("fork")
+
+
+class Model:
+    def __init__(self, device="cpu"):
+        torch.cuda.is_available()
+        self.device = device
+        self.weight = torch.zeros(1, device=device)
+
+    def predict(self, rows):
+        return self.weight + torch.tensor(rows).to(self.device)
+
+    def read(self):
+        return self.weight.item()
+
+    def warm(self):
+        torch.zeros(1, device="cuda")
+
+    @property
+    def size(self):
+        return 3
+
+    @classmethod
+    def load(cls, path):
+        return cls("cuda")
+
+    @staticmethod
+    def ask():
+        return torch.cuda.device_count()
+
+
+def endless(n):
+    for a in range(9):
+        endless(n + a)
+        endless(n - a)
+    torch.zeros(n, device="cuda")
+
+
+def with_rows(device, rows=(), *, more=None, **rest):
+    return {"a": torch.zeros(1, device=device), "b": [torch.zeros(2, device=device)]}
+
+
+def fork_itself():
+    if os.fork() == 0:
+        torch.zeros(1, device="cuda")
+        os._exit(0)
+
+
+def visible(index):
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(index)
+"""
+
+
+@pytest.fixture
+def another(tmp_path: Path) -> Path:
+    """An unpacked release whose package takes its names from a module by a star."""
+    folder = tmp_path / "another"
+    (folder / "scoring").mkdir(parents=True)
+    given = "from .more import *\nfrom . import more\n\n\ndef __getattr__(name):\n    return getattr(more, name)\n"
+    (folder / "scoring" / "__init__.py").write_text(given)
+    (folder / "scoring" / "more.py").write_text(MORE)
+    (folder / "PKG-INFO").write_text("Name: scoring\nVersion: 3.4\n")
+    return folder
+
+
+def test_ranks_answers_and_ways_to_start_are_told_apart(run: Run, another: Path) -> None:
+    text = run("model", str(another)).stdout
+    said = entries(text)
+    assert tomllib.loads(text)["library"]["versions"] == "3.4"
+    keys = ("does", "kind", "gpu", "returns", "method", "library", "function", "type", "device")
+    told = {
+        name.removeprefix("scoring.more."): {key: entry[key] for key in keys if key in entry}
+        for name, entry in said.items()
+    }
+    assert {name: told[name] for name in ("join", "choose", "is_ready", "how_many", "Model.warm", "Model.load")} == {
+        "join": {"does": "group.select", "kind": "group", "gpu": "init"},
+        "choose": {"does": "group.select", "gpu": "init"},
+        "is_ready": {"does": "gpu", "gpu": "init", "returns": "true"},
+        "how_many": {"does": "gpu", "gpu": "init", "returns": "int:4"},
+        "Model.warm": {"does": "gpu", "gpu": "init", "returns": "none"},
+        "Model.load": {"does": "placed", "type": "scoring.more.Model"},
+    }
+    assert {name: told[name] for name in ("started", "parallel", "submitted", "counted", "settle")} == {
+        "started": {"does": "fork-launcher", "function": "fn"},
+        "parallel": {"does": "fork-launcher", "method": "loky", "function": "fn"},
+        "submitted": {"does": "fork-launcher", "function": "fn"},
+        "counted": {"does": "fork-launcher", "function": "fn"},
+        "settle": {"does": "method.set", "method": "fork", "library": "multiprocessing"},
+    }
+    started = "starts processes (multiprocessing by fork{}); nothing in them was seen to use CUDA"
+    assert [line for line in text.splitlines() if line.startswith("# - ")] == [
+        "# - scoring.more.Model: asks the driver on the CPU too",
+        f"# - scoring.more.either: {started.format(', multiprocessing by spawn')}",
+        f"# - scoring.more.plain: {started.format('')}",
+    ]
+
+
+def test_a_module_is_a_package_of_one_file(run: Run, another: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_path = run("model", str(another / "scoring" / "more.py"))
+    assert entries(by_path.stdout)["more.join"]["kind"] == "group"
+    monkeypatch.syspath_prepend(str(another / "scoring"))
+    assert entries(run("model", "more").stdout) == entries(by_path.stdout)
+
+
+def test_a_distribution_may_be_called_otherwise_than_its_package(run: Run) -> None:
+    done = run("model", "pytest-xdist")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tomllib.loads(done.stdout)["library"]["name"] == "xdist"
+
+
+def test_of_several_packages_one_has_to_be_named(run: Run, another: Path) -> None:
+    (another / "second").mkdir()
+    (another / "second" / "__init__.py").write_text("")
+    done = run("model", str(another))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("holds several packages; name one of them: scoring, second\n")
+
+
+def test_metadata_that_is_broken_names_no_version(run: Run, release: Path) -> None:
+    (release / "pyproject.toml").write_text("[project\n")
+    done = run("model", str(release))
+    assert done.stdout.startswith("# What scoring (version unknown) does")
+
+
+INIT = "self, max_workers=1, max_tasks=0, initializer=None, initargs=(), context=None"
+METHODS = """\
+    def schedule(self, function, args=(), kwargs=None):
+        pass
+
+    def submit(self, function, timeout, /, *args, **kwargs):
+        pass
+
+    def map(self, function, *items):
+        pass
+"""
+POOL = f"class ProcessPool:\n    def __init__({INIT}):\n        pass\n\n{METHODS}"
+BELOW = f"class ProcessPool(Base):\n    def __init__({INIT}):\n        pass\n"
+# Where the names of a release come from, and of how many of five the source does not show what they are.
+ORIGINS = {
+    "a star": ({"__init__.py": "from .pool import *\n", "pool.py": POOL}, 3),
+    "a star that hides": ({"__init__.py": "from .pool import *\n", "pool.py": f"__all__ = []\n{POOL}"}, 3),
+    "a condition": (
+        {
+            "__init__.py": "try:\n    from .pool import ProcessPool\nexcept ImportError:\n    ProcessPool = None\n",
+            "pool.py": POOL,
+        },
+        4,
+    ),
+    "a class above": (
+        {
+            "__init__.py": f"from .base import Base\n\n\n{BELOW}",
+            "base.py": f"class Base:\n{METHODS}",
+        },
+        1,
+    ),
+    "a function for names": ({"__init__.py": "def __getattr__(name):\n    pass\n"}, 5),
+    "globals": ({"__init__.py": "globals().update(ProcessPool=1)\n"}, 5),
+    "a circle of stars": (
+        {"__init__.py": "from .a import *\n", "a.py": "from .b import *\n", "b.py": "from .a import *\n"},
+        5,
+    ),
+    "a star from elsewhere": ({"__init__.py": "from elsewhere import *\n"}, 5),
+    "a compiled module": (
+        {"__init__.py": "from ._fast import ProcessPool\n", "_fast.cpython-312-x86_64-linux-gnu.so": ""},
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_what_a_source_does_not_show_has_not_drifted(run: Run, tmp_path: Path, origin: str) -> None:
+    files, unclear = ORIGINS[origin]
+    (tmp_path / "pebble").mkdir()
+    for name, text in files.items():
+        (tmp_path / "pebble" / name).write_text(text)
+    done = run("model", "pebble", "--compare")
+    assert done.returncode == 0
+    assert f"5 names of models compared, {unclear} of them made where no source shows it" in done.stdout
+
+
+GONE = {
+    "a module in its place": {"__init__.py": "", "ProcessPool.py": ""},
+    "a class above that is not seen": {
+        "__init__.py": f"from x import Base\nclass ProcessPool(Base):\n    def __init__({INIT}):\n        pass\n"
+    },
+    "a decorated class": {"__init__.py": f"from x import decorated\n@decorated\n{POOL}"},
+    "a class that makes attributes": {"__init__.py": f"{POOL}    def __getattr__(self, name):\n        pass\n"},
+    "keywords only": {"__init__.py": POOL.replace("self, function, args", "self, *, function, args")},
+    "any arguments": {"__init__.py": POOL.replace("self, function, args=(), kwargs=None", "self, *args, **kwargs")},
+    "another name": {
+        "__init__.py": "from .other import Other\nProcessPool = Other\n",
+        "other.py": "class Other: pass\n",
+    },
+}
+
+
+@pytest.mark.parametrize("origin", GONE)
+def test_a_module_that_is_gone_has_drifted_whatever_else_is_seen(run: Run, tmp_path: Path, origin: str) -> None:
+    (tmp_path / "pebble").mkdir()
+    for name, text in GONE[origin].items():
+        (tmp_path / "pebble" / name).write_text(text)
+    done = run("model", "pebble", "--compare")
+    assert done.returncode == 1
+    assert "pools.toml: pebble.pool.ProcessPool: pebble (version unknown) has no such name\n" in done.stdout
+    assert ("pebble.ProcessPool.schedule: pebble (version unknown) has no such name" in done.stdout) == (
+        origin == "a module in its place"
+    )

@@ -108,6 +108,16 @@ def test_a_model_replaces_the_one_that_is_shipped(run: Run, tmp_path: Path, fork
             "a.c is said to leave two different things behind in its process",
         ),
         ('[library]\nname = "own"\nalias = 3\n[alias]\n', "own.toml"),
+        (OWN + '[pickler]\nengine = "dill"\n', "pickler.engine must be one of"),
+        (OWN + '[[type]]\nbases = ["a.b"]\n', "a [[type]] needs a name"),
+        (OWN + '[[function]]\nnames = "a.b"\ndoes = "gpu"\n', "a [[function]] needs names, a list of dotted names"),
+        (OWN.replace('gpu = "init"', 'gpu = "init"\ncontext = 3'), "context must be a bool, not 3"),
+        (OWN + '[[function]]\nnames = ["a.b"]\n', "does is missing: it names what the function does"),
+        (OWN + 'failure = { body = "boom" }\n', "failure.body must be one of"),
+        (OWN + 'failure = "crash"\n', "failure"),
+        ('alias = "x"\n' + OWN, "[alias] must be a table"),
+        ('function = "x"\n[library]\nname = "own"\n', "[[function]] must be a list of tables"),
+        ('function = ["x"]\n[library]\nname = "own"\n', "[[function]] must be a list of tables"),
     ],
 )
 def test_a_mistake_in_a_model_is_one_line_that_names_file_and_place(

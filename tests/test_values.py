@@ -172,6 +172,23 @@ def grown(devices, device):
     return devices[1]
 
 
+def emptied(device):
+    found = ["meta"]
+    found.clear()
+    found.append(device)
+    return found[0]
+
+
+def variable(device):
+    os.environ["WHERE"] = device
+    return os.environ["WHERE"]
+
+
+def put(device):
+    os.environ.update(WHERE=device)
+    return os.environ.get("WHERE")
+
+
 def overlaid(entries, device):
     entries |= {"device": device}
     return entries["device"]

@@ -181,8 +181,8 @@ def like(machine: Machine, call: Call) -> Results:
 
 
 def device(machine: Machine, call: Call) -> Results:
-    """``torch.device("cuda", 1)``."""
-    value = call.get("device") or (call.args[0] if call.args else ())
+    """``torch.device("cuda", 1)``, also ``torch.device(type="cuda", index=1)``."""
+    value = call.get("device") or call.kwargs.get("type") or (call.args[0] if call.args else ())
     index = call.get("index")
     found: list[Atom] = []
     for one in operators.device_of(value):

@@ -74,9 +74,9 @@ def reader(machine: Machine, call: Call) -> Results:
 
 def read(machine: Machine, call: Call) -> Results:
     """What they give of an object, which comes last."""
-    name, *rest = call.args
-    if not rest:
+    if len(call.args) < 2:
         return [(call.state, unknown("read", call.site))]
+    name, *rest = call.args
     owner, given, kind = rest[-1], rest[:-1], call.path.split(".")[-2]
     if kind == "itemgetter" and not given:
         return machine.item(owner, name, call.state, call.frame, call.site)

@@ -1,0 +1,56 @@
+"""Whatever a program gives to a function that a model knows, the analysis goes on."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from pathlib import Path
+
+import pytest
+
+import cudalint.models
+from cudalint.project.analysis import Options, analyse
+from cudalint.text.source import SourceFile
+
+try:
+    import tomllib
+except ModuleNotFoundError:
+    import tomli as tomllib
+
+
+def _names() -> list[str]:
+    """The functions and methods of all models, as programs write them."""
+    tables = [
+        tomllib.loads(path.read_text("utf-8")) for path in sorted(Path(cudalint.models.__file__).parent.glob("*.toml"))
+    ]
+    names = chain.from_iterable(entry["names"] for table in tables for entry in table.get("function", ()))
+    # Those of cudalint stand for what programs do not name.
+    written = (name for name in names if "." in name and all(part.isidentifier() for part in name.split(".")))
+    return sorted({name for name in written if not name.startswith("cudalint.")})
+
+
+NAMES = _names()
+# So many calls in a file: the analysis of a program knows its file as a whole.
+MOST = 60
+FILES = [list(islice(NAMES, first, first + MOST)) for first in range(0, len(NAMES), MOST)]
+# With nothing, with what is not known at all, and with values of the wrong kinds.
+GIVEN = {"nothing": "", "anything": "*given, **more", "odd values": "[3], {'a': given}, device=None"}
+ENTRY = """
+def test_{n}(given, more):
+    import {root}
+    {name}({given})
+    multiprocessing.Process(target=print).start()
+"""
+HEAD = "import multiprocessing\n\nimport torch\n\n"
+
+
+def analysed(names: list[str], entry: str, given: str) -> int:
+    """How many entries of a file of calls were run."""
+    calls = (entry.format(n=n, root=name.partition(".")[0], name=name, given=given) for n, name in enumerate(names))
+    text = HEAD + "".join(calls)
+    return analyse([SourceFile("/p/test_calls.py", text, text.encode())], Options()).work.entries
+
+
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+@pytest.mark.parametrize("names", FILES, ids=lambda names: names[0])
+def test_every_call_is_followed_whatever_it_is_given(names: list[str], given: str) -> None:
+    assert analysed(names, ENTRY, given) >= len(names)
