@@ -30,7 +30,6 @@ from cudalint.machine.values import (
     Lib,
     Rank,
     Ref,
-    Tensor,
     Unknown,
     Value,
     const,
@@ -284,5 +283,5 @@ def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> No
     """Remember what something is given that nobody knows, where that decides on a device."""
     found = state.get(OF_UNKNOWN)
     known = found.items if isinstance(found, Dict) else {}
-    if (atom, field) in known or any(isinstance(given, Dev | Rank | Tensor) or is_device(given) for given in value):
+    if (atom, field) in known or any(isinstance(given, Dev | Rank) or is_device(given) for given in value):
         state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))
