@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -416,31 +417,39 @@ def while_it_lasts(device):
 
 
 """
-MAIN = """\
-WHERE = {value}
-
-
-def work(n):
-    return torch.ones(n, device=WHERE).sum().item()
-
-
-if __name__ == "__main__":
+ENTRY = """
+def test_{n}():
     torch.cuda.init()
-    print(multiprocessing.get_context("fork").Pool(2).map(work, [1, 2]))
+    where = {value}
+    multiprocessing.get_context("fork").Process(target=work, args=(where,)).start()  # {n}
+
+"""
+WORK = """
+def work(where):
+    return torch.ones(1, device=where).sum().item()
+
 """
 
 
-def codes(value: str) -> list[tuple[str, str]]:
-    text = HEAD + MAIN.format(value=value)
-    found = analyse([SourceFile("/p/train.py", text, text.encode())], Options()).findings
-    return [(one.code, one.severity.value) for one in found]
+@cache
+def found(device: str) -> dict[str, list[tuple[str, str]]]:
+    """What is found of each value in one program, with another device in the place of ``cuda``."""
+    given = {name: value.replace('"cuda"', f'"{device}"') for name, value in VALUES.items()}
+    entries = (ENTRY.format(n=n, value=value) for n, value in enumerate(given.values()))
+    text = HEAD + WORK + "".join(entries)
+    rows = text.splitlines()
+    told: dict[str, list[tuple[str, str]]] = {name: [] for name in VALUES}
+    for one in analyse([SourceFile("/p/test_values.py", text, text.encode())], Options()).findings:
+        name = list(VALUES)[int(rows[one.span.start.row - 1].rpartition("# ")[2])]
+        told[name].append((one.code, one.severity.value))
+    return told
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_a_device_is_followed(name: str) -> None:
-    assert ("CUD101", "error") in codes(VALUES[name])
+    assert found("cuda")[name] == [("CUD101", "error")]
 
 
 @pytest.mark.parametrize("name", [name for name in VALUES if '"cuda"' in VALUES[name]])
 def test_another_device_is_followed_as_well(name: str) -> None:
-    assert codes(VALUES[name].replace('"cuda"', '"cpu"')) == []
+    assert found("cpu")[name] == []

@@ -18,11 +18,6 @@ class ModelEntry:
     settings: tuple[tuple[str, Setting], ...]
     remarks: tuple[str, ...] = ()
 
-    @property
-    def does(self) -> str:
-        """The effect that it names."""
-        return next((str(value) for key, value in self.settings if key == "does"), "")
-
     def lines(self) -> Iterable[str]:
         """The entry as it stands in a file."""
         yield from (f"# {remark}" for remark in self.remarks)

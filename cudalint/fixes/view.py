@@ -47,11 +47,6 @@ class View:
         """The node that a node of the program form came from."""
         return self._origins.get(ordinal)
 
-    def call(self, ordinal: int) -> cst.Call | None:
-        """The same, where it is a call."""
-        found = self._origins.get(ordinal)
-        return found if isinstance(found, cst.Call) else None
-
     def ordinal(self, node: cst.CSTNode) -> int | None:
         """The number of a node in the program form; None where it has none there."""
         return self._ordinals.get(node)

@@ -381,14 +381,18 @@ class Lowering:
         return ir.Match(ordinal, subject, tuple(self._case(c) for c in node.cases))
 
     def _case(self, node: cst.MatchCase) -> ir.Case:
-        pattern = node.pattern
-        binds = tuple(sorted(_captures(pattern)))
-        for name in binds:
+        pattern: cst.MatchPattern | None = node.pattern
+        captured = sorted(_captures(node.pattern))
+        for name in captured:
             self._bind(name)
-        value = self._expr(pattern.value) if isinstance(pattern, cst.MatchValue | cst.MatchSingleton) else None
-        irrefutable = isinstance(pattern, cst.MatchAs) and pattern.pattern is None
+        whole = None
+        if isinstance(pattern, cst.MatchAs):
+            whole = None if pattern.name is None else pattern.name.value
+            pattern = pattern.pattern
+        values = tuple(self._expr(value) for value in _compared(pattern))
         guard = None if node.guard is None else self._expr(node.guard)
-        return ir.Case(value, irrefutable and guard is None, binds, guard, self._suite(node.body))
+        parts = tuple(name for name in captured if name != whole)
+        return ir.Case(values, pattern is None, whole, parts, guard, self._suite(node.body))
 
     # -- expressions ---------------------------------------------------------------------------
 
@@ -604,8 +608,21 @@ def _captures(pattern: cst.CSTNode) -> set[str]:
         node = stack.pop()
         if isinstance(node, cst.MatchAs | cst.MatchStar) and node.name is not None:
             found.add(node.name.value)
+        if isinstance(node, cst.MatchMapping) and node.rest is not None:
+            found.add(node.rest.value)
         stack.extend(node.children)
     return found
+
+
+def _compared(pattern: cst.MatchPattern | None) -> list[cst.BaseExpression]:
+    """What a pattern compares its subject with; empty where it does something else too."""
+    match pattern:
+        case cst.MatchValue(value=value) | cst.MatchSingleton(value=value):
+            return [value]
+        case cst.MatchOr(patterns=elements):
+            parts = [_compared(element.pattern) for element in elements]
+            return [value for part in parts for value in part] if all(parts) else []
+    return []
 
 
 _Lower = Callable[[Lowering, cst.CSTNode], ir.Stmt]

@@ -483,11 +483,16 @@ class Continue(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One ``case``: the constant it compares with (if one), names it binds, its guard."""
+    """One ``case``: what the subject is compared with, where the pattern is one or several such values, and its guard.
 
-    value: Expr | None
+    ``whole`` is the name that it gives to the subject, ``parts`` are those that it gives to what it finds in it.
+    ``irrefutable``: whatever the subject is fits.
+    """
+
+    values: tuple[Expr, ...]
     irrefutable: bool
-    binds: tuple[str, ...]
+    whole: str | None
+    parts: tuple[str, ...]
     guard: Expr | None
     body: tuple[Stmt, ...]
 

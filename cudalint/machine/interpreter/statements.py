@@ -15,7 +15,7 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.questions import plain
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Value
+from cudalint.machine.values import NONE, Value, unknown
 
 
 @room
@@ -85,28 +85,52 @@ class Statements(Core):
         for case in node.cases:
             following: list[State] = []
             for current in remaining:
-                verdict: bool | None = None
-                asked: Hashable | None = None
-                if case.irrefutable:
-                    verdict = True
-                elif case.value is not None and case.guard is None:
-                    found = self.eval(case.value, current, frame)
-                    if found:
-                        sym = ("case", frame.module, case.value.ordinal)
-                        equal = operators.compare("==", subject, found[0][1], sym)
-                        verdict, asked = self.truth(equal, current)
-                if verdict is not False:
-                    taken = current if verdict else current.clone()
-                    if verdict is None and asked is not None:
-                        if isinstance(case.value, ir.Const):
-                            here = Site(frame.module, node.subject.ordinal)
-                            self.record.asked.setdefault(plain(asked, True)[0], Asking(here, here, True))
-                        taken.assume(asked, True)
-                        current.assume(asked, False)
-                    for name in case.binds:
-                        self.bind(name, subject, taken, frame)
-                    result.extend(self.block(case.body, [taken], frame))
-                if verdict is not True:
-                    following.append(current)
-            remaining = following
+                fitting, others = self._fitting(case, subject, current, frame, Site(frame.module, node.subject.ordinal))
+                following.extend(others)
+                for one in fitting:
+                    yes, no = self._guarded(case, subject, one, frame)
+                    following.extend(no)
+                    result.extend(self.block(case.body, self.joined(yes), frame))
+            remaining = self.joined(following)
         return self.joined([*result, *remaining])
+
+    def _fitting(
+        self, case: ir.Case, subject: Value, state: State, frame: Frame, here: Site
+    ) -> tuple[list[State], list[State]]:
+        """The paths on which a pattern may fit, and those on which it may not."""
+        if case.irrefutable:
+            return [state], []
+        verdicts = [self._equals(value, subject, state, frame) for value in case.values]
+        if any(verdict for verdict, _ in verdicts):
+            return [state], []
+        if verdicts and all(verdict is False for verdict, _ in verdicts):
+            return [], [state]
+        fits = state.clone()
+        pairs = zip(case.values, verdicts, strict=True)
+        questions = [(value, question) for value, (verdict, question) in pairs if verdict is None]
+        for value, question in questions:
+            if question is None:
+                continue
+            if isinstance(value, ir.Const):
+                self.record.asked.setdefault(plain(question, True)[0], Asking(here, here, True))
+            if len(questions) == 1:
+                fits.assume(question, True)
+            state.assume(question, False)
+        return [fits], [state]
+
+    def _equals(
+        self, value: ir.Expr, subject: Value, state: State, frame: Frame
+    ) -> tuple[bool | None, Hashable | None]:
+        """Whether the subject of a match is a value, or the question that is open."""
+        found = self.eval(value, state, frame)
+        if not found:
+            return None, None
+        return self.truth(operators.compare("==", subject, found[0][1], ("case", frame.module, value.ordinal)), state)
+
+    def _guarded(self, case: ir.Case, subject: Value, state: State, frame: Frame) -> tuple[list[State], list[State]]:
+        """The paths on which a pattern that fits is taken, and those on which its guard refuses."""
+        if case.whole is not None:
+            self.bind(case.whole, subject, state, frame)
+        for name in case.parts:
+            self.bind(name, unknown("captured", frame.module, case.body[0].ordinal, name), state, frame)
+        return ([state], []) if case.guard is None else self.branch(case.guard, state, frame)
