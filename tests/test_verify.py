@@ -22,7 +22,7 @@ from marked_processes import alive
 
 from cudalint.finding import Severity
 from cudalint.verify import EvidenceError, Format, HeaderError, evidence, gpus, headers, verify
-from cudalint.verify.economy import economical
+from cudalint.verify.economy import economical, keeps_nothing
 from cudalint.verify.examine import Examiner
 from cudalint.verify.gpus import Gpu, Gpus, Need, Pool
 from cudalint.verify.headers import Outcome
@@ -314,8 +314,10 @@ def test_programs_of_a_campaign_share_what_they_compile(tmp_path: Path, monkeypa
         cached, _ = Runner().run(program, Limits(), economical(folder)).stdout.split()
         assert cached.startswith(str(folder))
         assert Path(cached).exists()
+    assert keeps_nothing()
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    assert "PYTHONPYCACHEPREFIX" not in economical(folder)
+    assert not keeps_nothing()
+    assert "PYTHONPYCACHEPREFIX" not in economical(None)
 
 
 def test_memory_can_be_limited(start: Start) -> None:
@@ -615,11 +617,12 @@ def test_an_interruption_ends_everything_and_shows_what_is_known(tmp_path: Path)
     assert err.splitlines()[-1] == "cudalint: error: interrupted: what had run is shown"
 
 
-def test_nothing_is_left_of_who_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", ["", "1"])
+def test_nothing_is_left_of_who_is_killed(tmp_path: Path, kept: str) -> None:
     """Nobody can clear up after a kill but the supervisor."""
     program = fixture(tmp_path / "programs", "waits", 'outcome = "ok"', "import time\ntime.sleep(99)")
     text = f"from cudalint.verify import verify\nverify([{str(program)!r}], gpus_available={GPUS!r})"
-    environment = {**os.environ, "MARK": str(tmp_path), "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "MARK": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": kept}
     process = subprocess.Popen([sys.executable, "-c", f"from cudalint.verify.gpus import Gpu\n{text}"], env=environment)
     wait_for(lambda: len(alive(f"MARK={tmp_path}")) == 3)
     process.kill()

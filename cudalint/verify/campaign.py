@@ -7,9 +7,9 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cudalint.verify.economy import economical
+from cudalint.verify.economy import economical, keeps_nothing
 from cudalint.verify.examine import Examiner
 from cudalint.verify.gpus import Gpus, Lease, Need, Pool
 from cudalint.verify.headers import Fixture, Outcome
@@ -72,9 +72,14 @@ class Campaign:
 
     def run(self, progress: Progress) -> Result:
         """Run everything that can run here. Ctrl-C ends all programs and gives what is known."""
+        if not self._surroundings.is_hardware:
+            return self._run({}, progress)
+        if not keeps_nothing():
+            return self._run(economical(None), progress)
         with self._runner.folder() as folder:
-            shared = economical(folder) if self._surroundings.is_hardware else {}
-            return self._run(shared, progress)
+            limits = replace(self._examiner.limits, shared=str(folder))
+            self._examiner = replace(self._examiner, limits=limits)
+            return self._run(economical(folder), progress)
 
     def _run(self, shared: Mapping[str, str], progress: Progress) -> Result:
         found: dict[Fixture, Verdict] = {}

@@ -15,12 +15,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def economical(folder: Path) -> Mapping[str, str]:
-    """The variables that all programs of a campaign are given; compiled modules are kept in ``folder``.
+def keeps_nothing() -> bool:
+    """Whether this Python is told to keep no compiled modules, so that a campaign needs a folder for them."""
+    return sys.dont_write_bytecode
 
-    Where this Python keeps compiled modules anyway, they are left where they are.
-    """
+
+def economical(folder: Path | None) -> Mapping[str, str]:
+    """The variables that all programs of a campaign are given; compiled modules are kept in ``folder``, if anywhere."""
     spared = {"OPENBLAS_NUM_THREADS": "1"}
-    if not sys.dont_write_bytecode:
+    if folder is None:
         return spared
     return {**spared, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder)}

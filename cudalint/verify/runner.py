@@ -59,6 +59,7 @@ class Limits:
 
     ``echo`` passes its output on as it comes, ``input`` what comes in here, unless that is a terminal; ``census`` looks
     who its processes are. ``rest`` ends it once none of its processes has used a processor for so many seconds.
+    ``shared`` is a folder that it uses with others: who ends it after this process was killed removes that as well.
     """
 
     seconds: float | None = 60.0
@@ -69,6 +70,7 @@ class Limits:
     input: bool = False
     census: bool = False
     rest: float | None = None
+    shared: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

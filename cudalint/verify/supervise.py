@@ -334,7 +334,8 @@ def main() -> None:
     if os.getppid() != limits["parent"]:  # nobody is there to read it
         import shutil  # as long to load as all the rest
 
-        shutil.rmtree(folder, ignore_errors=True)
+        for left in filter(None, (folder, limits["shared"])):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 if __name__ == "__main__":
