@@ -114,6 +114,15 @@ class Loan:
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """GPU memory that a process sent at ``site``; ``launch`` is how that process was started."""
+
+    launch: Launch
+    site: Site
+    where: Chain
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """What the machine knows of one process.
 

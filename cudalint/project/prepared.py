@@ -85,4 +85,6 @@ def _is_contained(machine: Machine) -> bool:
         return False
     if record.local_choices or record.device_first or record.outlived or machine.called_back:
         return False
-    return not (machine.puts or machine.saved or machine.preloads or machine.rank_gpus or machine.rendezvous_seen)
+    if machine.puts or machine.sent or machine.saved:
+        return False
+    return not (machine.preloads or machine.rank_gpus or machine.rendezvous_seen)

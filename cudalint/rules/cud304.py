@@ -91,7 +91,7 @@ edit, fails as well.
 
 ## When it stays silent
 - The producer waits for the receiver after the put: an event, a queue in the other direction, a barrier. What
-  remains is CUD302.
+  remains is CUD302, unless the receiver is seen to wait for its end before it receives anything.
 - The value is not on the GPU.
 - The producer is a thread, or the main process that joins its consumers.
 - The producer loops until it is told to stop.

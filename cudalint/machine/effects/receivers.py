@@ -83,6 +83,20 @@ def starter(atom: Atom | None, state: State) -> Starter | None:
     return None
 
 
+# The field of a process that was started and has ended, which was waited for.
+JOINED = "<process joined>"
+
+
+def ended_processes(state: State) -> set[Site]:
+    """Where the processes were made that this one has waited for."""
+    return {
+        found.site
+        for found in state.objects()
+        if (isinstance(found, LibraryObject) and JOINED in found.fields)
+        or (isinstance(found, Instance) and JOINED in found.attributes)
+    }
+
+
 def own_run(machine: Machine, found: Starter, state: State) -> Bound | None:
     """The ``run`` that a user's subclass defines."""
     instance = state.get(found.ref)

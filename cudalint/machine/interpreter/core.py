@@ -19,7 +19,7 @@ from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.results import merge_results, placed_alike
 from cudalint.machine.joining import MOST_STATES, merge, merge_imported
 from cudalint.machine.outcome import Outcome
-from cudalint.machine.state import State
+from cudalint.machine.state import Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Value
 from cudalint.models.library import Library
@@ -60,6 +60,8 @@ class Core(Hooks, ABC):
         self.booting: list[tuple[str, ...]] = []
         self.preloads: list[tuple[str, Site]] = []
         self.puts: dict[Hashable, list[tuple[Site, Chain, Chain | None]]] = {}
+        # By where a channel was made: the GPU memory that other processes sent through it.
+        self.sent: dict[Site, list[Sent]] = {}
         self.rendezvous_seen = False
         # Per collective, the GPUs that ranks started one by one use there, by their start.
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[int]]] = {}

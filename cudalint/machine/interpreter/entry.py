@@ -125,6 +125,9 @@ class EntryRecord:
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
         given = [o for o in given if o.kind not in _OF_RANKS or are_of_several_ranks(o.facts)]
+        # What is seen to be received too late its owner did not wait for, whatever it waited for.
+        lost = {o.anchor for o in given if o.kind is Kind.PRODUCER_ENDS and o.cause}
+        given = [o for o in given if o.kind is not Kind.CUDA_ACROSS or o.anchor not in lost]
         return [self._final(outcome, modelled) for outcome in given]
 
     def _final(self, outcome: Outcome, modelled: Container[str]) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.receivers import context_of, library_object, library_of
+from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -14,9 +14,9 @@ from cudalint.machine.launch.crossing import Pickler, carried, reachable
 from cudalint.machine.launch.launching import Ended, Start
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import State
+from cudalint.machine.state import Sent, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import NONE, Const, Ref, Value, const, strings, union, unknown
+from cudalint.machine.values import NONE, TRUE, Const, Ref, Value, const, strings, union, unknown
 
 
 def lock(machine: Machine, call: Call) -> Results:
@@ -76,6 +76,7 @@ def put(machine: Machine, call: Call) -> Results:
             return [(state, NONE)]
         chain = machine.chain(state, call.site, f"{call.label} shares GPU memory of this process")
         state.process = replace(process, pending=(*process.pending, (call.site, chain, call.label)))
+        machine.sent.setdefault(obj.site, []).append(Sent(process.launch, call.site, chain))
         return [(state, NONE)]
     if shared or "poisoned" in strings(obj.fields.get("<users>", ())):
         _put_in_parent(machine, call, state, ref, obj, found[0].origin)
@@ -176,6 +177,33 @@ def _other_end(ref: Ref) -> Ref | None:
     return None
 
 
+def _receive(machine: Machine, call: Call, channel: LibraryObject) -> None:
+    """Take what other processes sent; where one has been joined before anything was taken, its memory is gone."""
+    state, ref = call.state, call.receiver
+    if not isinstance(ref, Ref) or _RECEIVED in channel.fields or state.process.dead:
+        return
+    state.store(ref, replace(channel, fields={**channel.fields, _RECEIVED: TRUE}))
+    for sent in machine.sent[channel.site]:
+        if sent.launch.anchor in ended_processes(state):
+            machine.emit(
+                outcome_of(
+                    machine,
+                    state,
+                    Kind.PRODUCER_ENDS,
+                    sent.site,
+                    "crash",
+                    cause=machine.chain(state, call.site, f"{call.label} receives it when that process has ended"),
+                    effect=sent.where,
+                    launcher=sent.launch.launcher,
+                    subject="CUDA tensor",
+                    launch=sent.launch,
+                    within=sent.launch.anchor,
+                )
+            )
+
+
+# The field of a channel from which this process has taken something.
+_RECEIVED = "<received>"
 # By these a process waits for what another says or does; for a lock it waits until nobody holds that.
 _ANSWERS = frozenset({"get", "join", "recv", "wait"})
 
@@ -185,6 +213,8 @@ def wait(machine: Machine, call: Call) -> Results:
     state = call.state
     pending = state.process.pending
     channel = library_object(call) if call.path.rpartition(".")[2] in _ANSWERS else None
+    if channel is not None and channel.site in machine.sent:
+        _receive(machine, call, channel)
     for holder in () if channel is None else _holders(channel):
         lending.awaited(machine, state, holder)
     if pending:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from cudalint.machine.classes import lineage
 from cudalint.machine.effects.concurrency.channels import queue_users
 from cudalint.machine.effects.receivers import (
+    JOINED,
     Starter,
     context_of,
     initialised,
@@ -100,19 +101,19 @@ def process_start(machine: Machine, call: Call) -> Results:
     ]
     lending.lent_since(machine, state, before, found.site)
     queue_users(machine, state, start, inherited, ended)
-    _keep_started(found, state)
+    _mark(found, STARTED, state)
     if any(e.failed is not None and e.failed.how == "crash" and e.failed.certain for e in ended):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "PicklingError")))
     return [(state, NONE)]
 
 
-def _keep_started(found: Starter, state: State) -> None:
-    """A process that was started is tied to the one that started it: no pickler takes it any more."""
+def _mark(found: Starter, mark: str, state: State) -> None:
+    """Remember that a process was started, and tied to the one that started it, or that it was waited for."""
     match state.get(found.ref):
         case LibraryObject(fields=fields) as obj:
-            state.store(found.ref, replace(obj, fields={**fields, STARTED: TRUE}))
+            state.store(found.ref, replace(obj, fields={**fields, mark: TRUE}))
         case Instance(attributes=attributes) as instance:
-            state.store(found.ref, replace(instance, attributes={**attributes, STARTED: TRUE}))
+            state.store(found.ref, replace(instance, attributes={**attributes, mark: TRUE}))
 
 
 def _class_context(cls: Ref, state: State) -> Value:
@@ -149,6 +150,8 @@ def process_join(machine: Machine, call: Call) -> Results:
     found = starter(call.receiver, state)
     if found is not None and call.path.endswith(".join") and call.get("timeout") in (None, NONE):
         lending.awaited(machine, state, found.site)
+        if machine.sent:
+            _mark(found, JOINED, state)
     return [(state, NONE)]
 
 
