@@ -63,9 +63,9 @@ class Rest:
         self.since = self.until = now
         self.used = 0.0
 
-    def look(self, now: float, used: float) -> None:
-        """It has used so many seconds by now."""
-        if used - self.used > self.MOST * (now - self.since) + 0.011:
+    def look(self, now: float, used: float, is_ready: bool = False) -> None:
+        """It has used so many seconds by now; what ``is_ready`` to run does not wait, though others run first."""
+        if is_ready or used - self.used > self.MOST * (now - self.since) + 0.011:
             self.since, self.used = now, used
         self.until = now
 
@@ -144,7 +144,7 @@ class Program:
             words = command_line(pid)
             if words:
                 self.seen[pid] = words
-                self.rest.setdefault(pid, Rest(now)).look(now, used_seconds(pid))
+                self.rest.setdefault(pid, Rest(now)).look(now, used_seconds(pid), is_ready(pid))
 
     def rests(self, seconds: float) -> bool:
         """Whether nobody who is there has done anything for so long."""
@@ -262,6 +262,15 @@ def used_seconds(pid: int) -> float:
         return (int(fields[11]) + int(fields[12])) / TICKS
     except (OSError, IndexError):
         return 0.0
+
+
+def is_ready(pid: int) -> bool:
+    """Whether a process runs, or would if a processor were free."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] == b"R"
+    except (OSError, IndexError):
+        return False
 
 
 def is_tracker(pid: int) -> bool:
