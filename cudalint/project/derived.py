@@ -19,10 +19,10 @@ def launchers(files: FileProgram) -> frozenset[str]:
     return files.launchers
 
 
-def mentions_derived(files: FileProgram, name: str) -> bool:
-    """Whether a module names a class of the program that starts something, wherever that is defined."""
+def derived_in(files: FileProgram, name: str) -> list[str]:
+    """The classes of the program that start something and that a module names, wherever they are defined."""
     derived = launchers(files) - files.library.vocabulary.launchers
-    return any(one.encode() in files.sources[name].data for one in derived)
+    return sorted(one for one in derived if one.encode() in files.sources[name].data)
 
 
 def _derived(files: FileProgram, known: set[bytes]) -> Iterable[str]:

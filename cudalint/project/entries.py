@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, inner_statements, last_name
-from cudalint.project.derived import mentions_derived
+from cudalint.project.derived import derived_in
 from cudalint.project.file_facts import FileFacts
 from cudalint.project.program import FileProgram
 
@@ -31,7 +31,7 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
 
 def _may_launch(program: FileProgram, name: str) -> bool:
     facts = program.facts(name)
-    return facts.may_launch or facts.mentions_own or mentions_derived(program, name)
+    return facts.may_launch or facts.mentions_own or bool(derived_in(program, name))
 
 
 _TASK = re.compile(rb"^@\w+\.task\b", re.MULTILINE)

@@ -23,7 +23,7 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
-from cudalint.project.derived import launchers
+from cudalint.project.derived import derived_in, launchers
 from cudalint.project.entries import conftests, is_test_module, may_serve, names_modules, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
@@ -249,7 +249,8 @@ class Runner:
         above = self.files.above(name)
         near = {name, *above}
         places = [sorted(p for p in places if p[0] in near) for places in (self.entered, self.seen)]
-        return repr(("assumed", name, self.starts(name), self.kept.contents(above), places))
+        derived = derived_in(self.files, name)
+        return repr(("assumed", name, self.starts(name), derived, self.kept.contents(above), places))
 
     def _is_reached(self, place: Place) -> bool:
         if place in self.entered:
