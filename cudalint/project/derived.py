@@ -13,16 +13,25 @@ _WORD = re.compile(rb"\w+")
 
 def launchers(files: FileProgram) -> frozenset[str]:
     """The names of what may start something, of libraries and of classes in any file of the program."""
-    if files.launchers is None:
-        own = files.library.vocabulary.launchers
-        files.launchers = frozenset(own).union(_derived(files, {name.encode() for name in own}))
-    return files.launchers
+    return _own(files) | derived(files)
+
+
+def derived(files: FileProgram) -> frozenset[str]:
+    """Those of classes, looked for once in a run."""
+    if files.derived is None:
+        own = _own(files)
+        files.derived = frozenset(_derived(files, {name.encode() for name in own})) - own
+    return files.derived
+
+
+def _own(files: FileProgram) -> frozenset[str]:
+    return frozenset(files.library.vocabulary.launchers)
 
 
 def derived_in(files: FileProgram, name: str) -> list[str]:
     """The classes of the program that start something and that a module names, wherever they are defined."""
-    derived = launchers(files) - files.library.vocabulary.launchers
-    return sorted(one for one in derived if one.encode() in files.sources[name].data)
+    data = files.sources[name].data
+    return sorted(one for one in derived(files) if one.encode() in data)
 
 
 def _derived(files: FileProgram, known: set[bytes]) -> Iterable[str]:

@@ -92,8 +92,8 @@ class FileProgram:
     _importers: dict[str, set[str]] | None = None
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _scripts: dict[str, bool] = field(default_factory=dict)
-    # What may start something in functions that nobody calls, where that was asked.
-    launchers: frozenset[str] | None = None
+    # The classes of the program that start something, where that was asked.
+    derived: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         self.known = KnownFacts(Lexicon.of(self.library.vocabulary))

@@ -63,7 +63,7 @@ class Rest:
         self.since = self.until = now
         self.used = 0.0
 
-    def look(self, now: float, used: float, is_ready: bool = False) -> None:
+    def look(self, now: float, used: float, is_ready: bool) -> None:
         """It has used so many seconds by now; what ``is_ready`` to run does not wait, though others run first."""
         if is_ready or used - self.used > self.MOST * (now - self.since) + 0.011:
             self.since, self.used = now, used
@@ -136,20 +136,19 @@ class Program:
                 return True
             self.deaths[pid] = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
-    def take_census(self) -> None:
+    def take_census(self) -> float:
         """Remember who is there, by command line, and for how long it has done nothing; who is there for less than a
-        moment is missed."""
+        moment is missed. Gives for how long nobody has done anything."""
         now = time.monotonic()
+        rests: list[float] = []
         for pid in descendants():
             words = command_line(pid)
             if words:
                 self.seen[pid] = words
-                self.rest.setdefault(pid, Rest(now)).look(now, used_seconds(pid), is_ready(pid))
-
-    def rests(self, seconds: float) -> bool:
-        """Whether nobody who is there has done anything for so long."""
-        there = [self.rest[pid] for pid in descendants() if pid in self.rest]
-        return bool(there) and all(rest.until - rest.since >= seconds for rest in there)
+                rest = self.rest.setdefault(pid, Rest(now))
+                rest.look(now, *activity(pid))
+                rests.append(rest.until - rest.since)
+        return min(rests, default=0.0)
 
     def run(
         self, seconds: "float | None", memory: "int | None", census: bool = False, rest: "float | None" = None
@@ -163,8 +162,8 @@ class Program:
             now = time.monotonic()
             if (census or rest is not None) and now > count:
                 count = now + (0.1 if census else 0.5)
-                self.take_census()
-                if rest is not None and self.rests(rest):
+                rested = self.take_census()
+                if rest is not None and rested >= rest:
                     return "rest"
             if self.pid in self.deaths:
                 return "ended"
@@ -254,23 +253,14 @@ def resident(pid: int) -> int:
         return 0
 
 
-def used_seconds(pid: int) -> float:
-    """The processor time of a process and its threads."""
+def activity(pid: int) -> "tuple[float, bool]":
+    """The processor time of a process and its threads, and whether it runs, or would if a processor were free."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             fields = stat.read().rpartition(b")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return (int(fields[11]) + int(fields[12])) / TICKS, fields[0] == b"R"
     except (OSError, IndexError):
-        return 0.0
-
-
-def is_ready(pid: int) -> bool:
-    """Whether a process runs, or would if a processor were free."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rpartition(b")")[2].split()[0] == b"R"
-    except (OSError, IndexError):
-        return False
+        return 0.0, False
 
 
 def is_tracker(pid: int) -> bool:

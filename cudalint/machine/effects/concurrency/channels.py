@@ -183,8 +183,9 @@ def _receive(machine: Machine, call: Call, channel: LibraryObject) -> None:
     if not isinstance(ref, Ref) or _RECEIVED in channel.fields or state.process.dead:
         return
     state.store(ref, replace(channel, fields={**channel.fields, _RECEIVED: TRUE}))
+    ended = ended_processes(state)
     for sent in machine.sent[channel.site]:
-        if sent.launch.anchor in ended_processes(state):
+        if sent.launch.anchor in ended:
             machine.emit(
                 outcome_of(
                     machine,
