@@ -14,8 +14,11 @@ from cudalint.server import actions
 from cudalint.server.analyst import Analyst
 from cudalint.server.beliefs import hints, lenses, lines_at
 from cudalint.server.checks import PAUSE_SECONDS, Checks
+from cudalint.server.diagnostics import SOURCE
 from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
+from cudalint.server.pulls import Pulls, asks, takes_others
+from cudalint.server.pushes import Pushes
 
 _SETTINGS = frozenset({"pyproject.toml", ".gitignore"})
 _PROGRAMS = (".py", ".pyw", ".ipynb")
@@ -38,6 +41,7 @@ def _server(worker: Sequence[str]) -> LanguageServer:
     )
     documents = Documents(lambda: _first_folder(server))
     checks = Checks(server, Analyst(worker), documents)
+    _tell(server, documents, checks)
     _follow_documents(server, documents, checks)
     _follow_notebooks(server, documents, checks)
     _follow_workspace(server, documents, checks)
@@ -142,6 +146,31 @@ def _follow_workspace(server: LanguageServer, documents: Documents, checks: Chec
     @server.feature(types.SHUTDOWN)
     async def shut_down(_params: None) -> None:
         await checks.close()
+
+
+def _tell(server: LanguageServer, documents: Documents, checks: Checks) -> None:
+    """Have the editor told of findings, or answered: some ask because a server says that it answers."""
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        if asks(params.capabilities):
+            pulls = Pulls(server, documents, checks, takes_others(params.capabilities))
+            checks.follow(pulls.news)
+            _answer(server, pulls)
+        else:
+            checks.follow(Pushes(server, documents, checks).news)
+
+
+def _answer(server: LanguageServer, pulls: Pulls) -> None:
+    options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier=SOURCE)
+
+    @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
+    async def of_document(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+        return await pulls.document(params.text_document.uri, params.previous_result_id)
+
+    @server.feature(types.WORKSPACE_DIAGNOSTIC)
+    async def of_workspace(params: types.WorkspaceDiagnosticParams) -> types.WorkspaceDiagnosticReport:
+        return await pulls.workspace(params.previous_result_ids)
 
 
 def _offer_actions(server: LanguageServer, documents: Documents, checks: Checks) -> None:
