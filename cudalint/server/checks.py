@@ -270,10 +270,12 @@ class Checks:
         return Found(opened=opened, encoding=self.encoding()), edits
 
     async def close(self) -> None:
-        """End all that is under way."""
-        for task in (*self._running.values(), *self._looks.values()):
+        """End all that is under way, so that nothing is told after it."""
+        tasks = (*self._running.values(), *self._looks.values())
+        for task in tasks:
             task.cancel()
         await self._analyst.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _nobody(_documents: frozenset[str]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from collections.abc import Sequence
 
 from lsprotocol import types
@@ -27,7 +29,12 @@ _WATCHED = ("**/*.{py,pyw,ipynb,toml}", "**/.gitignore")
 
 def serve(worker: Sequence[str]) -> None:
     """Serve one editor on standard input and output until it ends; ``worker`` is the command of the other process."""
-    _server(worker).start_io()
+    # Editors show as trouble what is none: a question that is taken back after its answer, and changes of cells by
+    # ranges, whose texts are kept here (documents.py) and not by pygls.
+    logging.getLogger("pygls").setLevel(logging.ERROR)
+    logging.getLogger("pygls.workspace").setLevel(logging.CRITICAL)
+    # What it writes to is closed when the editor ends it, and the process has yet to end by itself.
+    _server(worker).start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
 
 
 def _server(worker: Sequence[str]) -> LanguageServer:

@@ -42,7 +42,7 @@ class Pulls:
     """What an editor was answered.
 
     A question about a document is answered as soon as a run has told something of the texts as they are. Of what
-    becomes known later (repairs, changes of other files) the editor is bidden to ask again. Of documents that are
+    becomes known later (changes of other files) the editor is bidden to ask again. Of documents that are
     closed it learns by asking for all, which waits until there is something that it does not have, or with its
     questions about others.
     """
@@ -76,7 +76,14 @@ class Pulls:
             self._server.workspace_diagnostic_refresh(None)
 
     def _is_stale(self, uri: str) -> bool:
-        return not self._asked[uri] and self._answered[uri] != _identity(self._checks.diagnostics(uri))
+        return not self._asked[uri] and self._answered[uri] != _identity(self._found(uri))
+
+    def _found(self, uri: str) -> list[types.Diagnostic]:
+        """What is found in a document, without repairs: these are asked for by themselves, and become known later."""
+        found = self._checks.diagnostics(uri)
+        for one in found:
+            one.data = None
+        return found
 
     def _is_open(self, uri: str) -> bool:
         return self._documents.version(uri) is not None
@@ -92,7 +99,7 @@ class Pulls:
                 await self._turned.wait()
         finally:
             self._asked[uri] -= 1
-        items = self._checks.diagnostics(self._named(uri))
+        items = self._found(self._named(uri))
         identity = _identity(items)
         if self._is_open(uri):
             self._answered[uri] = identity
@@ -105,7 +112,7 @@ class Pulls:
     def _others(self) -> _Others:
         reports: _Others = {}
         for uri in self._unknown():
-            items = self._checks.diagnostics(uri)
+            items = self._found(uri)
             self._tell(uri, items)
             reports[uri] = types.FullDocumentDiagnosticReport(items, result_id=_identity(items))
         return reports
@@ -114,7 +121,7 @@ class Pulls:
         """The closed documents of which the editor has something else; it asks for open ones by themselves."""
         nothing = _identity(())
         closed = (uri for uri in sorted({*self._checks.documents(), *self._told}) if not self._is_open(uri))
-        return [uri for uri in closed if self._told.get(uri, nothing) != _identity(self._checks.diagnostics(uri))]
+        return [uri for uri in closed if self._told.get(uri, nothing) != _identity(self._found(uri))]
 
     # -- all -----------------------------------------------------------------------------------------------
 
@@ -135,7 +142,7 @@ class Pulls:
 
     def _items(self, known: Mapping[str, str]) -> Iterator[_Item]:
         for uri in sorted({*self._checks.documents(), *self._told, *known}):
-            found, version = self._checks.diagnostics(uri), self._checks.version(uri)
+            found, version = self._found(uri), self._checks.version(uri)
             identity = _identity(found)
             if known.get(uri) == identity:
                 yield types.WorkspaceUnchangedDocumentDiagnosticReport(uri, identity, version)
