@@ -129,6 +129,15 @@ class Editor:
         notebook = types.VersionedNotebookDocumentIdentifier(version, self.uri(name))
         self.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
 
+    def run_cell(self, name: str, cell: str, count: int) -> None:
+        """Say that a cell was run as the kernel's so many-th."""
+        ran = types.NotebookCell(
+            types.NotebookCellKind.Code, cell, execution_summary=types.ExecutionSummary(count, True)
+        )
+        event = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(data=[ran]))
+        notebook = types.VersionedNotebookDocumentIdentifier(count, self.uri(name))
+        self.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
+
     def remove_cell(self, name: str, index: int, cell: str) -> None:
         array = types.NotebookCellArrayChange(index, 1)
         structure = types.NotebookDocumentCellChangeStructure(array, did_close=[types.TextDocumentIdentifier(cell)])

@@ -59,6 +59,7 @@ LAYERS = (
     "found",
     "recalled",
     "salvage",
+    "reruns",
     "unparsed",
     "lacks",
     "session",

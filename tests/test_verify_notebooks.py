@@ -13,6 +13,8 @@ from command_line import call
 from conftest import Run, environment
 from notebook_files import FOLDER, cases, notebook
 
+from cudalint.config import load
+from cudalint.session import Session
 from cudalint.verify import notebooks
 from cudalint.verify.program import script, try_out
 from cudalint.verify.runner import Runner
@@ -74,6 +76,23 @@ def test_evidence_is_of_the_notebooks_as_they_are() -> None:
         assert kept.keys() <= known.keys(), path
         changed = [name for name, one in kept.items() if one["sha256"] != RUN.digest(known[name])]
         assert not changed, f"{path}: run tests/notebooks/run.py --out docs/evidence/notebooks again: {changed}"
+
+
+def test_cells_run_once_and_are_predicted_so(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    cells = (
+        "import multiprocessing, torch",
+        "def work(n):\n    return torch.ones(n, device='cuda').sum().item()",
+        "print(multiprocessing.get_context('fork').Pool(1).map(work, [1]))",
+        "torch.cuda.init()",
+    )
+    path = tmp_path / "a.ipynb"
+    path.write_text(notebook(*cells, counts=(1, 2, 4, 3)), "utf-8")
+    (predicted,) = Session(load([str(path)])).check([str(path)]).findings
+    assert predicted.condition is not None
+    given = ("--verify", "--paper", "--output-format", "json", "a.ipynb")
+    told = json.loads(call(given, tmp_path, environment()).stdout)
+    assert (told["end"], told["findings"], told["unpredicted"]) == ("ok", [], [])
 
 
 FACTS = (
