@@ -35,7 +35,7 @@ def text(report: Report, output_format: OutputFormat, *, unsafe_fixes: bool = Fa
     return render(report, output_format, Style(False, "/project", unsafe_fixes=unsafe_fixes))
 
 
-def test_gitlab(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gitlab(report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CI_PROJECT_DIR", raising=False)
     issues = json.loads(text(report, OutputFormat.GITLAB))
     jsonschema.validate(issues, GITLAB)
@@ -46,6 +46,11 @@ def test_gitlab(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     assert text(Report(), OutputFormat.GITLAB) == "[]\n"
     monkeypatch.setenv("CI_PROJECT_DIR", "/")
     assert json.loads(text(report, OutputFormat.GITLAB))[0]["location"]["path"] == "project/train.py"
+    # A runner may have its folders behind links, and stand-ins for one say what they like.
+    (tmp_path / "builds").symlink_to("/project")
+    for named in (tmp_path / "builds", "/elsewhere", "/proj"):
+        monkeypatch.setenv("CI_PROJECT_DIR", str(named))
+        assert json.loads(text(report, OutputFormat.GITLAB))[0]["location"]["path"] == "train.py"
 
 
 def test_junit(report: Report) -> None:

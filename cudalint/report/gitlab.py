@@ -18,9 +18,21 @@ _PROJECT = "CI_PROJECT_DIR"
 
 def render(report: Report, directory: str) -> str:
     """A list with an issue for each finding; fingerprints stay when lines move, so that GitLab tells what is new."""
-    top = os.environ.get(_PROJECT) or directory
+    top = _top(directory)
     known = fingerprints(report.findings, report.texts, top)
     return as_text([_issue(report, one, mark, top) for one, mark in zip(report.findings, known, strict=True)])
+
+
+def _top(directory: str) -> str:
+    """The folder of the repository as paths name it; where the job says another one, that in which it runs."""
+    named = os.environ.get(_PROJECT)
+    if not named:
+        return directory
+    # The folders of a runner may be links; the current one is known by its real name.
+    found = (
+        top for top in (named, os.path.realpath(named)) if os.path.join(directory, "").startswith(os.path.join(top, ""))
+    )
+    return next(found, directory)
 
 
 def _issue(report: Report, finding: Finding, fingerprint: str, top: str) -> dict[str, object]:
