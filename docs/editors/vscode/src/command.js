@@ -39,10 +39,10 @@ function resolved(text, folder) {
 
 /** What to say when the server does not start, in a line that helps. */
 function startFailure(command, reason) {
-  return (
-    `cudalint does not start (${command}): ${reason}. ` +
-    "Install it with: pip install 'cudalint[server]', or set cudalint.path or cudalint.interpreter."
-  );
+  const said = `cudalint does not start (${command}): ${reason.replace(/^cudalint: error: /, "")}`;
+  // cudalint says by itself what it lacks.
+  const advice = said.includes("pip install") ? "" : ". Install it with: pip install 'cudalint[server]'";
+  return `${said}${advice}, or set cudalint.path or cudalint.interpreter.`;
 }
 
 module.exports = { FROM_ELSEWHERE, serverCommand, startFailure };

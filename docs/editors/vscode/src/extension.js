@@ -2,14 +2,17 @@
 
 "use strict";
 
+const readline = require("node:readline");
+const { setTimeout: pause } = require("node:timers/promises");
 const vscode = require("vscode");
-const { LanguageClient } = require("vscode-languageclient/node");
+const { CloseAction, ErrorAction, LanguageClient } = require("vscode-languageclient/node");
 const { serverCommand, startFailure } = require("./command.js");
 
 /** @type {LanguageClient | undefined} */
 let client;
 /** @type {vscode.LogOutputChannel} */
 let output;
+const PATIENCE_MS = 300;
 /** Starts and stops follow one another. */
 let turn = Promise.resolve();
 
@@ -58,20 +61,45 @@ async function start() {
   };
   const server = serverCommand(given, vscode.workspace.workspaceFolders?.[0]?.uri.fsPath);
   output.info([server.command, ...server.args].join(" "));
-  client = new LanguageClient("cudalint", "cudalint", server, {
+  let isUp = false;
+  let complaint = "";
+  const starting = new LanguageClient("cudalint", "cudalint", server, {
     documentSelector: [
       { language: "python", scheme: "file" },
       { language: "python", scheme: "untitled" },
       { language: "python", scheme: "vscode-notebook-cell" },
     ],
     outputChannel: output,
+    stdioOptions: {
+      stdout: byLine((line) => output.info(line)),
+      stderr: byLine((line) => {
+        complaint = line;
+        output.error(line);
+      }),
+    },
+    // One that never came up is not started again and again: what it said is shown once, below.
+    initializationFailedHandler: () => false,
+    errorHandler: {
+      error: (...told) => (isUp ? usual.error(...told) : { action: ErrorAction.Continue, handled: true }),
+      closed: () => (isUp ? usual.closed() : { action: CloseAction.DoNotRestart, handled: true }),
+    },
   });
+  const usual = starting.createDefaultErrorHandler();
+  client = starting;
   try {
-    await client.start();
+    await starting.start();
+    isUp = true;
   } catch (error) {
     client = undefined;
-    vscode.window.showErrorMessage(startFailure(server.command, error instanceof Error ? error.message : String(error)));
+    // What it said may come after its end.
+    await pause(PATIENCE_MS);
+    const reason = complaint || (error instanceof Error ? error.message : String(error));
+    vscode.window.showErrorMessage(startFailure(server.command, reason));
   }
+}
+
+function byLine(told) {
+  return (input) => readline.createInterface({ input, crlfDelay: Infinity, historySize: 0 }).on("line", told);
 }
 
 module.exports = { activate, deactivate };

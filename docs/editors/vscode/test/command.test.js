@@ -35,6 +35,10 @@ test("an interpreter goes before a path", () => {
 
 test("a failure says what to do", () => {
   assert.match(startFailure("cudalint", "spawn cudalint ENOENT"), /ENOENT.*pip install 'cudalint\[server\]'/);
+  assert.equal(
+    startFailure("cudalint", "cudalint: error: the language server needs pygls: pip install 'cudalint[server]'"),
+    "cudalint does not start (cudalint): the language server needs pygls: pip install 'cudalint[server]', or set cudalint.path or cudalint.interpreter.",
+  );
 });
 
 test("what is read is what can be set, and an untrusted folder sets no program", () => {
