@@ -284,6 +284,29 @@ def test_cells_of_a_notebook_are_documents_of_their_own(project: Path) -> None:
     edit_session(project, play)
 
 
+@pytest.mark.parametrize("name", ["a.ipynb", ".virtual_documents/a.ipynb"])
+def test_a_notebook_may_be_open_as_one_text(name: str, project: Path) -> None:
+    """As in JupyterLab, which has such texts in a folder of its own, and where notebooks are edited as scripts."""
+    text = (
+        "import multiprocessing, torch\nfrom library import work\n\n\ntorch.cuda.init()\n"
+        "print(multiprocessing.get_context('fork').Pool(1).map(work, [1]))\n"
+    )
+
+    async def play(editor: Editor) -> None:
+        (project / "main.py").write_text("import library\n")
+        (project / "a.ipynb").write_text(notebook("x = 1", *text.split("\n\n\n")))
+        await editor.until(lambda: editor.codes("a.ipynb"))
+        editor.open(name, text)
+        (found,) = await editor.with_repairs(name)
+        assert (found.code, found.range.start) == ("CUD101", types.Position(5, 6))
+        repair, _ = await editor.actions(name, ["quickfix"])
+        assert "get_context('spawn')" in applied(text, repair.edit, editor.uri(name))
+        assert "CUDA: untouched in this process" in await editor.hover(name, 5)
+        await editor.clean(name, editor.edit(name, "x = 1\n"))
+
+    edit_session(project, play)
+
+
 def test_a_cell_that_is_run_again_is_judged_as_it_was_run(project: Path) -> None:
     cells = [
         "import multiprocessing, torch\nfrom library import work",

@@ -19,13 +19,16 @@ _SUFFIXES, _NOTEBOOK = (".py", ".pyw"), ".ipynb"
 _LANGUAGE = "python"
 # What editors call documents that were never saved.
 _DRAFTS = "untitled"
+# Where JupyterLab's extension for language servers says that the texts of notebooks are.
+_SHADOW = ".virtual_documents"
 
 
 class Documents:
     """Open files by path: what the editor says is Python, whatever its name.
 
-    A notebook is one of them, and its cells are parts of it that have names of their own. What was never saved has a
-    name that only the editor knows, and a path in ``base``, where it could be saved.
+    A notebook is one of them, and its cells are parts of it that have names of their own. Some editors have them all in
+    one text (JupyterLab, and what turns notebooks into scripts), which is then the only one. What was never saved has
+    a name that only the editor knows, and a path in ``base``, where it could be saved.
     """
 
     def __init__(self, base: Callable[[], str] = os.getcwd) -> None:
@@ -40,9 +43,11 @@ class Documents:
     def open(self, document: types.TextDocumentItem) -> str | None:
         """Take a document that was opened; gives its path if it is one of ours."""
         path = path_of(document.uri) or self._draft(document.uri)
-        if path is None or document.language_id != _LANGUAGE or path.endswith(_NOTEBOOK):
+        if path is None or document.language_id != _LANGUAGE:
             return None
-        if not path.endswith(_SUFFIXES) and not os.path.exists(path):
+        if path.endswith(_NOTEBOOK):
+            path = _without_shadow(path)
+        elif not path.endswith(_SUFFIXES) and not os.path.exists(path):
             return None
         self._homes[document.uri] = path
         return self.put(document.uri, document.version, document.text)
@@ -51,7 +56,8 @@ class Documents:
         """Take another text of a document; gives its path if it is one of ours."""
         path = self._homes.get(uri)
         if path is not None:
-            self._opened[path] = Opened((Part(uri, version, text),), _bytes(text))
+            data = _one_cell(text) if path.endswith(_NOTEBOOK) else _bytes(text)
+            self._opened[path] = Opened((Part(uri, version, text),), data)
         return path
 
     def drop(self, uri: str) -> str | None:
@@ -139,9 +145,22 @@ def _bytes(text: str) -> bytes:
         return plain
 
 
+def _without_shadow(path: str) -> str:
+    """Where a notebook is whose text JupyterLab has in a folder of its own beside the folders of the project."""
+    return path.replace(f"{os.sep}{_SHADOW}{os.sep}", os.sep, 1)
+
+
+def _one_cell(text: str) -> bytes:
+    return _notebook([{"cell_type": "code", "source": text}])
+
+
+def _notebook(cells: list[dict[str, object]]) -> bytes:
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
 def _json(items: Iterable[tuple[types.NotebookCell, types.TextDocumentItem]]) -> bytes:
     """A notebook as it would be saved, without what its cells put out."""
-    cells = [
+    cells: list[dict[str, object]] = [
         {
             "cell_type": "code" if _is_program(*one) else "markdown",
             "source": one[1].text,
@@ -149,7 +168,7 @@ def _json(items: Iterable[tuple[types.NotebookCell, types.TextDocumentItem]]) ->
         }
         for one in items
     ]
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+    return _notebook(cells)
 
 
 def _count(cell: types.NotebookCell) -> int | None:
