@@ -129,6 +129,29 @@ def test_cells_that_were_run_in_order_or_whose_order_is_no_matter_have_no_note(
     assert found_in(run) == []
 
 
+# What notebooks are full of, and what may run again behind all the rest.
+HARMLESS = (
+    "import os, torch, torch.distributed as dist, torch.multiprocessing as mp\n"
+    "os.environ['CUDA_VISIBLE_DEVICES'] = '0'\nos.environ['MASTER_ADDR'] = 'localhost'\ntorch.manual_seed(0)",
+    "try:\n    mp.set_start_method('spawn', force=True)\nexcept RuntimeError:\n    pass",
+    "torch.cuda.set_device(0)\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')",
+    "model = torch.nn.Linear(2, 2).to(device)",
+    "data = torch.utils.data.TensorDataset(torch.zeros(8, 2))\n"
+    "loader = torch.utils.data.DataLoader(data, num_workers=2, pin_memory=True)",
+    "for (x,) in loader:\n    model(x.to(device)).sum().backward()",
+    "dist.init_process_group('nccl', rank=0, world_size=1)\ndist.barrier()\ndist.destroy_process_group()",
+    "del model\ntorch.cuda.empty_cache()",
+)
+
+
+def test_usual_cells_may_be_run_again(run: Run, tmp_path: Path) -> None:
+    for late in range(len(HARMLESS)):
+        counts = [99 if i == late else i + 1 for i in range(len(HARMLESS))]
+        (tmp_path / f"late{late}.ipynb").write_text(notebook(*HARMLESS, counts=counts))
+    (tmp_path / "all.ipynb").write_text(notebook(*HARMLESS, counts=range(len(HARMLESS), 0, -1)))
+    assert found_in(run) == []
+
+
 def test_what_is_wrong_in_the_order_of_the_file_is_said_once(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.ipynb").write_text(notebook(*CELLS, "x = 1", counts=(None, 1, 2, 5, 4)))
     (found,) = found_in(run)
