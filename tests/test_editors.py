@@ -1,4 +1,4 @@
-"""Editors: the extension for Visual Studio Code as far as Node can test it, JupyterLab, and Neovim where it is there."""
+"""Editors: the extension for Visual Studio Code as far as Node tests it, JupyterLab, and Neovim where it is there."""
 
 from __future__ import annotations
 
