@@ -21,7 +21,7 @@ def lines_at(seen: Seen, number: int, row: int) -> Sequence[str]:
 def hints(seen: Seen, number: int, places: Places, asked: types.Range) -> list[types.InlayHint]:
     """What is said behind the launches on the lines of a document that an editor asks about."""
     return [
-        types.InlayHint(places.end_of_row(row), text, padding_left=True, tooltip="cudalint: this launch")
+        types.InlayHint(places.end_of_row(row), text, padding_left=True, tooltip=f"cudalint: {text}")
         for row, text in _launches(seen, number, last=True)
         if asked.start.line <= row - 1 <= asked.end.line
     ]

@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -38,6 +39,14 @@ def takes_others(editor: types.ClientCapabilities) -> bool:
     return diagnostic is not None and bool(diagnostic.related_document_support)
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What there is to say of a document, and its identity: the same for the same diagnostics."""
+
+    items: tuple[types.Diagnostic, ...]
+    identity: str
+
+
 class Pulls:
     """What an editor was answered.
 
@@ -57,12 +66,15 @@ class Pulls:
         self._told: dict[str, str] = {}
         self._asked: Counter[str] = Counter()
         self._is_first = True
+        # What there is to say, until a run says something else.
+        self._said: dict[str, _Said] = {}
         self._turned = asyncio.Event()
 
     # -- when ----------------------------------------------------------------------------------------------
 
     def news(self, _documents: Iterable[str]) -> None:
         """Answer who waits, and have the editor ask again where its answers hold no longer."""
+        self._said.clear()
         for uri in [uri for uri in self._answered if not self._is_open(uri)]:
             # What an editor shows of a document that it closes is its own affair.
             del self._answered[uri]
@@ -76,14 +88,16 @@ class Pulls:
             self._server.workspace_diagnostic_refresh(None)
 
     def _is_stale(self, uri: str) -> bool:
-        return not self._asked[uri] and self._answered[uri] != _identity(self._found(uri))
+        return not self._asked[uri] and self._answered[uri] != self._say(uri).identity
 
-    def _found(self, uri: str) -> list[types.Diagnostic]:
+    def _say(self, uri: str) -> _Said:
         """What is found in a document, without repairs: these are asked for by themselves, and become known later."""
-        found = self._checks.diagnostics(uri)
-        for one in found:
-            one.data = None
-        return found
+        if uri not in self._said:
+            found = self._checks.diagnostics(uri)
+            for one in found:
+                one.data = None
+            self._said[uri] = _Said(tuple(found), _identity(found))
+        return self._said[uri]
 
     def _is_open(self, uri: str) -> bool:
         return self._documents.version(uri) is not None
@@ -99,29 +113,28 @@ class Pulls:
                 await self._turned.wait()
         finally:
             self._asked[uri] -= 1
-        items = self._found(self._named(uri))
-        identity = _identity(items)
+        said = self._say(self._named(uri))
         if self._is_open(uri):
-            self._answered[uri] = identity
-        self._tell(self._named(uri), items)
+            self._answered[uri] = said.identity
+        self._tell(self._named(uri))
         others = self._others() if self._takes_others else None
-        if known == identity:
-            return types.RelatedUnchangedDocumentDiagnosticReport(identity, others or None)
-        return types.RelatedFullDocumentDiagnosticReport(items, others or None, result_id=identity)
+        if known == said.identity:
+            return types.RelatedUnchangedDocumentDiagnosticReport(said.identity, others or None)
+        return types.RelatedFullDocumentDiagnosticReport(said.items, others or None, result_id=said.identity)
 
     def _others(self) -> _Others:
         reports: _Others = {}
         for uri in self._unknown():
-            items = self._found(uri)
-            self._tell(uri, items)
-            reports[uri] = types.FullDocumentDiagnosticReport(items, result_id=_identity(items))
+            self._tell(uri)
+            said = self._say(uri)
+            reports[uri] = types.FullDocumentDiagnosticReport(said.items, result_id=said.identity)
         return reports
 
     def _unknown(self) -> list[str]:
         """The closed documents of which the editor has something else; it asks for open ones by themselves."""
         nothing = _identity(())
         closed = (uri for uri in sorted({*self._checks.documents(), *self._told}) if not self._is_open(uri))
-        return [uri for uri in closed if self._told.get(uri, nothing) != _identity(self._found(uri))]
+        return [uri for uri in closed if self._told.get(uri, nothing) != self._say(uri).identity]
 
     # -- all -----------------------------------------------------------------------------------------------
 
@@ -134,7 +147,7 @@ class Pulls:
         items = [*self._items(identities)]
         for item in items:
             if isinstance(item, types.WorkspaceFullDocumentDiagnosticReport):
-                self._tell(item.uri, item.items)
+                self._tell(item.uri)
         return types.WorkspaceDiagnosticReport(items)
 
     def _has_news(self, known: Mapping[str, str]) -> bool:
@@ -142,16 +155,16 @@ class Pulls:
 
     def _items(self, known: Mapping[str, str]) -> Iterator[_Item]:
         for uri in sorted({*self._checks.documents(), *self._told, *known}):
-            found, version = self._found(uri), self._checks.version(uri)
-            identity = _identity(found)
-            if known.get(uri) == identity:
-                yield types.WorkspaceUnchangedDocumentDiagnosticReport(uri, identity, version)
-                continue
-            yield types.WorkspaceFullDocumentDiagnosticReport(uri, found, version, result_id=identity)
+            said, version = self._say(uri), self._checks.version(uri)
+            if known.get(uri) == said.identity:
+                yield types.WorkspaceUnchangedDocumentDiagnosticReport(uri, said.identity, version)
+            else:
+                yield types.WorkspaceFullDocumentDiagnosticReport(uri, said.items, version, result_id=said.identity)
 
-    def _tell(self, uri: str, items: Sequence[types.Diagnostic]) -> None:
-        if items:
-            self._told[uri] = _identity(items)
+    def _tell(self, uri: str) -> None:
+        said = self._say(uri)
+        if said.items:
+            self._told[uri] = said.identity
         else:
             self._told.pop(uri, None)
 
@@ -162,6 +175,5 @@ class Pulls:
 
 
 def _identity(items: Sequence[types.Diagnostic]) -> str:
-    """The same for the same diagnostics, so that nothing has to be kept of them."""
     said = "\n".join(map(repr, items)).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(said, digest_size=12).hexdigest()
