@@ -181,14 +181,11 @@ def test_cells_are_asked_for_by_their_names(project: Path) -> None:
     edit_session(project, play, pulls=PULLS)
 
 
-@pytest.mark.parametrize(("pulls", "refreshes"), [(None, True), (PULLS, False)])
-def test_who_cannot_be_bidden_to_ask_again_is_told(
-    pulls: types.DiagnosticClientCapabilities | None, refreshes: bool, project: Path
-) -> None:
+def test_who_cannot_be_bidden_to_ask_again_is_told(project: Path) -> None:
     async def play(editor: Editor) -> None:
         # An editor that asks wherever a server answers would show everything twice.
         assert editor.offered.diagnostic_provider is None
         await editor.until(lambda: editor.codes("main.py"))
         assert editor.refreshes == 0
 
-    edit_session(project, play, pulls=pulls, refreshes=refreshes)
+    edit_session(project, play, pulls=PULLS, refreshes=False)

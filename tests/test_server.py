@@ -284,9 +284,9 @@ def test_cells_of_a_notebook_are_documents_of_their_own(project: Path) -> None:
     edit_session(project, play)
 
 
-@pytest.mark.parametrize("name", ["a.ipynb", ".virtual_documents/a.ipynb"])
-def test_a_notebook_may_be_open_as_one_text(name: str, project: Path) -> None:
-    """As in JupyterLab, which has such texts in a folder of its own, and where notebooks are edited as scripts."""
+def test_a_notebook_may_be_open_as_one_text(project: Path) -> None:
+    """As in JupyterLab, which has such texts in a folder of its own."""
+    name = ".virtual_documents/a.ipynb"
     text = (
         "import multiprocessing, torch\nfrom library import work\n\n\ntorch.cuda.init()\n"
         "print(multiprocessing.get_context('fork').Pool(1).map(work, [1]))\n"

@@ -205,8 +205,9 @@ class Checks:
         return any(path is None or _lies_in(path, scope) for scope in self._awaited)
 
     def documents(self) -> frozenset[str]:
-        """All with findings."""
-        return frozenset(uri for found in (*self._found.values(), *self._first.values()) for uri in found.by_uri)
+        """All with findings, by the last runs that were about them."""
+        uris = {uri for found in (*self._found.values(), *self._first.values()) for uri in found.by_uri}
+        return frozenset(uri for uri in uris if any(True for _ in self.found(uri)))
 
     def diagnostics(self, uri: str) -> list[types.Diagnostic]:
         """What the last runs found in a document, in the editor's words."""
