@@ -316,6 +316,30 @@ def test_a_launch_has_a_root_cause_for_each_start_method_of_the_range() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "versions", "codes"),
+    [
+        ("", ((3, 14), (3, 14)), []),
+        ("", ((3, 10), (3, 14)), []),
+        ("mp.set_forkserver_preload(['json'])", ((3, 14), (3, 14)), ["CUD201"]),
+        ("mp.set_forkserver_preload(['__main__'])", ((3, 14), (3, 14)), []),
+        ("mp.set_start_method('spawn')", ((3, 14), (3, 14)), ["CUD201"]),
+        ("mp.set_start_method('forkserver')", ((3, 12), (3, 12)), ["CUD201"]),
+    ],
+)
+def test_a_fork_server_imports_main_once_from_python_3_14(
+    before: str, versions: tuple[tuple[int, int], tuple[int, int]], codes: list[str]
+) -> None:
+    text = (
+        "import torch\nimport torch.multiprocessing as mp\nfrom torch.utils.data import DataLoader\n\n"
+        "model = torch.nn.Linear(1, 1).cuda()\n\n\n"
+        f'if __name__ == "__main__":\n    {before or "pass"}\n'
+        "    for batch in DataLoader(range(9), num_workers=2):\n        print(model(batch.cuda()))\n"
+    )
+    found = analyse([SourceFile("program.py", text, text.encode())], Options(target_versions=versions)).findings
+    assert [f.code for f in found] == codes
+
+
 def test_contexts_on_one_gpu_are_shown_where_they_are_opened_not_where_the_driver_was_asked() -> None:
     text = (
         "import multiprocessing as mp\nimport torch\n\n\n"
