@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fuzz.__main__ import kind, main
+from fuzz.__main__ import main
 from fuzz.case import Case
 from fuzz.inputs import SOURCES, hostile
 from fuzz.inputs.growing import draw as growing
@@ -19,6 +19,7 @@ from fuzz.judge import Judge
 from fuzz.properties import PROPERTIES
 from fuzz.properties.formats import unreadable
 from fuzz.shrink import shrunk
+from fuzz.tally import kind
 
 from cudalint.finding import Finding
 from cudalint.found import Report
@@ -53,7 +54,7 @@ def test_findings_stay_where_the_meaning_stays() -> None:
 
 
 def test_one_report_whatever_the_process() -> None:
-    (together,) = joined(SOURCES["mutants"](seed) for seed in range(SEED, SEED + 2))
+    together = joined([SOURCES["mutants"](seed) for seed in range(SEED, SEED + 2)])
     assert complaints(together, "same") == []
 
 
