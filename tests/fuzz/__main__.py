@@ -1,7 +1,7 @@
 """python -m fuzz [--source S] [--seed N] [--count N] [--properties P,...] [--jobs N] [--keep DIR] [FILE ...].
 
-Programs of a source, or the files of a folder, are checked and judged in processes of their own. What fails is told with
-its seeds, and the first case of each kind is made small. Ended by Ctrl-C (or SIGTERM), it tells what it has.
+Programs of a source, or the files of a folder, are checked and judged in processes of their own. What fails is told
+with its seeds, and the first case of each kind is made small. Ended by Ctrl-C (or SIGTERM), it tells what it has.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 
 from fuzz.case import Case
@@ -15,7 +15,7 @@ Asked = Case | Drawn
 
 def judged(
     batches: Iterator[Sequence[Asked]], properties: Sequence[str], jobs: int, seconds: float
-) -> Iterator[tuple[Asked, Complaints]]:
+) -> Generator[tuple[Asked, Complaints], None, None]:
     """The complaints about each case, in whatever order they come. A batch stays with one judge.
 
     All processes have ended when this does, also when it is closed before.
