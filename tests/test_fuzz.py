@@ -161,7 +161,9 @@ def test_who_ends_it_is_told_what_it_has_and_nobody_is_left(tmp_path: Path) -> N
     run.send_signal(signal.SIGINT)
     out, _ = run.communicate()
     assert run.returncode == 130
-    assert re.match(r"ended before all was judged: the first without an answer is mutants \d+\nsurvives: \d+ judged", out)
+    assert re.match(
+        r"ended before all was judged: the first without an answer is mutants \d+\nsurvives: \d+ judged", out
+    )
     assert len(judges) == 2
     assert not [pid for pid in judges if Path("/proc", pid).exists()]
     assert list(tmp_path.iterdir()) == []
