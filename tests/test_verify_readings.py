@@ -85,7 +85,7 @@ def test_ranks_share_a_gpu_or_have_their_own() -> None:
 def test_a_child_ends_by_a_signal_or_in_its_own_way() -> None:
     died = readings(*FORKS, deaths={ONE: -11})
     assert said(died, "CUD103", "child-death") == (True, "process 11, which it started, died of signal 11")
-    assert said(died, "CUD404") is None  # what it predicts is an exception
+    assert said(died, "CUD505") is None  # what it predicts is an exception
     told = (None, "process 12, which it started, ended with exit code 3")
     assert said(readings(*FORKS, deaths={TWO: 3}), "CUD103", "child-death") == told
 
@@ -94,7 +94,7 @@ def test_a_statement_that_was_to_fail_was_passed_or_did_not_have_to() -> None:
     passed = ("passed 5", ONE, PROGRAM)
     expected = (False, "process 11 passed train.py:5 without an exception and ended well")
     assert said(readings(*FORKS, passed), "CUD101") == expected
-    assert said(readings(*FORKS, passed, deaths={TWO: 1}), "CUD404") is None
+    assert said(readings(*FORKS, passed, deaths={TWO: 1}), "CUD505") is None
     innocent = [(*event[:3], 0, LAUNCH) if event[0] == "fork" else event for event in FORKS]
     assert said(readings(*innocent, passed), "CUD101") is None
     # It passed the launch as well: the effect is in the worker, and this is who started it.
