@@ -1,18 +1,29 @@
-"""What notes of processes say of a finding, where paper CUDA has no such machine: memory, several GPUs, signals."""
+"""What notes of processes say of a finding, where paper CUDA has no such machine: memory, several GPUs, signals.
+
+And what is reported of a run in which all of it came together.
+"""
 
 from __future__ import annotations
 
+import json
+import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
-from cudalint.verify import journal
-from cudalint.verify.gpus import Gpu
+from cudalint.verify import Format, evidence, journal
+from cudalint.verify.gpus import Gpu, Gpus
+from cudalint.verify.headers import Outcome
+from cudalint.verify.observe import Observation
+from cudalint.verify.program import Judged, Program, Status, Trial
+from cudalint.verify.program_report import render
 from cudalint.verify.readings import Readings
 from cudalint.verify.runner import Run
 from cudalint.verify.surroundings import Footprint
+from cudalint.verify.violations import Kind, Violation
 
 PROGRAM = "/project/train.py"
 MACHINE = (Gpu(0, "H", 1000, "GPU-aa"), Gpu(1, "H", 1000, "GPU-bb"))
@@ -234,3 +245,57 @@ def test_what_a_process_sends_is_of_the_host_or_of_a_gpu() -> None:
     told = (False, "process 10 sent memory of the host, and none of a GPU")
     assert said(readings(host), "CUD302", "latent") == told
     assert said(readings(host, ("send", PARENT)), "CUD302", "latent") is None
+
+
+SEEN = Violation(
+    Kind.FORKED_CHILD, TWO, "RuntimeError: Cannot re-initialize", ((PROGRAM, 5, "work"),),
+    journal.Event("query", PARENT, ("torch.cuda.is_available",), ((PROGRAM, 20, "main"),)), ((PROGRAM, 20, "main"),),
+)  # fmt: skip
+READ = Violation(Kind.EXCEPTION, 0, "RuntimeError: CUDA error", ((PROGRAM, 5, "work"),), None, ((PROGRAM, 20, "main"),))
+TRIAL = Trial(
+    Program(("train.py", "--quick"), Path(PROGRAM)),
+    Observation(
+        Outcome.CRASH, 1, "RuntimeError", "x | y", (), 3.0, "ended", left_behind=2,
+        footprints=(Footprint(TWO, 1, 618), Footprint(ONE, 0)), spoiled=("the GPU was busy",),
+    ),
+    tuple(Judged(finding(code), Status.CONFIRMED, "a | b", SEEN) for code in ("CUD101", "CUD103")),
+    (SEEN, READ),
+    3,
+    ("python -S worker.py",),
+    left_out=("%matplotlib inline",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("output_format", [Format.TABLE, Format.MARKDOWN])
+def test_a_report_for_people_says_who_did_what_where(output_format: Format) -> None:
+    place = evidence.this_place(Gpus(MACHINE, "580"))
+    rows = render(TRIAL, place, output_format).splitlines()
+    for row in (
+        "  process 10 asked for CUDA (torch.cuda.is_available):", "  it forked:", "  process 12:",
+        "  who waited for it:", "  a process:",
+    ):  # fmt: skip
+        assert row in rows
+    told = "\n".join(rows)
+    for words in (
+        "RuntimeError: Cannot re-initialize", "RuntimeError: CUDA error",
+        "2 processes went on after the program had ended, and had to be ended",
+        "left out, as it needs IPython: %matplotlib inline", "the probe could not enter: python -S worker.py",
+        "process 12: GPU 1, 618 MiB", "process 11: GPU 0", "the GPU was busy",
+        "2 findings: 2 confirmed; 2 violations not predicted",
+    ):  # fmt: skip
+        assert words in told
+    # The stacks of what shows two findings are told once, and once more as not predicted.
+    assert rows.count("  process 10 asked for CUDA (torch.cuda.is_available):") == 2
+    if output_format is Format.MARKDOWN:
+        assert r"| a \| b |" in told
+
+
+def test_a_report_for_programs_has_all_of_it() -> None:
+    place = evidence.this_place(Gpus(MACHINE, "580"))
+    document = json.loads(render(TRIAL, place, Format.JSON))
+    assert [one["code"] for one in document["findings"]] == ["CUD101", "CUD103"]
+    assert [one["said"] for one in document["unpredicted"]] == [SEEN.text, READ.text]
+    cases = list(ET.fromstring(render(TRIAL, place, Format.JUNIT)).iter("testcase"))
+    failures = {case.get("name"): len(case.findall("failure")) for case in cases}
+    assert [count for name, count in failures.items() if "not predicted" in str(name)] == [1, 1]
+    assert sum(failures.values()) == 2
