@@ -60,6 +60,7 @@ LAYERS = (
     "found",
     "recalled",
     "salvage",
+    "reruns",
     "unparsed",
     "lacks",
     "session",
