@@ -20,6 +20,24 @@ _SECONDS = 30.0
 _ALL = types.Range(types.Position(0, 0), types.Position(10_000, 0))
 
 
+def _modern(pulls: types.DiagnosticClientCapabilities | None, refreshes: bool) -> types.ClientCapabilities:
+    """What an editor of today supports."""
+    return types.ClientCapabilities(
+        text_document=types.TextDocumentClientCapabilities(
+            code_action=types.CodeActionClientCapabilities(
+                resolve_support=types.ClientCodeActionResolveOptions(["edit"])
+            ),
+            diagnostic=pulls,
+        ),
+        window=types.WindowClientCapabilities(work_done_progress=True),
+        workspace=types.WorkspaceClientCapabilities(
+            workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True),
+            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
+            diagnostics=types.DiagnosticWorkspaceClientCapabilities(refreshes),
+        ),
+    )
+
+
 class _Client(LanguageClient):
     """A client that remembers how its server ended, and what it complained of."""
 
@@ -106,6 +124,11 @@ class Editor:
         change = types.TextDocumentContentChangeWholeDocument(text)
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
         return self._versions[name]
+
+    def save(self, name: str) -> None:
+        """Say that a file was saved; what is on the disk is for others to write."""
+        document = types.TextDocumentIdentifier(self.uri(name))
+        self.client.text_document_did_save(types.DidSaveTextDocumentParams(document))
 
     def close(self, name: str) -> None:
         document = types.TextDocumentIdentifier(self.uri(name))
@@ -234,6 +257,7 @@ def applied(text: str, edit: types.WorkspaceEdit | None, uri: str) -> str:
         if isinstance(change, types.TextDocumentEdit) and change.text_document.uri == uri
         for one in change.edits
     ]
+    edits.extend((edit.changes or {}).get(uri, ()))
     rows = text.split("\n")
 
     def offset(place: types.Position) -> int:
@@ -251,12 +275,14 @@ def edit_session(
     *arguments: str,
     folders: list[Path] | None = None,
     environ: dict[str, str] | None = None,
+    support: types.ClientCapabilities | None = None,
     pulls: types.DiagnosticClientCapabilities | None = None,
     refreshes: bool = True,
 ) -> None:
     """Start the server in a folder, do something in the editor, and end both as editors do.
 
-    An editor that ``pulls`` asks for findings, and asks again when it is bidden to if it ``refreshes``.
+    An editor that says what it supports knows a root, and no folders. One that ``pulls`` asks for
+    findings, and asks again when it is bidden to if it ``refreshes``.
     """
 
     async def session() -> None:
@@ -264,22 +290,12 @@ def edit_session(
         editor = Editor(client, root)
         told = environment() | (environ or {})
         await client.start_io(sys.executable, "-m", "cudalint", "server", *arguments, cwd=root, env=told)
-        support = types.ClientCapabilities(
-            text_document=types.TextDocumentClientCapabilities(
-                code_action=types.CodeActionClientCapabilities(
-                    resolve_support=types.ClientCodeActionResolveOptions(["edit"])
-                ),
-                diagnostic=pulls,
-            ),
-            window=types.WindowClientCapabilities(work_done_progress=True),
-            workspace=types.WorkspaceClientCapabilities(
-                workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True),
-                did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
-                diagnostics=types.DiagnosticWorkspaceClientCapabilities(refreshes),
-            ),
-        )
         opened = [types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders or [root]]
-        params = types.InitializeParams(support, process_id=None, workspace_folders=opened)
+        params = (
+            types.InitializeParams(_modern(pulls, refreshes), process_id=None, workspace_folders=opened)
+            if support is None
+            else types.InitializeParams(support, process_id=None, root_uri=root.as_uri())
+        )
         try:
             editor.offered = (await client.initialize_async(params)).capabilities
             client.initialized(types.InitializedParams())
