@@ -307,7 +307,8 @@ def test_a_class_elsewhere_that_becomes_a_process_makes_a_launch_of_what_was_non
     write(project / "jobs.py", f"{imports}\n\nclass Job(Base):\n    pass\n")
     write(
         project / "train.py",
-        "from multiprocessing import Process\n\nimport torch\nfrom jobs import Job\n\n\ndef work():\n    torch.ones(1).cuda()\n\n\n"
+        "from multiprocessing import Process\n\nimport torch\nfrom jobs import Job\n\n\n"
+        "def work():\n    torch.ones(1).cuda()\n\n\n"
         "def train():\n    torch.cuda.init()\n    Job(target=work).start()\n",
     )
     for text, codes in ((PLAIN, []), (STARTS, ["CUD102"]), (PLAIN, []), (STARTS, ["CUD102"])):
