@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent / "ecosystem"))
 import check
 import packages
 import reviewed
+import usage
 from reviewed import Finding, Verdict
 
 RIGHT = Finding("p", "1", "a.py", "CUD101", "pool.map(f, xs)", "error")
@@ -77,22 +80,137 @@ def program_of_one_pool(folder: Path) -> packages.Package:
 def test_what_was_found_is_kept_until_the_package_changes(tmp_path: Path) -> None:
     package = program_of_one_pool(tmp_path)
     folder, results = tmp_path / package.folder, tmp_path / "results"
-    first = check.check(package, folder, results, 300)
+    first = check.check(package, folder, results, check.Means(300))
     assert [finding.code for finding in first.findings] == ["CUD101"]
-    assert check.check(package, folder, results, 300) == first
+    assert check.check(package, folder, results, check.Means(300)) == first
     (folder / "main.py").write_text("import torch\n", encoding="utf-8")
-    assert not check.check(package, folder, results, 300).findings
+    assert not check.check(package, folder, results, check.Means(300)).findings
 
 
 def test_a_package_over_its_limit_is_named_and_nothing_is_concluded(tmp_path: Path) -> None:
     package = program_of_one_pool(tmp_path)
     folder, results = tmp_path / package.folder, tmp_path / "results"
-    ended = check.check(package, folder, results, 0.01)
+    ended = check.check(package, folder, results, check.Means(0.01))
     assert ended.outcome.over
     assert not ended.findings
     assert "not finished" in ended.row()
-    assert check.check(package, folder, results, 0.01) == ended
-    assert check.check(package, folder, results, 300).findings
+    assert check.check(package, folder, results, check.Means(0.01)) == ended
+    assert check.check(package, folder, results, check.Means(300)).findings
+
+
+def three_packages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[packages.Package]:
+    """A package with a broken pool, a much larger one after it and an empty one, as all that is pinned."""
+    pool = program_of_one_pool(folder)
+    large = packages.Package("a", "1", sdist=True, tiny=False, python="3.11")
+    empty = packages.Package("z", "1", sdist=True, tiny=False, python="3.11")
+    for package, text in ((large, "x = 1\n" * 100), (empty, "")):
+        (folder / package.folder).mkdir()
+        (folder / package.folder / "main.py").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(packages, "pinned", lambda: [pool, large, empty])
+    return [pool, large, empty]
+
+
+def test_several_packages_at_once_give_what_one_after_the_other_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = three_packages(tmp_path / "sources", monkeypatch)
+    said = []
+    for number in ("1", "3"):
+        sources, kept = ["--sources", str(tmp_path / "sources")], ["--keep", str(tmp_path / number)]
+        assert check.main([*sources, *kept, "--jobs", number]) == 1
+        out = capsys.readouterr().out
+        assert [line.split()[0] for line in out.splitlines()[1:4]] == [package.folder for package in listed]
+        said.append(out.partition("\n\n")[2])
+    assert said[0] == said[1]
+    assert 'code = "CUD101"' in said[0]
+
+
+def test_results_of_another_machine_need_neither_sources_nor_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, large, empty = three_packages(tmp_path / "sources", monkeypatch)
+    check.main(["--sources", str(tmp_path / "sources"), "--keep", str(tmp_path / "kept"), "--jobs", "2"])
+    there = capsys.readouterr().out
+    monkeypatch.setattr(packages, "unpacked", None)
+    results = tmp_path / "kept" / "results"
+    assert check.main(["--results", str(results)]) == 1
+    assert capsys.readouterr().out == there
+    (results / f"{empty.folder}.json").unlink()
+    other = (results / f"{large.folder}.json").read_text(encoding="utf-8").replace('"cudalint": "', '"cudalint": "0')
+    (results / f"{large.folder}.json").write_text(other, encoding="utf-8")
+    assert check.main(["--results", str(results)]) == 1
+    out = capsys.readouterr().out
+    assert f"failed: {empty.folder}: no result" in out
+    assert f"failed: {large.folder}: a result of another state of cudalint" in out
+
+
+def test_packages_that_are_not_among_the_sources_are_named_and_not_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, large, empty = three_packages(tmp_path / "sources", monkeypatch)
+    (tmp_path / "sources" / empty.folder / "main.py").unlink()
+    (tmp_path / "sources" / empty.folder).rmdir()
+    check.main(["--sources", str(tmp_path / "sources"), "--keep", str(tmp_path / "kept"), "--only", "z", "--only", "a"])
+    out = capsys.readouterr().out
+    assert f"not in {tmp_path / 'sources'}: {empty.folder}" in out
+    assert [path.name for path in (tmp_path / "kept" / "results").iterdir()] == [f"{large.folder}.json"]
+
+
+def test_checks_wait_for_processes_and_no_two_wait_for_each_other() -> None:
+    shared, most, running = check.Shared(4), [], [0]
+    lock = threading.Lock()
+
+    def one(wanted: int) -> None:
+        with shared.processes(wanted) as number:
+            with lock:
+                running[0] += number
+                most.append(running[0])
+            with lock:
+                running[0] -= number
+
+    threads = [threading.Thread(target=one, args=(wanted,)) for wanted in [0, 3, 9, 2, 3, 1] * 20]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(most) == 120
+    assert max(most) == 4
+
+
+def test_what_was_started_ends_with_the_run_that_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first package has failed here while the others still run."""
+    listed = three_packages(tmp_path, monkeypatch)
+    ended: list[str] = []
+
+    def check_one(package: packages.Package, folder: Path, results: Path, means: check.Means) -> check.Run:
+        if package == listed[0]:
+            raise KeyboardInterrupt
+        try:
+            with open(os.devnull, "wb") as nothing:
+                command = [sys.executable, "-c", "while True: pass"]
+                environment, stopped = dict(os.environ), means.stopped
+                usage.used(
+                    command,
+                    cwd=folder,
+                    environment=environment,
+                    output=nothing,
+                    errors=nothing,
+                    limit=60,
+                    stopped=stopped,
+                )
+        except usage.Interrupted:
+            ended.append(package.name)
+            raise
+        raise AssertionError("an endless program ended")
+
+    monkeypatch.setattr(check, "check", check_one)
+    with pytest.raises(KeyboardInterrupt):
+        check.main(["--sources", str(tmp_path), "--keep", str(tmp_path / "kept"), "--jobs", "3"])
+    assert set(ended) <= {"a", "z"}
+    assert ended
 
 
 def test_the_interval_is_wide_for_few_and_narrow_for_many() -> None:
@@ -196,6 +314,30 @@ def test_a_launch_has_a_root_cause_for_each_start_method_of_the_range() -> None:
         ("CUD101", "error", "before Python 3.14, if `--warm` is given"),
         ("CUD108", "error", "from Python 3.14"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "versions", "codes"),
+    [
+        ("", ((3, 14), (3, 14)), []),
+        ("", ((3, 10), (3, 14)), []),
+        ("mp.set_forkserver_preload(['json'])", ((3, 14), (3, 14)), ["CUD201"]),
+        ("mp.set_forkserver_preload(['__main__'])", ((3, 14), (3, 14)), []),
+        ("mp.set_start_method('spawn')", ((3, 14), (3, 14)), ["CUD201"]),
+        ("mp.set_start_method('forkserver')", ((3, 12), (3, 12)), ["CUD201"]),
+    ],
+)
+def test_a_fork_server_imports_main_once_from_python_3_14(
+    before: str, versions: tuple[tuple[int, int], tuple[int, int]], codes: list[str]
+) -> None:
+    text = (
+        "import torch\nimport torch.multiprocessing as mp\nfrom torch.utils.data import DataLoader\n\n"
+        "model = torch.nn.Linear(1, 1).cuda()\n\n\n"
+        f'if __name__ == "__main__":\n    {before or "pass"}\n'
+        "    for batch in DataLoader(range(9), num_workers=2):\n        print(model(batch.cuda()))\n"
+    )
+    found = analyse([SourceFile("program.py", text, text.encode())], Options(target_versions=versions)).findings
+    assert [f.code for f in found] == codes
 
 
 def test_contexts_on_one_gpu_are_shown_where_they_are_opened_not_where_the_driver_was_asked() -> None:

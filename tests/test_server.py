@@ -317,6 +317,29 @@ def test_cells_of_a_notebook_are_documents_of_their_own(project: Path) -> None:
     edit_session(project, play)
 
 
+def test_a_cell_that_is_run_again_is_judged_as_it_was_run(project: Path) -> None:
+    cells = [
+        "import multiprocessing, torch\nfrom library import work",
+        "print(multiprocessing.get_context('fork').Pool(1).map(work, [1]))",
+        "torch.cuda.init()",
+    ]
+
+    async def play(editor: Editor) -> None:
+        (project / "main.py").write_text("import library\n")
+        (project / "a.ipynb").write_text(notebook(*cells))
+        names = editor.open_notebook("a.ipynb", cells)
+        for count, cell in enumerate(names, 1):
+            editor.run_cell("a.ipynb", cell, count)
+        await editor.until(lambda: names[1] in editor.shown)
+        assert editor.codes(names[1]) == []
+        editor.run_cell("a.ipynb", names[1], 4)
+        (found,) = await editor.until(lambda: editor.diagnostics(names[1]))
+        assert (found.code, found.severity) == ("CUD101", types.DiagnosticSeverity.Information)
+        assert names[2] in {one.location.uri for one in found.related_information}
+
+    edit_session(project, play)
+
+
 SLOW = "import argparse, multiprocessing, torch\n\ndef work(n):\n    return torch.ones(n, device='cuda')\n\n" + "".join(
     f"def f{i}(args):\n"
     + "".join(f"    if args.a{j}:\n        torch.zeros({j}, device='cuda:{j}')\n" for j in range(40))

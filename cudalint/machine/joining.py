@@ -30,7 +30,7 @@ from cudalint.machine.values import (
 MOST_STATES = 8
 # Assumptions by which paths stay apart, and those that a path remembers in all.
 MOST_FACTS = 3
-MOST_REMEMBERED = 8
+MOST_REMEMBERED = 16
 # Longer texts are messages and names of files.
 LONGEST_WORD = 15
 # How deep containers in containers are looked into.

@@ -447,7 +447,7 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
             key = (outcome.within, outcome.condition, outcome.doubt is Doubt.MISSING)
             first[key] = min(first.get(key, rank), rank)
     groups = {o.within for o in given if o.kind in _AFTER_GROUP}
-    given = _first_guesses(given)
+    given = _first_again(_first_guesses(given))
     result: list[Outcome] = []
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
@@ -470,6 +470,21 @@ def _first_guesses(outcomes: Sequence[Outcome]) -> list[Outcome]:
             first[made] = min(first.get(made, outcome), outcome, key=_guess_order)
     anchors = {outcome.anchor for outcome in first.values()}
     return [o for o in outcomes if o.kind not in _GUESSES or o.anchor in anchors]
+
+
+def _first_again(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Of what the children of one launch run again while they import main only one: it ends them."""
+    first: dict[tuple[Site, str | None], Outcome] = {}
+    for outcome in outcomes:
+        if outcome.kind is Kind.IMPORTED_AGAIN and outcome.launch:
+            launch = outcome.launch[-1].site, outcome.condition
+            first[launch] = min(first.get(launch, outcome), outcome, key=_again_order)
+    kept = {outcome.anchor for outcome in first.values()}
+    return [o for o in outcomes if o.kind is not Kind.IMPORTED_AGAIN or not o.launch or o.anchor in kept]
+
+
+def _again_order(outcome: Outcome) -> tuple[bool, int, str, int]:
+    return not outcome.certain, len(outcome.effect), outcome.anchor.module, outcome.anchor.ordinal
 
 
 def _guess_order(outcome: Outcome) -> tuple[bool, int, str, int]:

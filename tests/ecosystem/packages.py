@@ -143,6 +143,11 @@ def _pip(options: list[str], scratch: Path, arguments: list[str], temporary: Pat
         raise Unavailable(next((line for line in lines if line.startswith("ERROR")), lines[-1]))
 
 
+def files(folder: Path) -> list[Path]:
+    """What of an unpacked package is kept, whatever else lies in its folder."""
+    return sorted(path for path in folder.rglob("*") if _wanted(path.name) and path.is_file())
+
+
 def _wanted(name: str) -> bool:
     """Python files, and what tells cudalint about the project."""
     return name.endswith((".py", "pyproject.toml", "setup.cfg"))

@@ -97,7 +97,7 @@ def compare(found: Counter[Finding], reviewed: Reviewed, packages: Iterable[str]
     return Difference(sorted((found - expected).elements()), sorted((expected - found).elements()))
 
 
-def of_json(package: str, version: str, text: str, folder: Path) -> list[Finding]:
+def of_json(package: str, version: str, text: str, folder: Path) -> tuple[Finding, ...]:
     """The findings in cudalint's json report on a package that lies in ``folder``."""
     lines: dict[tuple[str, int | None], list[str]] = {}
     findings = []
@@ -113,7 +113,7 @@ def of_json(package: str, version: str, text: str, folder: Path) -> list[Finding
             line = ""
         told = tuple(_told(entry, folder))
         findings.append(Finding(package, version, file, entry["code"], line, entry["severity"], told))
-    return findings
+    return tuple(findings)
 
 
 def _told(entry: dict[str, Any], folder: Path) -> Iterator[str]:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -33,6 +33,10 @@ class Usage:
     over: bool
 
 
+class Interrupted(Exception):
+    """Whoever wanted to know what a program takes no longer does."""
+
+
 def used(
     command: Sequence[str],
     *,
@@ -41,8 +45,9 @@ def used(
     output: BinaryIO,
     errors: BinaryIO,
     limit: float,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Usage:
-    """Run a command to its end, or for ``limit`` seconds."""
+    """Run a command to its end, or for ``limit`` seconds; it is ended too, with all it started, when ``stopped``."""
     began = time.monotonic()
     # In a session of its own, so that it can be ended with all that it started.
     process = subprocess.Popen(
@@ -61,6 +66,8 @@ def used(
             elapsed = time.monotonic() - began
             if pid:
                 break
+            if stopped():
+                raise Interrupted
             if elapsed > limit and not over:
                 over = True
                 os.killpg(process.pid, signal.SIGKILL)

@@ -121,7 +121,20 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         if raised.outcome is not None:
             machine.emit(raised.outcome)
     machine.uncaught = saved
+    if _server_imports_main(machine, way):
+        for current in states:
+            current.process = replace(current.process, contexts=frozenset())
     return states[:2]
+
+
+def _server_imports_main(machine: Machine, way: Way) -> bool:
+    """Whether a fork server imports main once for all its children, and what that opens is the server's.
+
+    It does from Python 3.14 unless it is told to import something else (CPython gh-126631: before, it never did).
+    """
+    since = way.condition is not None or machine.host.lowest >= (3, 14)
+    told = [name for name, _ in machine.preloads]
+    return way.method == "forkserver" and since and (not told or "__main__" in told)
 
 
 def _parent_only_globals(machine: Machine, parent: State) -> frozenset[tuple[str, str]]:
