@@ -235,9 +235,9 @@ class _Search:
         return not self._basis.entries.get(self._finding, frozenset()).isdisjoint(basis.cut - self._basis.cut)
 
     def _problems(self, attempt: _Attempt) -> list[Finding]:
-        """What an attempt leaves to do: the finding itself, then errors that were not there before."""
+        """What an attempt leaves to do: the finding itself, then errors that were none before."""
         own = self._images([self._finding], attempt)
-        known = self._images(self._basis.outcomes, attempt)
+        known = self._images((f for f in self._basis.outcomes if f.severity is Severity.ERROR), attempt)
         same: list[Finding] = []
         new: list[Finding] = []
         for found in attempt.findings:
