@@ -13,7 +13,7 @@ from cudalint import rules
 from cudalint.config import Config, ConfigError
 from cudalint.context import beside
 from cudalint.discovery import discover
-from cudalint.finding import Finding
+from cudalint.finding import Finding, Fix
 from cudalint.found import Effort, Report
 from cudalint.intake import (
     INTERNAL_ERROR,
@@ -37,6 +37,7 @@ from cudalint.results import Question, Result
 from cudalint.salvage import Outcome, of_analyses, salvage
 from cudalint.store import Store
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
+from cudalint.text.source import Cells
 from cudalint.unparsed import syntax_errors, worth_reading
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from cudalint.project.process_map import ProcessMap
 
 _Comments: TypeAlias = Callable[[str], Suppressions]
+# Of a fix, whether it is made before the next check; the cells of notebooks say whose rows it edits.
+Admits: TypeAlias = "Callable[[Fix, Mapping[str, Cells]], bool]"
+Repairs: TypeAlias = "Callable[[Finding, Mapping[str, Cells]], bool]"
 
 
 class Session:
@@ -89,10 +93,12 @@ class Session:
         instead: Mapping[str, bytes] | None = None,
         whole: bool = False,
         once: bool = False,
+        admits: Admits | None = None,
     ) -> Report:
         """Check files and directories.
 
-        ``repair`` says whether findings carry their fixes, which costs a further analysis or more for each.
+        ``repair`` says whether findings carry their fixes, which costs a further analysis or more for each. Where
+        ``admits`` says that one is made before the next check, no further ones are looked for in its files.
         ``instead`` holds bytes that stand for files, on the disk or unsaved. ``whole`` says that the paths are all
         there is: nothing else of the project is read. ``once`` says that no cell of a notebook is run again.
 
@@ -121,10 +127,11 @@ class Session:
             intake += self._context(intake, rest())
         selected = tuple(file.path for file in files)
         outcome = self._analyse(intake, alone=False, about=frozenset(selected), once=once)
-        report = self._checked(paths, selected, intake, outcome, repair, accepted)
+        report = self._checked(paths, selected, intake, outcome, self._repairs(repair, admits), accepted)
         if is_partial:
             asked.keep(Result(is_partial=True))
-        keep(asked.about(*states(rest())) if is_partial else asked, report)
+        if not _is_changed(report, admits):
+            keep(asked.about(*states(rest())) if is_partial else asked, report)
         return self._framed(report)
 
     def _framed(self, report: Report) -> Report:
@@ -146,7 +153,7 @@ class Session:
         selected: Sequence[str],
         intake: Intake,
         outcome: Outcome,
-        repair: bool,
+        repairs: Repairs | None,
         accepted: Accepted,
     ) -> Report:
         raw = [*intake.findings, *_touching(outcome.findings, frozenset(selected))]
@@ -154,12 +161,18 @@ class Session:
         comments = _comments_of(intake)
         verdict = suppression.apply(raw, comments)
         unused = () if outcome.failures else self._unused(selected, raw, verdict, intake, comments)
-        report = self._report(intake, outcome, (*verdict.kept, *unused), repair, accepted)
+        report = self._report(intake, outcome, (*verdict.kept, *unused), repairs, accepted)
         known = {(finding.span, finding.code) for finding in (*report.findings, *report.known)}
         return replace(report, silenced=_sorted(one for one in raw if (one.span, one.code) not in known))
 
     def check_alone(
-        self, filename: str, content: bytes | str, *, honour_noqa: bool = True, repair: bool = True
+        self,
+        filename: str,
+        content: bytes | str,
+        *,
+        honour_noqa: bool = True,
+        repair: bool = True,
+        admits: Admits | None = None,
     ) -> Report:
         """Check one file as if there were no other: standard input, or flake8, which has its own noqa.
 
@@ -180,8 +193,10 @@ class Session:
         findings = (*findings, *syntax_errors(intake.sources, findings))
         if honour_noqa:
             findings = suppression.apply(findings, _comments_of(intake)).kept
-        report = replace(self._report(intake, outcome, findings, repair, accepted), vanished=())
-        keep(asked, report)
+        repairs = self._repairs(repair, admits)
+        report = replace(self._report(intake, outcome, findings, repairs, accepted), vanished=())
+        if not _is_changed(report, admits):
+            keep(asked, report)
         return self._framed(report)
 
     def explain(self, filename: str, row: int, cell: int | None = None) -> list[str]:
@@ -342,8 +357,21 @@ class Session:
                 judged = partial(_is_judged, self._nearest.of(path))
                 yield from suppression.unused(path, texts[path], comments(path), verdict, judged)
 
+    def _repairs(self, repair: bool, admits: Admits | None) -> Repairs | None:
+        """What says of a finding with its repair that this is made next; None where no repairs are wanted."""
+        if not repair:
+            return None
+        if admits is None:
+            return lambda finding, cells: False
+
+        def makes(finding: Finding, cells: Mapping[str, Cells]) -> bool:
+            fix = self._nearest.graded(finding).fix
+            return fix is not None and admits(fix, cells)
+
+        return makes
+
     def _report(
-        self, intake: Intake, outcome: Outcome, findings: Iterable[Finding], repair: bool, accepted: Accepted
+        self, intake: Intake, outcome: Outcome, findings: Iterable[Finding], repairs: Repairs | None, accepted: Accepted
     ) -> Report:
         texts = {source.path: source.shown for source in intake.sources}
         found = _sorted(finding for finding in findings if self._nearest.shows(finding))
@@ -351,8 +379,9 @@ class Session:
         split = accepted.split(found, texts, unread, self._config.selection.shows)
         shown = split.new
         notes: tuple[str, ...] = ()
-        if repair and shown:
-            repaired, notes = _repaired(outcome.analyses, shown)
+        if repairs is not None and shown:
+            cells = {source.path: source.cells for source in intake.sources if source.cells is not None}
+            repaired, notes = _repaired(outcome.analyses, shown, lambda finding: repairs(finding, cells))
             shown = tuple(self._nearest.graded(finding) for finding in repaired)
         # Only now: repairs are looked for by the findings as they were made.
         shown = tuple(self._nearest.rated(finding) for finding in shown)
@@ -423,10 +452,18 @@ def _comments_of(intake: Intake) -> _Comments:
     return comments
 
 
-def _repaired(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+def _is_changed(report: Report, admits: Admits | None) -> bool:
+    """Whether a repair of a report is made before the next check, so that others were not looked for."""
+    fixes = (finding.fix for finding in report.findings)
+    return admits is not None and any(fix is not None and admits(fix, report.cells) for fix in fixes)
+
+
+def _repaired(
+    analyses: Sequence[Analysis], findings: Sequence[Finding], makes: Callable[[Finding], bool]
+) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """The findings with the repairs that there are for them, and for which of them none was looked for."""
     from cudalint.fixes.engine import Run, repaired
 
     run = Run(analyses)
-    fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings, run).items()}
+    fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings, run, makes).items()}
     return tuple(replace(f, fix=fixes[f]) if f in fixes else f for f in findings), run.notes

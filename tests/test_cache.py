@@ -290,6 +290,38 @@ def test_touching_parses_nothing_and_editing_one_file_parses_that_one(project: P
     assert check(project, store, repair=False).effort.files_parsed == 1
 
 
+HEAD = (
+    "import multiprocessing as mp\n\nimport torch\n\n\n"
+    "def work(n):\n    return torch.ones(n, device='cuda').sum().item()\n\n\n"
+)
+# What a module names decides; that the class is another one cannot be told from imports in the second case.
+PLAIN = "class Base:\n    def __init__(self, target):\n        self.target = target\n\n    def start(self): ...\n"
+STARTS = "import multiprocessing\n\n\nclass Base(multiprocessing.get_context('fork').Process):\n    pass\n"
+IMPORTED = "from base import Base\n"
+LOADED = "import importlib\n\nNAME = 'ba' + 'se'\nBase = importlib.import_module(NAME).Base\n"
+
+
+@pytest.mark.parametrize("imports", [IMPORTED, LOADED])
+def test_a_class_elsewhere_that_becomes_a_process_makes_a_launch_of_what_was_none(
+    project: Path, store: Store, imports: str
+) -> None:
+    """What was kept of a function without a caller says that nothing starts there; its module stays as it is."""
+    for path in project.glob("*.py"):
+        path.unlink()
+    write(project / "jobs.py", f"{imports}\n\nclass Job(Base):\n    pass\n")
+    write(
+        project / "train.py",
+        "from multiprocessing import Process\n\nimport torch\nfrom jobs import Job\n\n\n"
+        "def work():\n    torch.ones(1).cuda()\n\n\n"
+        "def train():\n    torch.cuda.init()\n    Job(target=work).start()\n",
+    )
+    for text, codes in ((PLAIN, []), (STARTS, ["CUD102"]), (PLAIN, []), (STARTS, ["CUD102"])):
+        write(project / "base.py", text)
+        kept, fresh = check(project, store), check(project, None)
+        assert [finding.code for finding in fresh.findings] == codes
+        assert told(kept) == told(fresh)
+
+
 @pytest.mark.parametrize("around", ["pyproject.toml", None])
 def test_the_rest_of_the_project_counts_too(project: Path, store: Store, around: str | None) -> None:
     if around is None:
@@ -356,6 +388,22 @@ def test_a_repaired_project_is_known_already(cli: Cli) -> None:
     assert parsed(again) == 0
     assert "CUD901" in again.stdout
     assert "CUD101" not in again.stdout
+
+
+def test_what_a_round_of_repairs_looked_for_is_not_kept_as_all_that_there_is(project: Path, store: Store) -> None:
+    """Of repairs that are made one after the other in a file, the next one is enough."""
+    launches = "".join(f"def run{n}():\n    mp.get_context('fork').Pool(2).map(work, [{n}])\n\n\n" for n in (1, 2, 3))
+    for name in ("train.py", "other.py"):
+        write(project / name, HEAD + launches)
+    session = Session(config.load([str(project)]), store)
+
+    def repaired(report: Report) -> list[str]:
+        return [Path(one.span.filename).name for one in report.findings if one.fix is not None]
+
+    assert repaired(session.check([str(project)], admits=lambda fix, cells: True)) == ["other.py", "train.py"]
+    every = session.check([str(project)], admits=lambda fix, cells: False)
+    assert repaired(every) == 3 * ["other.py"] + 3 * ["train.py"]
+    assert told(session.check([str(project)])) == told(every)
 
 
 def test_a_run_that_failed_is_not_kept(project: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

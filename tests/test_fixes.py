@@ -13,6 +13,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixture_markers import ROOT, broken
@@ -39,13 +40,13 @@ class Remembering(Session):
 
     def __init__(self) -> None:
         super().__init__(Config())
-        self.known: dict[tuple[str, bytes | None], Report] = {}
+        self.known: dict[tuple[str, bytes | None, bool], Report] = {}
 
-    def check(self, paths: Iterable[str], *, repair: bool = True, instead: Mapping[str, bytes] | None = None) -> Report:
+    def check(self, paths: Iterable[str], *, instead: Mapping[str, bytes] | None = None, **options: Any) -> Report:
         (path,) = paths
-        key = (path, (instead or {}).get(path))
+        key = (path, (instead or {}).get(path), bool(options))
         if key not in self.known:
-            self.known[key] = super().check([path], repair=repair, instead=instead)
+            self.known[key] = super().check([path], instead=instead, **options)
         return self.known[key]
 
 

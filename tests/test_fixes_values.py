@@ -475,3 +475,17 @@ def test_spawn_is_not_offered_where_the_inherited_global_would_be_empty(empty: s
                 print(pool.map(work, [0, 1]))
     """
     assert "before the fork" in advice(dedent(text), "CUD103")
+
+
+def test_a_repair_that_would_make_an_error_of_a_warning_is_none() -> None:
+    """By spawn the outer workers use CUDA, and then the fork within them is sure to come after that."""
+    text = (
+        "import os\nfrom multiprocessing import Pool\n\nimport torch\n\n\n"
+        "def part(n):\n    if os.fork() == 0:\n        return torch.ones(n).cuda().sum().item()\n"
+        "    return torch.ones(n).cuda().sum().item()\n\n\n"
+        "def job(n):\n    with Pool(2) as pool:\n        return pool.map(part, [n])\n"
+    )
+    analysis = analyse([SourceFile("/project/m.py", text, text.encode())], Options())
+    assert [(finding.code, finding.span.start.row) for finding in analysis.findings] == [("CUD102", 8), ("CUD102", 15)]
+    fixes = repaired(analysis, analysis.findings).values()
+    assert [fix.applicability for fix in fixes] == [Applicability.DISPLAY, Applicability.DISPLAY]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -235,9 +235,9 @@ class _Search:
         return not self._basis.entries.get(self._finding, frozenset()).isdisjoint(basis.cut - self._basis.cut)
 
     def _problems(self, attempt: _Attempt) -> list[Finding]:
-        """What an attempt leaves to do: the finding itself, then errors that were not there before."""
+        """What an attempt leaves to do: the finding itself, then errors that were none before."""
         own = self._images([self._finding], attempt)
-        known = self._images(self._basis.outcomes, attempt)
+        known = self._images((f for f in self._basis.outcomes if f.severity is Severity.ERROR), attempt)
         same: list[Finding] = []
         new: list[Finding] = []
         for found in attempt.findings:
@@ -359,22 +359,35 @@ def _refusing(basis: Basis) -> set[str]:
     return {site.module for (site, _), found in basis.launches.items() if found.refused is not None}
 
 
-def repaired(analysis: Analysis, findings: Iterable[Finding], run: Run | None = None) -> dict[Finding, Fix]:
-    """The repairs of those findings that the analysis made and that have one; ``run`` bounds them together."""
+def repaired(
+    analysis: Analysis,
+    findings: Iterable[Finding],
+    run: Run | None = None,
+    makes: Callable[[Finding], bool] = lambda finding: False,
+) -> dict[Finding, Fix]:
+    """The repairs of those findings that the analysis made and that have one; ``run`` bounds them together.
+
+    ``makes`` says of a finding with its repair that this is made next: for what else is found in its files none is
+    looked for, as it would be one of another text.
+    """
     basis = analysis.basis
     if basis is None:
         return {}
     run = run or Run([analysis])
     result: dict[Finding, Fix] = {}
+    changed: set[str] = set()
     for finding in findings:
-        if finding not in basis.outcomes:
+        if finding not in basis.outcomes or finding.span.filename in changed:
             continue
         if run.is_over:
             run.leave_out(finding)
             continue
         fix = _Search(basis, finding, run).fix()
-        if fix is not None:
-            result[finding] = fix
+        if fix is None:
+            continue
+        result[finding] = fix
+        if makes(replace(finding, fix=fix)):
+            changed.update(edit.span.filename for edit in fix.edits)
     return result
 
 

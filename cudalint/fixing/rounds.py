@@ -52,9 +52,10 @@ def fix(session: Session, paths: Iterable[str], *, unsafe: bool = False) -> Fixe
 
     def check(now: Mapping[str, bytes]) -> Report:
         through_links = {link: now[path] for link, path in may_write.aliases if path in now}
-        return session.check(named, instead={**now, **through_links})
+        return session.check(named, instead={**now, **through_links}, admits=rule.admits)
 
-    done = _rounds(check, before, _Admission(unsafe, may_write.files))
+    rule = _Admission(unsafe, may_write.files)
+    done = _rounds(check, before, rule)
     left = tuple(
         f"{path} is not repaired: it is a link to a file outside of the project"
         for path in may_write.beyond
@@ -67,7 +68,9 @@ def fix_text(session: Session, filename: str, data: bytes, *, unsafe: bool = Fal
     """Repair one file that is checked without its project."""
     path = os.path.abspath(filename)
     rule = _Admission(unsafe, frozenset({path}))
-    done = _rounds(lambda now: session.check_alone(filename, now.get(path, data)), {path: data}, rule)
+    done = _rounds(
+        lambda now: session.check_alone(filename, now.get(path, data), admits=rule.admits), {path: data}, rule
+    )
     after = next((change.after for change in done.changes if change.path == path), data)
     return Fixed(done.changes, done.count, done.report, done.notes, after)
 

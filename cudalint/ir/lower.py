@@ -303,7 +303,7 @@ class Lowering:
 
     def _param(self, node: cst.Param, kind: ir.ParamKind) -> ir.Param:
         default = None if node.default is None else self._expr(node.default)
-        return ir.Param(node.name.value, kind, default)
+        return ir.Param(node.name.value, kind, default, _type_name(node.annotation))
 
     def _class_def(self, node: cst.ClassDef) -> ir.Stmt:
         ordinal = self._mark(node)
@@ -692,6 +692,13 @@ def _plain_string(literal: str) -> str:
 def _named(text: str) -> list[str]:
     """The words of a string that can name a device, a variable or an attribute; strings of prose are left out."""
     return _WORD.findall(text) if _SPACE.search(text) is None else []
+
+
+def _type_name(annotation: cst.Annotation | None) -> str:
+    match annotation:
+        case cst.Annotation(annotation=cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name))):
+            return name
+    return ""
 
 
 def parse(text: str) -> cst.Module:

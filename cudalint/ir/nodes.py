@@ -217,11 +217,12 @@ class ParamKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Param:
-    """One parameter; ``annotation`` is its source form, for dataclass-like uses."""
+    """One parameter; ``type`` is the last name of its annotation, empty where that is no name."""
 
     name: str
     kind: ParamKind
     default: Expr | None
+    type: str = ""
 
 
 class Source(Protocol):

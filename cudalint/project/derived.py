@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from cudalint.project.program import FileProgram
 
-_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*)\)", re.MULTILINE)
+# A base may be asked for: ``class Job(get_context("fork").Process)``.
+_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
 _WORD = re.compile(rb"\w+")
 
 

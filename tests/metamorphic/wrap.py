@@ -65,7 +65,7 @@ def _partial(module: cst.Module) -> Files | None:
 
 
 _HOLDER = '''\
-class Holder:
+class HolderOfOne:
     """Holds a function."""
 
     def __init__(self, function):
@@ -79,12 +79,12 @@ class Holder:
 
 
 def _callable(module: cst.Module) -> Files | None:
-    return _with(module, lambda f: _call("Holder", f), _HOLDER.format(name="__call__"))
+    return _with(module, lambda f: _call("HolderOfOne", f), _HOLDER.format(name="__call__"))
 
 
 def _method(module: cst.Module) -> Files | None:
     return _with(
-        module, lambda f: cst.Attribute(_call("Holder", f), cst.Name("apply_it")), _HOLDER.format(name="apply_it")
+        module, lambda f: cst.Attribute(_call("HolderOfOne", f), cst.Name("apply_it")), _HOLDER.format(name="apply_it")
     )
 
 

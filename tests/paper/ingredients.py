@@ -63,6 +63,8 @@ class Tree:
         self._hashes: dict[Path, str] = {}
         self._imports: dict[Path, tuple[Path, ...]] = {}
         self._packages: dict[str, frozenset[str]] = {}
+        self._code: dict[tuple[str, ...], frozenset[Path]] = {}
+        self._libraries = {name: _version(name) for name in _LIBRARIES}
         self._names = frozenset(
             path.stem for path in (root / STUBS).iterdir() if path.is_dir() and path.name != "__pycache__"
         )
@@ -71,7 +73,7 @@ class Tree:
         """One hash of everything that decides."""
         ingredients = {
             "python": [sys.platform, *sys.version_info[:2]],
-            "libraries": {name: _version(name) for name in _LIBRARIES},
+            "libraries": self._libraries,
             "texts": dict(inputs.texts),
             "rest": inputs.rest,
             "files": {str(path.relative_to(self.root)): self._hash(path) for path in self.files(inputs)},
@@ -90,7 +92,10 @@ class Tree:
 
     def code(self, modules: Iterable[str]) -> frozenset[Path]:
         """The files of modules and of all that they import or start, those of the tests and those that run programs."""
-        return _closure([path for name in modules for path in self._found(name)], self._imported_by)
+        key = tuple(modules)
+        if key not in self._code:
+            self._code[key] = _closure([path for name in key for path in self._found(name)], self._imported_by)
+        return self._code[key]
 
     def _hash(self, path: Path) -> str:
         if path not in self._hashes:
@@ -152,14 +157,14 @@ def _files(package: Path) -> list[Path]:
 @cache
 def _said(text: bytes) -> Said:
     """The same for the same text, wherever it lies: trees that differ in one file are looked at often."""
-    tree = ast.parse(text)
-    named = (string for string in _strings(tree) if re.fullmatch(r"\w+\.\w+", string))
-    return Said(tuple(_imported(tree)), tuple(_handed(tree)), tuple(named))
+    nodes = list(ast.walk(ast.parse(text)))
+    named = (string for string in _strings(nodes) if re.fullmatch(r"\w+\.\w+", string))
+    return Said(tuple(_imported(nodes)), tuple(_handed(nodes)), tuple(named))
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Every module that may be imported: a name taken from a package may be one too."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
@@ -167,15 +172,15 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _handed(tree: ast.Module) -> Iterator[str]:
+def _handed(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Texts that calls are given: ``import_module("torch")``."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call):
             yield from (one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
 
 
-def _strings(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _strings(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 

@@ -22,6 +22,8 @@ APPLICATION = "cudalint.web.Application"
 # Those that answer requests, here or in processes of their own; what only gathers routes is none.
 _APPLICATIONS = frozenset({APPLICATION, "cudalint.web.Sanic"})
 _DEPENDENCY = "cudalint.web.Dependency"
+# A handler's parameter is a request by its type (FastAPI goes by nothing else), or by what all call it.
+_REQUEST_TYPES = frozenset({"Request", "WebSocket", "HTTPConnection"})
 _REQUESTS = frozenset({"request", "req", "websocket"})
 # Where applications keep what their handlers share: FastAPI, Starlette and Litestar; Sanic.
 _SHARED = ("state", "ctx")
@@ -190,7 +192,8 @@ def _given(machine: Machine, state: State, frame: Frame, closure: object, app: V
     if not isinstance(closure, Closure):
         return [(state, {})]
     site = Site(closure.module, closure.function.ordinal)
-    named = {param.name for param in closure.function.params} & _REQUESTS
+    params = closure.function.params
+    named = {param.name for param in params if param.type in _REQUEST_TYPES or param.name in _REQUESTS}
     request = LibraryObject("cudalint.web.Request", {"app": app}, site)
     first: Arguments = {name: (state.new(("request", site, name), request),) for name in sorted(named)}
     ready = [(state, first)]
