@@ -139,6 +139,20 @@ def test_ranks_may_choose_their_device_in_what_was_left_out() -> None:
     assert [f.code for f in without.findings] == ["CUD201"]
 
 
+def test_ranks_that_choose_on_some_paths_may_choose_on_others_in_what_was_left_out() -> None:
+    ranks = (
+        "def selecting(rank):\n    def averting():\n        torch.cuda.set_device(rank)\n\n"
+        "    if torch.rand(1):\n        averting()\n    else:\n        {way}(averting)\n"
+        "        print(torch.zeros(1).cuda())\n\n\n"
+        "def same(averting):\n    pass\n\n\n"
+        "if __name__ == '__main__':\n    mp.spawn(selecting, nprocs=4)\n"
+    )
+    deep, without = (checked(HEAD + DEEP + ranks.replace("{way}", way)) for way in ("deep0", "same"))
+    assert [note for note in deep.notes if "calls nested too deeply" in note]
+    assert deep.findings == ()
+    assert [f.code for f in without.findings] == ["CUD201"]
+
+
 def test_what_was_found_before_the_cut_stays() -> None:
     _, first, _ = SPAWN
     text = program(first, "mp.Process(target=work, args=(1,)).start()", "pass").replace("{averting}", "")
