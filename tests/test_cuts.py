@@ -206,6 +206,22 @@ def test_imports_that_are_cut_leave_the_program_and_its_doubts() -> None:
     assert any("steps in an import" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(("hip", "codes"), [("is not None", []), ("is None", ["CUD202"])])
+def test_what_an_import_that_was_cut_names_is_looked_at_where_it_is_used(hip: str, codes: list[str]) -> None:
+    texts = {
+        "heavy.py": HEAD + LONG + "long()\n" * 4 + "mp.set_start_method('spawn')\n",
+        "machines.py": f"import torch\n\ntorch.set_num_threads(1)\nfrom heavy import mp\n\n\n"
+        f"def is_rocm():\n    return torch.version.hip {hip}\n",
+        "tool.py": "import heavy\nfrom machines import is_rocm\n\n\ndef chosen():\n    return is_rocm()\n",
+        "main.py": "import os\n\nimport torch\nfrom tool import chosen\n\n\nif __name__ == '__main__':\n"
+        "    print(torch.cuda.is_available())\n    if chosen():\n"
+        "        os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n    print(torch.ones(1).cuda())\n",
+    }
+    found = analyse([SourceFile(path, text, text.encode()) for path, text in texts.items()], Options())
+    assert any("steps in an import" in note for note in found.notes)
+    assert [f.code for f in found.findings] == codes
+
+
 def test_a_test_whose_module_was_cut_is_in_doubt() -> None:
     texts = {
         "heavy.py": HEAD + LONG + "long()\nmp.set_start_method('spawn')\n",
