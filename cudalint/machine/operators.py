@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from cudalint.machine import questions
-from cudalint.machine.heap import Dict, Object, Sequence
+from cudalint.machine.heap import NAMESPACE, Dict, Object, Sequence
 from cudalint.machine.questions import MOST_GPUS
 from cudalint.machine.values import (
     FALSE,
@@ -53,6 +53,8 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     against_none = op in ("is", "is not") and isinstance(two, Const) and two.value is None
     if against_none and one is not None and not isinstance(one, Unknown | Const):
         return FALSE if op == "is" else TRUE
+    if op in ("==", "is") and isinstance(one, Lib) and isinstance(two, Lib) and {one.path, two.path} <= _TYPES:
+        return const(one == two)
     if op in ("!=", "is not", "not in"):
         return negate(compare(_POSITIVE[op], left, right, sym))
     first, second = questions.identity(left), questions.identity(right)
@@ -61,6 +63,8 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     return questions.comparison(op, first, second)
 
 
+# Types that are the same only where they have the same name.
+_TYPES = frozenset({NAMESPACE, *(f"builtins.{t.__name__}" for t in (bool, dict, float, int, list, set, str, tuple))})
 _POSITIVE = {"!=": "==", "is not": "is", "not in": "in"}
 
 

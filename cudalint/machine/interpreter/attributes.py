@@ -8,6 +8,7 @@ from cudalint.machine import enums, mappings, operators, questions
 from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import (
+    NAMESPACE,
     OF_UNKNOWN,
     Class,
     Closure,
@@ -325,7 +326,7 @@ class Attributes(Core):
         if call is not None:
             call.receiver = ref
             return self.library_call(call)
-        return [(state, (Bound(Lib(path), ref),))]
+        return [(state, (Bound(Lib(path), _alike(ref) if obj.type == NAMESPACE else ref),))]
 
     def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
         """The model's name of a special method of a library value."""
@@ -401,3 +402,14 @@ class Attributes(Core):
                 after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results
+
+
+def _alike(ref: Ref) -> Ref:
+    """One namespace for all that a call makes: what the code does not put there is asked of one command line.
+
+    Of configurations that are read one after the other nothing says that they differ either.
+    """
+    match ref.address:
+        case (site, int(), identity):
+            return Ref((site, 0, identity))
+    return ref
