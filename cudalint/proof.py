@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +14,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _Place: TypeAlias = tuple[str, str, str, str]
 _Version: TypeAlias = tuple[int, int]
 _SEEN = frozenset({"confirmed", "latent"})
+_NOTEBOOKS = "notebooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class Proof:
     def place(self) -> str:
         """The GPU and the version of torch, as they are quoted."""
         return f"{self.gpu}, torch {'.'.join(self.torch.split('.')[:2])}" if self.torch else self.gpu
+
+    @property
+    def whole_place(self) -> str:
+        """The same with the driver and the version of Python."""
+        return f"{self.place}, driver {self.driver}{f', Python {self.python}' if self.python else ''}"
 
 
 def proofs(code: str) -> tuple[Proof, ...]:
@@ -55,11 +61,31 @@ def _is_within(python: str, versions: tuple[_Version, _Version] | None) -> bool:
 def section(code: str) -> str:
     """The part of a rule's page that quotes the evidence; empty where there is none."""
     lines = [
-        f"- {proof.outcome}: {proof.programs} program{'s' if proof.programs > 1 else ''} on {proof.place}, "
-        f"driver {proof.driver}{f', Python {proof.python}' if proof.python else ''}"
-        for proof in proofs(code)
+        f"- {proof.outcome}: {_counted(proof.programs, noun)} on {proof.whole_place}"
+        for noun, found in (("program", proofs(code)), ("notebook", _in_notebooks(code)))
+        for proof in found
     ]
     return "\n".join(["## Evidence", "", *lines]) if lines else ""
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number > 1 else ''}"
+
+
+def _in_notebooks(code: str) -> Iterator[Proof]:
+    """Notebooks whose cells showed findings of a rule, by how they ended, each with the kind of GPU."""
+    for document in _documents(_NOTEBOOKS):
+        ended = Counter(end for codes, end in _notebooks(document) if code in codes)
+        yield from (Proof(code, end, number, *_place(document)) for end, number in sorted(ended.items()))
+
+
+def _notebooks(document: Mapping[str, Any]) -> Iterator[tuple[frozenset[str], str]]:
+    """The rules that each notebook showed, and its end."""
+    for notebook in document.get("fixtures", {}).values():
+        shown = (one["finding"] for one in notebook.get("findings", ()) if one["status"] in _SEEN)
+        codes = frozenset(finding.partition("@")[0] for finding in shown)
+        if notebook.get("verdict") in _SEEN and codes:
+            yield codes, notebook["run"]["end"].partition(" ")[0]
 
 
 @cache
@@ -71,11 +97,14 @@ def _proofs() -> tuple[Proof, ...]:
     return tuple(proof for place, ended in seen.items() for proof in _of(place, ended))
 
 
-def _documents() -> Iterator[Mapping[str, Any]]:
-    """The evidence in the wheel, or in the checkout around the package. A file that cannot be read proves nothing."""
+def _documents(inner: str = "") -> Iterator[Mapping[str, Any]]:
+    """The evidence in the wheel, or in the checkout around the package. A file that cannot be read proves nothing.
+
+    ``inner`` names a folder of it.
+    """
     shipped = _PACKAGE / "_evidence"
     folder = shipped if shipped.is_dir() else _PACKAGE.parent / "docs" / "evidence"
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted((folder / inner).glob("*.json")):
         try:
             document = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError):

@@ -88,12 +88,13 @@ class Session:
         repair: bool = True,
         instead: Mapping[str, bytes] | None = None,
         whole: bool = False,
+        once: bool = False,
     ) -> Report:
         """Check files and directories.
 
         ``repair`` says whether findings carry their fixes, which costs a further analysis or more for each.
         ``instead`` holds bytes that stand for files, on the disk or unsaved. ``whole`` says that the paths are all
-        there is: nothing else of the project is read.
+        there is: nothing else of the project is read. ``once`` says that no cell of a notebook is run again.
 
         Raises:
             NotFound: for a path that does not exist.
@@ -106,7 +107,7 @@ class Session:
         rest = cache(lambda: self._rest(files, instead))
         others = self._nearest.others(file.path for file in files)
         words = (*map(os.path.abspath, paths), *map(_of_files, others))
-        asked = self._question("project", str(repair), str(whole), *words)
+        asked = self._question("project", str(repair), str(whole), str(once), *words)
         asked = asked.about(*accepted.states()).about(*states(files))
         known = recalled(asked, files, rest)
         if known is not None:
@@ -118,7 +119,9 @@ class Session:
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
             intake += self._context(intake, rest())
-        report = self._checked(paths, tuple(file.path for file in files), intake, repair, accepted)
+        selected = tuple(file.path for file in files)
+        outcome = self._analyse(intake, alone=False, about=frozenset(selected), once=once)
+        report = self._checked(paths, selected, intake, outcome, repair, accepted)
         if is_partial:
             asked.keep(Result(is_partial=True))
         keep(asked.about(*states(rest())) if is_partial else asked, report)
@@ -138,9 +141,14 @@ class Session:
             raise ConfigError(str(error)) from None
 
     def _checked(
-        self, paths: Iterable[str], selected: Sequence[str], intake: Intake, repair: bool, accepted: Accepted
+        self,
+        paths: Iterable[str],
+        selected: Sequence[str],
+        intake: Intake,
+        outcome: Outcome,
+        repair: bool,
+        accepted: Accepted,
     ) -> Report:
-        outcome = self._analyse(intake, alone=False, about=frozenset(selected))
         raw = [*intake.findings, *_touching(outcome.findings, frozenset(selected))]
         raw.extend(syntax_errors(worth_reading(intake.sources, selected, paths), raw))
         comments = _comments_of(intake)
@@ -292,17 +300,24 @@ class Session:
 
         return Options(self._config.target_versions, self._config.platform, self._config.models)
 
-    def _analyse(self, intake: Intake, *, alone: bool, about: frozenset[str] | None = None) -> Outcome:
+    def _analyse(
+        self, intake: Intake, *, alone: bool, about: frozenset[str] | None = None, once: bool = False
+    ) -> Outcome:
         if not intake.mattering:
             return Outcome(effort=Effort(intake.files, intake.size))
         # Only here, so that a run with nothing to analyse never pays for the parser.
         from cudalint.project.analysis import analyse
 
         options, root = self._options(), self._config.root
-        store, jobs = self._store, self._config.jobs
+        run = partial(analyse, options=options, alone=alone, root=root, store=self._store, jobs=self._config.jobs)
         try:
-            made = analyse(intake.sources, options, alone=alone, root=root, store=store, about=about, jobs=jobs)
-            return of_analyses(intake, [made])
+            made = run(intake.sources, about=about)
+            again = None
+            if not once and any(source.cells is not None for source in intake.sources):
+                from cudalint.reruns import run_again
+
+                again = run_again(intake.sources, about, made.findings, lambda own, only: run(own, about=only))
+            return of_analyses(intake, [made] if again is None else [made, again])
         except Exception:  # whatever it is, it becomes a finding, and the other files are checked
             failure = traceback.format_exc()
         mattering = intake.mattering if about is None else intake.mattering & about

@@ -6,16 +6,46 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from conftest import environment
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 T = TypeVar("T")
+Answer: TypeAlias = types.RelatedFullDocumentDiagnosticReport | types.RelatedUnchangedDocumentDiagnosticReport
+Item: TypeAlias = types.WorkspaceFullDocumentDiagnosticReport | types.WorkspaceUnchangedDocumentDiagnosticReport
 
 _SECONDS = 30.0
 _ALL = types.Range(types.Position(0, 0), types.Position(10_000, 0))
+
+
+def _modern(pulls: types.DiagnosticClientCapabilities | None, refreshes: bool) -> types.ClientCapabilities:
+    """What an editor of today supports."""
+    return types.ClientCapabilities(
+        text_document=types.TextDocumentClientCapabilities(
+            code_action=types.CodeActionClientCapabilities(
+                resolve_support=types.ClientCodeActionResolveOptions(["edit"])
+            ),
+            diagnostic=pulls,
+        ),
+        window=types.WindowClientCapabilities(work_done_progress=True),
+        workspace=types.WorkspaceClientCapabilities(
+            workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True),
+            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
+            diagnostics=types.DiagnosticWorkspaceClientCapabilities(refreshes),
+        ),
+    )
+
+
+class _Client(LanguageClient):
+    """A client that remembers how its server ended, and what it complained of."""
+
+    ended: tuple[int | None, str] | None = None
+
+    async def server_exit(self, server: asyncio.subprocess.Process) -> None:
+        assert server.stderr is not None
+        self.ended = (server.returncode, (await server.stderr.read()).decode())
 
 
 class Editor:
@@ -32,6 +62,9 @@ class Editor:
         self.messages: list[str] = []
         self.progress: list[str] = []
         self.watched: list[types.Registration] = []
+        self.offered = types.ServerCapabilities()
+        # How often it was bidden to ask again.
+        self.refreshes = 0
         self._news = asyncio.Event()
         self._versions: dict[str, int] = {}
         self._listen()
@@ -61,6 +94,11 @@ class Editor:
             self.watched.extend(params.registrations)
             self._news.set()
 
+        @self.client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)
+        def refresh(_params: None) -> None:
+            self.refreshes += 1
+            self._news.set()
+
         @self.client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
         def create(_params: types.WorkDoneProgressCreateParams) -> None:
             pass
@@ -87,6 +125,11 @@ class Editor:
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
         return self._versions[name]
 
+    def save(self, name: str) -> None:
+        """Say that a file was saved; what is on the disk is for others to write."""
+        document = types.TextDocumentIdentifier(self.uri(name))
+        self.client.text_document_did_save(types.DidSaveTextDocumentParams(document))
+
     def close(self, name: str) -> None:
         document = types.TextDocumentIdentifier(self.uri(name))
         self.client.text_document_did_close(types.DidCloseTextDocumentParams(document))
@@ -107,6 +150,15 @@ class Editor:
         content = types.NotebookDocumentCellContentChanges(document, changes)
         event = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(text_content=[content]))
         notebook = types.VersionedNotebookDocumentIdentifier(version, self.uri(name))
+        self.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
+
+    def run_cell(self, name: str, cell: str, count: int) -> None:
+        """Say that a cell was run as the kernel's so many-th."""
+        ran = types.NotebookCell(
+            types.NotebookCellKind.Code, cell, execution_summary=types.ExecutionSummary(count, True)
+        )
+        event = types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(data=[ran]))
+        notebook = types.VersionedNotebookDocumentIdentifier(count, self.uri(name))
         self.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(notebook, event))
 
     def remove_cell(self, name: str, index: int, cell: str) -> None:
@@ -165,6 +217,17 @@ class Editor:
         found = await self.client.text_document_code_action_async(params)
         return [one for one in found or () if isinstance(one, types.CodeAction)]
 
+    async def ask(self, name: str, known: str | None = None) -> Answer:
+        """What is found in a document, where ``known`` is the result that the editor has of it."""
+        params = types.DocumentDiagnosticParams(types.TextDocumentIdentifier(self.uri(name)), previous_result_id=known)
+        return await self.client.text_document_diagnostic_async(params)
+
+    async def ask_for_all(self, known: dict[str, str]) -> dict[str, Item]:
+        """What is found anywhere, by document."""
+        previous = [types.PreviousResultId(uri, value) for uri, value in known.items()]
+        report = await self.client.workspace_diagnostic_async(types.WorkspaceDiagnosticParams(previous))
+        return {item.uri: item for item in report.items}
+
     async def hover(self, name: str, line: int) -> str:
         """What is shown over a line, which counts from 1."""
         position = types.Position(line - 1, 0)
@@ -194,6 +257,7 @@ def applied(text: str, edit: types.WorkspaceEdit | None, uri: str) -> str:
         if isinstance(change, types.TextDocumentEdit) and change.text_document.uri == uri
         for one in change.edits
     ]
+    edits.extend((edit.changes or {}).get(uri, ()))
     rows = text.split("\n")
 
     def offset(place: types.Position) -> int:
@@ -211,35 +275,35 @@ def edit_session(
     *arguments: str,
     folders: list[Path] | None = None,
     environ: dict[str, str] | None = None,
+    support: types.ClientCapabilities | None = None,
+    pulls: types.DiagnosticClientCapabilities | None = None,
+    refreshes: bool = True,
 ) -> None:
-    """Start the server in a folder, do something in the editor, and end both as editors do."""
+    """Start the server in a folder, do something in the editor, and end both as editors do.
+
+    An editor that says what it supports knows a root, and no folders. One that ``pulls`` asks for
+    findings, and asks again when it is bidden to if it ``refreshes``.
+    """
 
     async def session() -> None:
-        client = LanguageClient("an-editor", "1")
+        client = _Client("an-editor", "1")
         editor = Editor(client, root)
         told = environment() | (environ or {})
         await client.start_io(sys.executable, "-m", "cudalint", "server", *arguments, cwd=root, env=told)
-        support = types.ClientCapabilities(
-            text_document=types.TextDocumentClientCapabilities(
-                code_action=types.CodeActionClientCapabilities(
-                    resolve_support=types.ClientCodeActionResolveOptions(["edit"])
-                )
-            ),
-            window=types.WindowClientCapabilities(work_done_progress=True),
-            workspace=types.WorkspaceClientCapabilities(
-                workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True),
-                did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
-            ),
-        )
         opened = [types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders or [root]]
-        params = types.InitializeParams(support, process_id=None, workspace_folders=opened)
+        params = (
+            types.InitializeParams(_modern(pulls, refreshes), process_id=None, workspace_folders=opened)
+            if support is None
+            else types.InitializeParams(support, process_id=None, root_uri=root.as_uri())
+        )
         try:
-            await client.initialize_async(params)
+            editor.offered = (await client.initialize_async(params)).capabilities
             client.initialized(types.InitializedParams())
             await asyncio.wait_for(play(editor), 2 * _SECONDS)
         finally:
             await client.shutdown_async(None)
             client.exit(None)
             await client.stop()
+        assert client.ended == (0, ""), client.ended
 
     asyncio.run(session())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "notebooks"
@@ -11,12 +13,15 @@ _MARKER = re.compile(r"  # <- (CUD\d+)$")
 Cell = tuple[str, str]
 
 
-def notebook(*cells: str | Cell, language: str = "python", version: int = 4) -> str:
-    """A notebook of code cells, and of others where the kind comes first."""
+def notebook(*cells: str | Cell, language: str = "python", version: int = 4, counts: Sequence[int | None] = ()) -> str:
+    """A notebook of code cells, and of others where the kind comes first.
+
+    ``counts`` say as which one of its kernel each cell was last run.
+    """
     made: list[dict[str, object]] = []
-    for cell in cells:
+    for cell, count in zip_longest(cells, counts):
         kind, source = ("code", cell) if isinstance(cell, str) else cell
-        more = {"execution_count": None, "outputs": []} if kind == "code" else {}
+        more = {"execution_count": count, "outputs": []} if kind == "code" else {}
         made.append({"cell_type": kind, "metadata": {}, **more, "source": source.splitlines(keepends=True)})
     metadata = {"kernelspec": {"display_name": "A kernel", "language": language, "name": "kernel"}}
     document = {"cells": made, "metadata": metadata, "nbformat": version, "nbformat_minor": 5}

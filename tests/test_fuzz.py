@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fuzz.__main__ import kind, main
+from fuzz.__main__ import main
 from fuzz.case import Case
 from fuzz.inputs import SOURCES, hostile
 from fuzz.inputs.growing import draw as growing
@@ -19,6 +23,7 @@ from fuzz.judge import Judge
 from fuzz.properties import PROPERTIES
 from fuzz.properties.formats import unreadable
 from fuzz.shrink import shrunk
+from fuzz.tally import kind
 
 from cudalint.finding import Finding
 from cudalint.found import Report
@@ -53,7 +58,7 @@ def test_findings_stay_where_the_meaning_stays() -> None:
 
 
 def test_one_report_whatever_the_process() -> None:
-    (together,) = joined(SOURCES["mutants"](seed) for seed in range(SEED, SEED + 2))
+    together = joined([SOURCES["mutants"](seed) for seed in range(SEED, SEED + 2)])
     assert complaints(together, "same") == []
 
 
@@ -121,6 +126,47 @@ def test_a_failing_case_becomes_small() -> None:
 
 def _all(case: Case) -> bytes:
     return b"".join(case.files.values())
+
+
+def test_several_judges_say_what_one_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"program{number}.py").write_text("x = 1\n" * number, encoding="utf-8")
+    told = []
+    for jobs in ("1", "3"):
+        # Programs in one size have no growth: each fails, as it would without this property.
+        assert main(["--properties", "growth", "--no-shrink", "--jobs", jobs, str(tmp_path)]) == 1
+        out = capsys.readouterr().out
+        told.append([kind(row) for row in out.splitlines() if not row.endswith(" s")])
+        assert out.startswith("growth: 12 judged, 12 failed\n   12 growth: an exception: FileNotFoundError")
+        assert f"{tmp_path / 'program0.py'}, {tmp_path / 'program0.py'} (driven), " in out
+    assert told[0] == told[1]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+def test_who_ends_it_is_told_what_it_has_and_nobody_is_left(tmp_path: Path) -> None:
+    arguments = ("--properties", "survives", "--count", "1000000", "--jobs", "2", "--verbose")
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "fuzz", *arguments],
+        cwd=Path(__file__).parent,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stderr is not None
+    assert run.stderr.readline().startswith("mutants ")
+    judges = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    run.send_signal(signal.SIGINT)
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate()
+    assert run.returncode == 130
+    assert re.match(
+        r"ended before all was judged: the first without an answer is mutants \d+\nsurvives: \d+ judged", out
+    )
+    assert len(judges) == 2
+    assert not [pid for pid in judges if Path("/proc", pid).exists()]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_complaints_of_one_fault_are_of_one_kind() -> None:

@@ -37,7 +37,8 @@ LAYERS = (
     "machine.inheritance",
     "project.entry_results",
     "project.fixtures",  # runs what pytest puts around a test
-    "project.prepared",  # runs imports aside, for all entries
+    "project.prepared",
+    "project.instances",  # runs imports aside, for all entries
     "project.process_map",
     "project.running",  # runs entries on the machine
     "project.worker",  # does so for another process
@@ -59,6 +60,7 @@ LAYERS = (
     "found",
     "recalled",
     "salvage",
+    "reruns",
     "unparsed",
     "lacks",
     "session",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import FORKED, Run
@@ -86,6 +87,59 @@ def test_comments_silence_and_unused_ones_are_reported(run: Run, tmp_path: Path)
     assert (found["code"], found["trace"][0]["cell"]) == ("CUD902", 5)
     run("check", "--fix", ".")
     assert (tmp_path / "a.ipynb").read_text() == notebook(*silenced[:4], "x = 1")
+
+
+# A launcher that works where the file has it, and does not behind the cell below it.
+AGAIN = (
+    ("markdown", "# Training"),
+    "import multiprocessing, os\n\nimport torch\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'",
+    "def work(n):\n    return torch.ones(n, device='cuda').sum().item()",
+    "pool = multiprocessing.get_context('fork').Pool(1)\nprint(pool.map(work, [1, 2, 3]))",
+    "model = torch.nn.Linear(2, 2).cuda()",
+)
+
+
+def found_in(run: Run, *arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run("check", "--output-format", "json", *arguments, ".").stdout)
+    return found
+
+
+@pytest.mark.parametrize("counts", [(None, 1, 2, 5, 4), (None, 1, 2, 4, 3), (None, 9, 8, 7, 1)])
+def test_a_cell_that_was_last_run_after_one_below_it_is_judged_there_too(
+    counts: tuple[int | None, ...], run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook(*AGAIN, counts=counts))
+    (found,) = found_in(run)
+    assert (found["code"], found["severity"], found["cell"]) == ("CUD101", "note", 4)
+    assert found["location"] == {"row": 2, "column": 7}
+    assert found["condition"] == "if cell 4 is run after cells below it, as its execution count says it last was"
+    assert [step["cell"] for step in found["trace"]] == [5, 4, 4, 3]
+    assert found["fix"] is None
+    # From the top down it works, which is all that has to.
+    assert run("check", ".").returncode == 0
+    assert run("check", "--fix", "--unsafe-fixes", ".").returncode == 0
+    assert (tmp_path / "a.ipynb").read_text() == notebook(*AGAIN, counts=counts)
+
+
+@pytest.mark.parametrize("counts", [(), (None, 1, 2, 3, 4), (None, 7, 8, None, 9), (None, 5, 2, 3, 4), (None, 3, 4, 5)])
+def test_cells_that_were_run_in_order_or_whose_order_is_no_matter_have_no_note(
+    counts: tuple[int | None, ...], run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook(*AGAIN, counts=(*counts, None, None, None, None, None)[:5]))
+    assert found_in(run) == []
+
+
+def test_what_is_wrong_in_the_order_of_the_file_is_said_once(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_text(notebook(*CELLS, "x = 1", counts=(None, 1, 2, 5, 4)))
+    (found,) = found_in(run)
+    assert (found["severity"], found["condition"]) == ("error", None)
+    assert found["fix"]["applicability"] == "display"
+
+
+def test_a_note_on_a_cell_that_was_run_again_is_silenced_where_the_cell_is(run: Run, tmp_path: Path) -> None:
+    cells = (*AGAIN[:3], AGAIN[3].replace("3]))", "3]))  # noqa: CUD101"), AGAIN[4])
+    (tmp_path / "a.ipynb").write_text(notebook(*cells, counts=(None, 1, 2, 4, 3)))
+    assert found_in(run) == []
 
 
 @pytest.mark.parametrize(

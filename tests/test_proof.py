@@ -50,6 +50,28 @@ def test_only_what_was_seen_and_predicted_is_counted(machine: Path) -> None:
     assert proof.section("CUD901") == ""
 
 
+def test_notebooks_are_quoted_by_the_rules_that_they_showed(machine: Path) -> None:
+    def ran(verdict: str, end: str, *findings: tuple[str, str]) -> dict[str, object]:
+        shown = [{"finding": finding, "status": status} for finding, status in findings]
+        return {"verdict": verdict, "findings": shown, "run": {"end": end}}
+
+    fixtures = {
+        "a": ran(
+            "confirmed", "crash (exit 1)", ("CUD101@cell 4:2:7", "confirmed"), ("CUD108@cell 5:1:1", "not reached")
+        ),
+        "b": ran("confirmed", "crash (exit 1)", ("CUD101@cell 2:2:7", "confirmed"), ("CUD101@cell 3:1:1", "confirmed")),
+        "c": ran("refuted", "ok", ("CUD101@cell 2:2:7", "refuted")),
+        "d": ran("confirmed", "ok"),
+        "e": {"verdict": "not run", "reasons": ["needs 2 GPUs"]},
+    }
+    head = {"machine": {"gpus": ["A100"], "driver": "570", "python": "3.12.3"}, "versions": {"torch": "2.11.0"}}
+    (machine / "notebooks").mkdir()
+    (machine / "notebooks" / "a.json").write_text(json.dumps({**head, "fixtures": fixtures}))
+    where = "A100, torch 2.11, driver 570, Python 3.12.3"
+    assert proof.section("CUD101").splitlines()[2:] == [f"- crash: 2 notebooks on {where}"]
+    assert proof.section("CUD108") == ""
+
+
 def test_the_page_of_a_rule_quotes_the_evidence(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rule", "CUD301"]) == 0
     page = capsys.readouterr().out

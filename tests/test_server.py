@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import pickle
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,9 @@ from notebook_files import notebook
 from cudalint.finding import Position
 from cudalint.opening import Options
 from cudalint.project.analysis import Seen
+from cudalint.server.actions import text_edit
 from cudalint.server.analyst import Analyst
+from cudalint.server.documents import Documents
 from cudalint.server.jobs import HEADER_BYTES, Answer, Check, Checked, Job, Look, Refused, Repair, Repaired, packed
 from cudalint.server.positions import Places, changed
 from cudalint.server.worker import _check
@@ -206,6 +209,36 @@ def test_repairs_are_offered_by_how_far_they_can_be_trusted(project: Path) -> No
     edit_session(project, play)
 
 
+def test_an_editor_that_knows_little_gets_all_it_can_use(project: Path) -> None:
+    """No folders, no versions of documents, no progress, no actions that are completed later, nobody who watches."""
+    settings = project / "pyproject.toml"
+
+    async def play(editor: Editor) -> None:
+        editor.open("main.py")
+        await editor.with_repairs("main.py")
+        safe, silence = await editor.actions("main.py", ["quickfix"])
+        for action in (safe, silence):
+            assert action.edit is not None
+            assert action.edit.document_changes is None
+        repaired = applied(MAIN, safe.edit, editor.uri("main.py"))
+        assert 'get_context("spawn")' in repaired
+        assert applied(MAIN, silence.edit, editor.uri("main.py")).endswith("# noqa: CUD101\n")
+        # It could not complete the action, so it is given all of it where it asks for that.
+        (every,) = await editor.actions("main.py", ["source.fixAll"])
+        assert applied(MAIN, every.edit, editor.uri("main.py")) == repaired
+        assert [one.kind for one in await editor.actions("main.py")] == ["quickfix", "quickfix"]
+        settings.write_text('[tool.cudalint]\nignore = ["CUD101"]\n')
+        editor.save("pyproject.toml")
+        await editor.until(lambda: not editor.codes("main.py"))
+        settings.write_text("[tool.cudalint]\n")
+        editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({}))
+        await editor.until(lambda: editor.codes("main.py"))
+        assert (editor.messages, editor.progress, editor.watched) == ([], [], [])
+        assert await editor.lenses("library.py") == []  # it is not open
+
+    edit_session(project, play, support=types.ClientCapabilities())
+
+
 def test_folders_come_and_go_and_files_may_lie_in_none(project: Path, tmp_path: Path, forked: str) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -284,6 +317,29 @@ def test_cells_of_a_notebook_are_documents_of_their_own(project: Path) -> None:
     edit_session(project, play)
 
 
+def test_a_cell_that_is_run_again_is_judged_as_it_was_run(project: Path) -> None:
+    cells = [
+        "import multiprocessing, torch\nfrom library import work",
+        "print(multiprocessing.get_context('fork').Pool(1).map(work, [1]))",
+        "torch.cuda.init()",
+    ]
+
+    async def play(editor: Editor) -> None:
+        (project / "main.py").write_text("import library\n")
+        (project / "a.ipynb").write_text(notebook(*cells))
+        names = editor.open_notebook("a.ipynb", cells)
+        for count, cell in enumerate(names, 1):
+            editor.run_cell("a.ipynb", cell, count)
+        await editor.until(lambda: names[1] in editor.shown)
+        assert editor.codes(names[1]) == []
+        editor.run_cell("a.ipynb", names[1], 4)
+        (found,) = await editor.until(lambda: editor.diagnostics(names[1]))
+        assert (found.code, found.severity) == ("CUD101", types.DiagnosticSeverity.Information)
+        assert names[2] in {one.location.uri for one in found.related_information}
+
+    edit_session(project, play)
+
+
 SLOW = "import argparse, multiprocessing, torch\n\ndef work(n):\n    return torch.ones(n, device='cuda')\n\n" + "".join(
     f"def f{i}(args):\n"
     + "".join(f"    if args.a{j}:\n        torch.zeros({j}, device='cuda:{j}')\n" for j in range(40))
@@ -341,6 +397,19 @@ def test_an_analysis_that_dies_is_said_and_started_again() -> None:
         analyst = Analyst((sys.executable, "-c", dies))
         for _ in range(2):
             assert await analyst.ask(Look("/a.py", {})) == Refused("the analysis ended unexpectedly (exit code 3)")
+        await analyst.close()
+
+    asyncio.run(ask())
+
+
+def test_an_analysis_that_answers_nothing_more_is_ended() -> None:
+    """It closed its pipe, and would never end."""
+    stays = "import os, sys, time; sys.stdin.buffer.read(9); os.close(1); time.sleep(600)"
+
+    async def ask() -> None:
+        analyst = Analyst((sys.executable, "-c", stays))
+        answer = await analyst.ask(Look("/a.py", {}))
+        assert answer == Refused(f"the analysis ended unexpectedly (exit code {-signal.SIGKILL})")
         await analyst.close()
 
     asyncio.run(ask())
@@ -440,6 +509,78 @@ def test_columns_are_counted_as_the_editor_does(encoding: types.PositionEncoding
     edit = types.TextDocumentContentChangePartial(types.Range(types.Position(0, 1), place), "")
     assert changed(text, [edit], encoding) == "xz"
     assert changed(text, [types.TextDocumentContentChangeWholeDocument("y")], encoding) == "y"
+
+
+def test_places_that_an_older_text_had_are_at_its_end() -> None:
+    places = Places("a\nbc", types.PositionEncodingKind.Utf16)
+    assert places.position(Position(9, 1)) == types.Position(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a\r\nb\r\n", "a\r\nx\r\nb\r\n"),
+        ("a\r\nb\r\n", "a\nb\n"),
+        ("a\nb", "a\r\nb"),
+        ("", "x"),
+        ("\r", "\r\n"),
+        ("aa", "a"),
+    ],
+)
+def test_an_edit_parts_no_end_of_a_row(before: str, after: str) -> None:
+    edit = text_edit(before, after, types.PositionEncodingKind.Utf16)
+    change = types.TextDocumentContentChangePartial(edit.range, edit.new_text)
+    assert changed(before, [change], types.PositionEncodingKind.Utf16) == after
+
+
+def opened_document(documents: Documents, uri: str, text: str = "x = 1\n", language: str = "python") -> str | None:
+    return documents.open(types.TextDocumentItem(uri, language, 1, text))
+
+
+def test_only_python_that_is_or_could_be_a_file_is_ours(tmp_path: Path) -> None:
+    documents = Documents(lambda: str(tmp_path))
+    assert opened_document(documents, (tmp_path / "a.md").as_uri(), language="markdown") is None
+    assert opened_document(documents, (tmp_path / "gone").as_uri()) is None  # no suffix says that it is a program
+    assert opened_document(documents, "git:/a.py?HEAD") is None
+    assert list(documents) == []
+    for nothing in (
+        documents.put("git:/a.py?HEAD", 2, ""),
+        documents.drop("git:/a.py?HEAD"),
+        documents.part("git:/a.py"),
+    ):
+        assert nothing is None
+    assert documents.put_notebook((tmp_path / "a.py").as_uri(), []) is None
+    identifier = types.VersionedTextDocumentIdentifier(2, "cell:1")
+    documents.change_cell(
+        identifier, [types.TextDocumentContentChangeWholeDocument("y")], types.PositionEncodingKind.Utf16
+    )
+    assert documents.put_notebook(
+        (tmp_path / "a.ipynb").as_uri(), [types.NotebookCell(types.NotebookCellKind.Code, "cell:1")]
+    )
+    assert documents.part("cell:1") is None
+
+
+def test_drafts_take_the_place_of_no_file(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    documents = Documents(lambda: str(tmp_path))
+    paths = [opened_document(documents, uri) for uri in ("untitled:train.py", "untitled:train", "untitled:train%20it")]
+    assert paths == [str(tmp_path / name) for name in ("train_.py", "train__.py", "train it.py")]
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("# coding: latin-1\nx = '\u00e9'\n", b"# coding: latin-1\nx = '\xe9'\n"),
+        ("# coding: latin-1\nx = '\u4e00'\n", b"# coding: latin-1\nx = '\xe4\xb8\x80'\n"),
+        ("# coding: nonsense\nx = 1\n", b"# coding: nonsense\nx = 1\n"),
+        ("\ufeffx = 1\n", b"\xef\xbb\xbfx = 1\n"),
+    ],
+)
+def test_a_document_is_read_as_it_would_be_saved(tmp_path: Path, text: str, data: bytes) -> None:
+    documents = Documents(lambda: str(tmp_path))
+    path = opened_document(documents, (tmp_path / "a.py").as_uri(), text)
+    assert path is not None
+    assert documents.snapshot()[path].data == data
 
 
 def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:

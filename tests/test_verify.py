@@ -21,7 +21,7 @@ import pytest
 from marked_processes import alive
 
 from cudalint.finding import Severity
-from cudalint.verify import EvidenceError, Format, HeaderError, evidence, gpus, headers, verify
+from cudalint.verify import EvidenceError, Format, HeaderError, evidence, gpus, headers, verify, verify_repairs
 from cudalint.verify.economy import economical, keeps_nothing
 from cudalint.verify.examine import Examiner
 from cudalint.verify.gpus import Gpu, Gpus, Need, Pool
@@ -666,6 +666,19 @@ def test_the_markdown_report_says_who_used_which_gpu_and_what_a_repair_saves(tmp
     assert f"- {costly.name}: workers 2 -> 1, 3.0 -> 3.0 s, GPU 0: 837 + 618 MiB -> GPU 0: 618 MiB\n" in told
     kept = json.loads(render([verdict], place, Format.JSON, 3.0))["fixtures"][costly.name]
     assert (kept["run"]["processes"], kept["fixed"]["processes"]) == ({"0": [837, 618], "1": [None]}, {"0": [618]})
+
+
+def test_what_is_to_run_is_there_and_chosen_by_its_rules(tmp_path: Path) -> None:
+    fixture(tmp_path / "CUD201", "ok_one", 'outcome = "ok"', "print(1)")
+    with pytest.raises(FileNotFoundError, match="gone"):
+        verify([str(tmp_path / "gone")], on_paper=True)
+    for select, said in ((("CUD3",), "no fixtures were found"), (("CUD2",), "")):
+        err = io.StringIO()
+        code = verify([str(tmp_path)], select=select, on_paper=True, out=io.StringIO(), err=err)
+        assert (code, said in err.getvalue()) == (2 if said else 0, True)
+    err = io.StringIO()
+    assert verify_repairs([], gpus_available=(), err=err) == 2
+    assert err.getvalue().endswith("nothing was verified\n")
 
 
 def test_evidence_merges_and_what_ran_stays() -> None:

@@ -13,6 +13,8 @@ from command_line import call
 from conftest import Run, environment
 from notebook_files import FOLDER, cases, notebook
 
+from cudalint.config import load
+from cudalint.session import Session
 from cudalint.verify import notebooks
 from cudalint.verify.program import script, try_out
 from cudalint.verify.runner import Runner
@@ -42,6 +44,55 @@ SAMPLE = (
 def test_traps_come_true_and_their_look_alikes_do_not(name: str) -> None:
     cells = cases()[name]
     assert RUN.differs(name, cells, RUN.seen(cells, on_paper=True)) is None
+
+
+def test_what_a_run_saw_is_kept_as_evidence(tmp_path: Path) -> None:
+    name, other = SAMPLE[1], SAMPLE[2]
+    cells = cases()[name]
+    told = RUN.seen(cells, on_paper=True)
+    place = RUN.this_place()
+    results = {name: RUN.entry(name, cells, told)}
+    RUN.save(tmp_path, place, results)
+    # Another run adds to it, and what did not run takes nothing away.
+    later = {name: RUN.not_run(name, cells, "no torch"), other: RUN.not_run(other, cases()[other], "no joblib")}
+    RUN.save(tmp_path, place, later)
+    (path,) = tmp_path.iterdir()
+    kept = json.loads(path.read_text("utf-8"))
+    assert kept["machine"]["python"] == place.python
+    assert kept["fixtures"][name] == results[name]
+    assert (kept["fixtures"][name]["verdict"], kept["fixtures"][name]["run"]["end"]) == ("confirmed", "child-death (1)")
+    (finding,) = kept["fixtures"][name]["findings"]
+    assert finding["finding"].startswith("CUD108@cell 2:4:")
+    assert kept["fixtures"][other]["reasons"] == ["no joblib"]
+    # A notebook that did otherwise than it says is refuted, with what was expected.
+    refuted = RUN.entry(name, [cells[0], cells[1].replace("CUD108", "CUD101")], told)
+    assert (refuted["verdict"], "CUD101" in refuted["reasons"][0]) == ("refuted", True)
+
+
+def test_evidence_is_of_the_notebooks_as_they_are() -> None:
+    known = cases()
+    for path in (FOLDER.parent.parent / "docs" / "evidence" / "notebooks").glob("*.json"):
+        kept = json.loads(path.read_text("utf-8"))["fixtures"]
+        assert kept.keys() <= known.keys(), path
+        changed = [name for name, one in kept.items() if one["sha256"] != RUN.digest(known[name])]
+        assert not changed, f"{path}: run tests/notebooks/run.py --out docs/evidence/notebooks again: {changed}"
+
+
+def test_cells_run_once_and_are_predicted_so(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    cells = (
+        "import multiprocessing, torch",
+        "def work(n):\n    return torch.ones(n, device='cuda').sum().item()",
+        "print(multiprocessing.get_context('fork').Pool(1).map(work, [1]))",
+        "torch.cuda.init()",
+    )
+    path = tmp_path / "a.ipynb"
+    path.write_text(notebook(*cells, counts=(1, 2, 4, 3)), "utf-8")
+    (predicted,) = Session(load([str(path)])).check([str(path)]).findings
+    assert predicted.condition is not None
+    given = ("--verify", "--paper", "--output-format", "json", "a.ipynb")
+    told = json.loads(call(given, tmp_path, environment()).stdout)
+    assert (told["end"], told["findings"], told["unpredicted"]) == ("ok", [], [])
 
 
 FACTS = (

@@ -41,7 +41,7 @@ def capture(view: View, function: Function) -> Capture | None:
     for name in _free(view, function):
         if name in _LOOK_AROUND or (name.startswith("__") and not name.endswith("__")):
             return None
-        around = _binding_scope(view, function, name)
+        around = binding_scope(view, function, name)
         if around is None:
             if not _is_global(view, name):
                 return None
@@ -69,11 +69,11 @@ def is_constant(view: View, value: cst.BaseExpression, function: Function) -> bo
     """Whether a name that a function reads, or a constant, is the same whenever it is read."""
     if not isinstance(value, cst.Name):
         return isinstance(value, cst.SimpleString | cst.Integer | cst.Float)
-    scope = _binding_scope(view, function, value.value)
+    scope = binding_scope(view, function, value.value)
     if scope is not None:
         return _is_settled(view, scope, value.value, function) and not _varies(view, scope, value.value)
     bound = [node for n, node in names.bindings(view, view.tree) if n == value.value]
-    return len(bound) == 1 and not any(value.value in _declared(n) for n in view.inside(view.tree))
+    return len(bound) == 1 and not is_declared(view, value.value)
 
 
 def _is_mangled(name: str) -> bool:
@@ -92,7 +92,7 @@ def _is_bound_inside(view: View, name: cst.Name, function: Function) -> bool:
         if name.value in bound_by_scope(view, around):
             return True
         if around is function:
-            return False
+            break
     return False
 
 
@@ -113,9 +113,14 @@ def _parameters(view: View, params: cst.Parameters) -> set[str]:
     return {n.name.value for n in view.inside(params) if isinstance(n, cst.Param)}
 
 
-def _binding_scope(view: View, function: Function, name: str) -> cst.CSTNode | None:
-    """The function, lambda or comprehension around a function that binds a name; None for the module."""
-    return next((a for a in view.around(function) if name in bound_by_scope(view, a)), None)
+def binding_scope(view: View, node: cst.CSTNode, name: str) -> cst.CSTNode | None:
+    """The function, lambda or comprehension around a node that binds a name; None for the module."""
+    return next((a for a in view.around(node) if name in bound_by_scope(view, a)), None)
+
+
+def is_declared(view: View, name: str) -> bool:
+    """Whether a name is declared somewhere to be of another scope, or deleted."""
+    return any(name in _declared(node) for node in view.inside(view.tree))
 
 
 def _is_global(view: View, name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from cudalint.fixes import imports, layout, names
+from cudalint.fixes import captures, imports, layout, names
 from cudalint.fixes.edits import Change
 from cudalint.fixes.loaders import without_workers
 from cudalint.fixes.proposal import Case, Proposal, in_file
@@ -50,7 +50,7 @@ def executor_instead(case: Case) -> Iterator[Proposal]:
     name = _bound_to(view, call)
     if changes is None or name is None:
         return
-    for use in _uses(view, name):
+    for use in _uses(view, name, call):
         changed = _use(view, use)
         if changed is None:
             return
@@ -157,10 +157,13 @@ def _bound_to(view: View, call: cst.Call) -> str | None:
     return None
 
 
-def _uses(view: View, name: str) -> Iterator[cst.Name]:
-    """Where a name is read: all of it that the file has, for the repair must not miss one."""
+def _uses(view: View, name: str, place: cst.CSTNode) -> Iterator[cst.Name]:
+    """Where a file reads the variable that a name stands for at a place; the repair must not miss one."""
+    home, is_declared = captures.binding_scope(view, place, name), captures.is_declared(view, name)
     for node in view.inside(view.tree):
         if not isinstance(node, cst.Name) or node.value != name:
+            continue
+        if not is_declared and captures.binding_scope(view, node, name) is not home:
             continue
         around = view.parent(node)
         bound = isinstance(around, cst.AsName | cst.AssignTarget | cst.Param)
@@ -247,7 +250,7 @@ def _thread(view: View, start: cst.Call) -> list[Change]:
     made: cst.BaseExpression = start.func.value
     if isinstance(made, cst.Name):
         assigned = names.definition(view, made.value, start)
-        if assigned is None or not all(_is_of_both(view, use) for use in _uses(view, made.value)):
+        if assigned is None or not all(_is_of_both(view, use) for use in _uses(view, made.value, made)):
             return []
         made = assigned.value
     if not isinstance(made, cst.Call) or _last_name(made) != "Process" or _class_of(view, made) is not None:

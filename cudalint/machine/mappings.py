@@ -1,4 +1,4 @@
-"""Instances of the program's own classes that derive from dict: what such a one holds as a dict."""
+"""Instances of the program's own classes that derive from dict, and those whose attributes lie in one."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ def dict_of(atom: Atom | None, state: State) -> Ref | None:
         return atom
     kept = only(found.attributes.get(SELF, ())) if isinstance(found, Instance) else None
     return kept if isinstance(kept, Ref) and isinstance(state.get(kept), Dict) else None
+
+
+def attributes_of(instance: Instance, state: State) -> Ref | None:
+    """The dict in which an instance keeps its attributes since it was given one: ``self.__dict__ = d``."""
+    given = (dict_of(atom, state) for atom in instance.attributes.get("__dict__", ()))
+    return next((found for found in given if found is not None), None)
 
 
 def hold(instance: Ref, content: Value, state: State) -> None:

@@ -63,6 +63,29 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     return questions.comparison(op, first, second)
 
 
+def hold_the_same(one: Object | None, two: Object | None) -> bool | None:
+    """Whether two lists, tuples or dicts are equal, where what they hold is known."""
+    match one, two:
+        case Dict(exact=True), Dict(exact=True):
+            if one.items.keys() != two.items.keys():
+                return False
+            pairs = [(value, two.items[key]) for key, value in one.items.items()]
+        case Sequence(kind="list" | "tuple", open=False), Sequence(kind="list" | "tuple", open=False):
+            if one.kind != two.kind:
+                return False
+            if one.items is None or two.items is None:
+                return None
+            if len(one.items) != len(two.items):
+                return False
+            pairs = list(zip(one.items, two.items, strict=True))
+        case _:
+            return None
+    known = [(constant(left), constant(right)) for left, right in pairs]
+    if any(left != right for left, right in known if ... not in (left, right)):
+        return False
+    return True if all(... not in pair for pair in known) else None
+
+
 # Types that are the same only where they have the same name.
 _TYPES = frozenset({NAMESPACE, *(f"builtins.{t.__name__}" for t in (bool, dict, float, int, list, set, str, tuple))})
 _POSITIVE = {"!=": "==", "is not": "is", "not in": "in"}

@@ -27,6 +27,7 @@ from cudalint.project.derived import derived_in, launchers
 from cudalint.project.entries import conftests, is_test_module, may_serve, names_modules, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
+from cudalint.project.instances import Instances, Made
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram
@@ -150,6 +151,7 @@ class Runner:
     _shared: frozenset[Group] | None = None
     _callers: Callers | None = None
     _importer: PreparedImports | None = None
+    _instances: Instances | None = None
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
         """All entries of these modules: what is assumed runs last, when it is known what is reached without."""
@@ -217,7 +219,8 @@ class Runner:
     def _work(self) -> int:
         """What was done here so far: steps that were made, and nodes that were lowered."""
         prepared = 0 if self._importer is None else self._importer.steps
-        return self._steps + prepared + self.files.nodes
+        made = 0 if self._instances is None else self._instances.steps
+        return self._steps + prepared + made + self.files.nodes
 
     def _fresh(self, group: Group) -> Iterator[EntryResult]:
         """What a group gives when it is run, here or in another process."""
@@ -393,6 +396,11 @@ class Runner:
             return
         in_test = is_test_module(self.files.sources[entry.module].path)
         machine = self._machine(entry.module, in_test, assumed=True)
+        made = self._instance(entry, module)
+        if made is not None:
+            self._call_made(machine, module, entry.function, made)
+            yield self._ran_assumed(owner, entry, machine)
+            return
         # Where an application takes the handlers of another file, importing it comes first.
         first = self._application_over(module)
         state = self._imported(machine, first, assumed=True)
@@ -401,11 +409,26 @@ class Runner:
             state = loaded
         for ready, given in machine.effects.before_answer(machine, state, frame, entry.function):
             self._call(machine, module, entry.function, ready, given)
+        yield self._ran_assumed(owner, entry, machine)
+
+    def _ran_assumed(self, owner: str, entry: Caller, machine: Machine) -> Ran:
+        """An entry that an unknown caller is assumed to have called."""
         self.entered.add(entry.place)
-        ran = Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
         self._note(machine)
         machine.record.outcomes = [_as_seen(o) for o in machine.record.outcomes]
-        yield ran
+        return Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
+
+    def _instance(self, entry: Caller, module: ir.Module) -> Made | None:
+        """What a method begins with as others of its class do; None where it begins with what is its own."""
+        facts = self.files.facts(module.name)
+        if facts.may_route or facts.may_answer or is_test_module(self.files.sources[module.name].path):
+            return None
+        if self._kind is not Machine or self.listens:
+            return None
+        if self._instances is None:
+            imported = partial(self._imported, assumed=True)
+            self._instances = Instances(self.files, partial(self._machine, assumed=True, makes=True), imported)
+        return self._instances.of(module, entry.function)
 
     def _application_over(self, module: ir.Module) -> ir.Module:
         """The one module that imports a file of handlers and makes an application of them; else the file itself."""
@@ -420,12 +443,19 @@ class Runner:
     # -- the machine -----------------------------------------------------------------------------
 
     def _machine(
-        self, name: str, in_test: bool = False, collects: bool = False, assumed: bool = False, prepares: bool = False
+        self,
+        name: str,
+        in_test: bool = False,
+        collects: bool = False,
+        assumed: bool = False,
+        prepares: bool = False,
+        makes: bool = False,
     ) -> Machine:
         options = EntryOptions(
             in_test=in_test,
             collects=collects,
             prepares=prepares,
+            makes=makes,
             assumed=assumed,
             uses_gpu=prepares or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
             # Repairs ask for the shapes of what is sent and does not pickle.
@@ -488,6 +518,18 @@ class Runner:
         frame = _top_of(module.name)
         _end(machine, frame, self._called(machine, module, function, state, given or {}, frame))
 
+    def _call_made(self, machine: Machine, module: ir.Module, function: ir.Function, made: Made) -> None:
+        """Call a method of an instance with unknown arguments."""
+        frame = _top_of(module.name)
+        site = Site(module.name, function.ordinal)
+        begun = made.begun(machine, site)
+        if begun is None:
+            return
+        state, instance = begun
+        target, current = _method(machine, module, function, instance, state)
+        results = [] if target is None else machine.call_value(target, [], {}, current, frame, site)
+        _end(machine, frame, [s for s, _ in machine.drained(results, frame)] if target is not None else [current])
+
     def _called(
         self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given, frame: Frame
     ) -> list[State]:
@@ -534,12 +576,23 @@ def _find(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
     if parts[1] == "__init__":
         return cls, state
     for made, instance in machine.call_value(cls, [], {}, state, frame, _making(module, parts[0], site)):
-        if machine.options.in_test:
-            ready = [set_up(machine, instance, made, frame, site)]
-        else:
-            ready = machine.effects.before_method(machine, instance, parts[1], made, frame)
-        for last, method in machine.attribute(instance, parts[1], ready[0], frame, site) if ready else ():
+        if not machine.options.in_test:
+            return _method(machine, module, function, instance, made)
+        ready = set_up(machine, instance, made, frame, site)
+        for last, method in machine.attribute(instance, parts[1], ready, frame, site):
             return method, last
+    return None, state
+
+
+def _method(
+    machine: Machine, module: ir.Module, function: ir.Function, instance: Value, state: State
+) -> tuple[Value | None, State]:
+    """A method of an instance, when whatever comes first has been called."""
+    frame = _top_of(module.name)
+    ready = machine.effects.before_method(machine, instance, function.name, state, frame)
+    site = Site(module.name, function.ordinal)
+    for last, method in machine.attribute(instance, function.name, ready[0], frame, site) if ready else ():
+        return method, last
     return None, state
 
 

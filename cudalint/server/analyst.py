@@ -43,6 +43,9 @@ class Analyst:
                     # Else the next one would be given its answer.
                     self._kill(process)
                     answer.cancel()
+                elif not answer.cancelled():
+                    # Who no longer waits does not want to hear of an end either.
+                    answer.exception()
 
     async def _ended(self, process: Process) -> int:
         """The exit code of a process that closed its pipes: its own, if it is about to end."""

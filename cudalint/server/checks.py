@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import os
 import uuid
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import TypeAlias
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -22,6 +23,8 @@ from cudalint.server.jobs import Check, Checked, Look, Refused, Repair, Repaired
 # Who types does not want to hear of each letter.
 PAUSE_SECONDS = 0.25
 _LONG_SECONDS = 1.0
+
+News: TypeAlias = Callable[[frozenset[str]], None]
 
 
 class Checks:
@@ -40,9 +43,15 @@ class Checks:
         # What a run over the open files found, until the one over all has ended.
         self._first: dict[str, Found] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        # The folders and files whose run has not told anything yet.
+        self._awaited: set[str] = set()
         self._looks: dict[str, asyncio.Task[Seen | None]] = {}
-        self._shown: dict[str, list[types.Diagnostic]] = {}
         self._said: str | None = None
+        self._news: News = _nobody
+
+    def follow(self, news: News) -> None:
+        """Tell of the documents of which a run said something, and of none where one ended without a word."""
+        self._news = news
 
     # -- what is to be checked --------------------------------------------------------------------------
 
@@ -86,6 +95,7 @@ class Checks:
 
     def _start(self, scope: str, pause: float) -> None:
         self._stop(scope)
+        self._awaited.add(scope)
         task = asyncio.ensure_future(self._run(scope, pause))
         self._running[scope] = task
         task.add_done_callback(lambda done: self._ended(scope, done))
@@ -98,6 +108,7 @@ class Checks:
     def _ended(self, scope: str, task: asyncio.Task[None]) -> None:
         if self._running.get(scope) is task:
             del self._running[scope]
+            self._tell(scope, frozenset())
         if not task.cancelled() and (error := task.exception()) is not None:
             self._say(f"internal error: {type(error).__name__}: {error}")
 
@@ -172,35 +183,47 @@ class Checks:
     def _put_first(self, scope: str, found: Found) -> None:
         """Show what was found in open files; of all others the last run over all still holds."""
         self._first[scope] = found
-        self._publish(_open_in(scope, found))
+        self._tell(scope, _open_in(scope, found))
 
     def _put(self, scope: str, found: Found) -> None:
         before = self._found.get(scope, Found())
         self._first.pop(scope, None)
         self._found[scope] = found
-        self._publish({*before.by_uri(), *found.by_uri(), *_open_in(scope, found)})
+        self._tell(scope, frozenset((*before.by_uri, *found.by_uri, *_open_in(scope, found))))
 
     def _forget(self, scope: str) -> None:
         self._stop(scope)
-        self._first.pop(scope, None)
-        self._publish(self._found.pop(scope, Found()).by_uri())
+        first, found = self._first.pop(scope, Found()), self._found.pop(scope, Found())
+        self._tell(scope, frozenset((*first.by_uri, *found.by_uri)))
 
-    def _publish(self, documents: Iterable[str]) -> None:
-        for uri in sorted(documents):
-            shown = [one for found, own in self.found(uri) for one in diagnostics(found, own)]
-            is_open = self._documents.version(uri) is not None
-            if not is_open and self._shown.get(uri, []) == shown:
-                continue
-            self._shown[uri] = shown
-            versions = (found.version(uri) for found in reversed([*self._rests_on(uri)]))
-            version = next((one for one in versions if one is not None), None) if is_open else None
-            self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, version))
+    def _tell(self, scope: str, documents: frozenset[str]) -> None:
+        self._awaited.discard(scope)
+        self._news(documents)
+
+    def awaits(self, path: str | None = None) -> bool:
+        """Whether a run over a file, or over any, has yet to tell something of the texts as they are."""
+        return any(path is None or _lies_in(path, scope) for scope in self._awaited)
+
+    def documents(self) -> frozenset[str]:
+        """All with findings."""
+        return frozenset(uri for found in (*self._found.values(), *self._first.values()) for uri in found.by_uri)
+
+    def diagnostics(self, uri: str) -> list[types.Diagnostic]:
+        """What the last runs found in a document, in the editor's words."""
+        return [one for found, own in self.found(uri) for one in diagnostics(found, own)]
+
+    def version(self, uri: str) -> int | None:
+        """The version of an open document that the last run read; None for one that is closed."""
+        if self._documents.version(uri) is None:
+            return None
+        versions = (found.version(uri) for found in reversed([*self._rests_on(uri)]))
+        return next((one for one in versions if one is not None), None)
 
     def found(self, uri: str) -> Iterator[tuple[Found, tuple[Finding, ...]]]:
         """What the last runs found in a document, each finding once."""
         known: set[tuple[str, object]] = set()
         for found in self._rests_on(uri):
-            own = tuple(one for one in found.by_uri().get(uri, ()) if (one.code, one.span) not in known)
+            own = tuple(one for one in found.by_uri.get(uri, ()) if (one.code, one.span) not in known)
             known.update((finding.code, finding.span) for finding in own)
             if own:
                 yield found, own
@@ -247,10 +270,16 @@ class Checks:
         return Found(opened=opened, encoding=self.encoding()), edits
 
     async def close(self) -> None:
-        """End all that is under way."""
-        for task in (*self._running.values(), *self._looks.values()):
+        """End all that is under way, so that nothing is told after it."""
+        tasks = (*self._running.values(), *self._looks.values())
+        for task in tasks:
             task.cancel()
         await self._analyst.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _nobody(_documents: frozenset[str]) -> None:
+    """Who follows runs before anyone does."""
 
 
 def _open_in(scope: str, found: Found) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,6 +53,14 @@ class Found:
     opened: Mapping[str, Opened] = field(default_factory=dict)
     root: str | None = None
     encoding: types.PositionEncodingKind = types.PositionEncodingKind.Utf16
+    # The findings of each document: asked for of each of them, and places cost a walk through a text.
+    by_uri: Mapping[str, Sequence[Finding]] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        grouped: dict[str, list[Finding]] = {}
+        for finding in self.report.findings:
+            grouped.setdefault(self.location(finding.span).uri, []).append(finding)
+        object.__setattr__(self, "by_uri", grouped)
 
     def location(self, span: Span) -> types.Location:
         """A place in the editor's words: in a document, in that of a cell, or in a notebook that is not open."""
@@ -81,13 +89,6 @@ class Found:
             return True
         is_open = cells.notebook in self.opened
         return is_open and cells.replaced.isdisjoint(range(span.start.row, span.end.row + 1))
-
-    def by_uri(self) -> Mapping[str, list[Finding]]:
-        """The findings of each document."""
-        result: dict[str, list[Finding]] = {}
-        for finding in self.report.findings:
-            result.setdefault(self.location(finding.span).uri, []).append(finding)
-        return result
 
 
 def diagnostics(found: Found, findings: Iterable[Finding]) -> list[types.Diagnostic]:

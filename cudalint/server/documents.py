@@ -141,8 +141,19 @@ def _bytes(text: str) -> bytes:
 
 def _json(items: Iterable[tuple[types.NotebookCell, types.TextDocumentItem]]) -> bytes:
     """A notebook as it would be saved, without what its cells put out."""
-    cells = [{"cell_type": "code" if _is_program(*one) else "markdown", "source": one[1].text} for one in items]
+    cells = [
+        {
+            "cell_type": "code" if _is_program(*one) else "markdown",
+            "source": one[1].text,
+            "execution_count": _count(one[0]),
+        }
+        for one in items
+    ]
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+def _count(cell: types.NotebookCell) -> int | None:
+    return None if cell.execution_summary is None else cell.execution_summary.execution_order
 
 
 def _is_program(cell: types.NotebookCell, item: types.TextDocumentItem) -> bool:

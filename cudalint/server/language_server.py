@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from collections.abc import Sequence
 
 from lsprotocol import types
@@ -14,8 +16,11 @@ from cudalint.server import actions
 from cudalint.server.analyst import Analyst
 from cudalint.server.beliefs import hints, lenses, lines_at
 from cudalint.server.checks import PAUSE_SECONDS, Checks
+from cudalint.server.diagnostics import SOURCE
 from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
+from cudalint.server.pulls import Pulls, asks, takes_others
+from cudalint.server.pushes import Pushes
 
 _SETTINGS = frozenset({"pyproject.toml", ".gitignore"})
 _PROGRAMS = (".py", ".pyw", ".ipynb")
@@ -24,7 +29,12 @@ _WATCHED = ("**/*.{py,pyw,ipynb,toml}", "**/.gitignore")
 
 def serve(worker: Sequence[str]) -> None:
     """Serve one editor on standard input and output until it ends; ``worker`` is the command of the other process."""
-    _server(worker).start_io()
+    # Editors show as trouble what is none: a question that is taken back after its answer, and changes of cells by
+    # ranges, whose texts are kept here (documents.py) and not by pygls.
+    logging.getLogger("pygls").setLevel(logging.ERROR)
+    logging.getLogger("pygls.workspace").setLevel(logging.CRITICAL)
+    # What it writes to is closed when the editor ends it, and the process has yet to end by itself.
+    _server(worker).start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
 
 
 def _server(worker: Sequence[str]) -> LanguageServer:
@@ -38,6 +48,7 @@ def _server(worker: Sequence[str]) -> LanguageServer:
     )
     documents = Documents(lambda: _first_folder(server))
     checks = Checks(server, Analyst(worker), documents)
+    _tell(server, documents, checks)
     _follow_documents(server, documents, checks)
     _follow_notebooks(server, documents, checks)
     _follow_workspace(server, documents, checks)
@@ -142,6 +153,31 @@ def _follow_workspace(server: LanguageServer, documents: Documents, checks: Chec
     @server.feature(types.SHUTDOWN)
     async def shut_down(_params: None) -> None:
         await checks.close()
+
+
+def _tell(server: LanguageServer, documents: Documents, checks: Checks) -> None:
+    """Have the editor told of findings, or answered: some ask because a server says that it answers."""
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        if asks(params.capabilities):
+            pulls = Pulls(server, documents, checks, takes_others(params.capabilities))
+            checks.follow(pulls.news)
+            _answer(server, pulls)
+        else:
+            checks.follow(Pushes(server, documents, checks).news)
+
+
+def _answer(server: LanguageServer, pulls: Pulls) -> None:
+    options = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier=SOURCE)
+
+    @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
+    async def of_document(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+        return await pulls.document(params.text_document.uri, params.previous_result_id)
+
+    @server.feature(types.WORKSPACE_DIAGNOSTIC)
+    async def of_workspace(params: types.WorkspaceDiagnosticParams) -> types.WorkspaceDiagnosticReport:
+        return await pulls.workspace(params.previous_result_ids)
 
 
 def _offer_actions(server: LanguageServer, documents: Documents, checks: Checks) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from cudalint.finding import Edit
@@ -41,13 +41,17 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of code. ``number`` counts all cells from 1; ``start`` and ``end`` bound its source in the JSON."""
+    """A cell of code. ``number`` counts all cells from 1; ``start`` and ``end`` bound its source in the JSON.
+
+    ``count`` says as which one of its kernel it was last run; None where it was not.
+    """
 
     number: int
     pieces: tuple[Piece, ...]
     start: int
     end: int
     is_list: bool
+    count: int | None = None
 
     @property
     def text(self) -> str:
@@ -102,7 +106,8 @@ class Notebook:
             program.extend(lowered)
             shown.extend(originals)
         text = "".join(program)
-        cells = Cells(self.path, tuple(rows), "".join(shown), frozenset(replaced), tuple(in_json))
+        late = _late([cell for cell, found in parts if found.writes is None])
+        cells = Cells(self.path, tuple(rows), "".join(shown), frozenset(replaced), tuple(in_json), late)
         return SourceFile(path, text, text.encode("utf-8", "surrogatepass"), cells)
 
     def changed(self, source: SourceFile, edits: Iterable[Edit]) -> str:
@@ -121,6 +126,19 @@ class Notebook:
                 text[: cell.start] + _rewritten(self.json, cell, _applied(cell.text, wanted[number])) + text[cell.end :]
             )
         return text
+
+
+def _late(cells: Sequence[Cell]) -> tuple[int, ...]:
+    """The numbers of cells that were last run after one below them, the one that was run last at the end."""
+    late: list[tuple[int, int]] = []
+    first_below: int | None = None
+    for cell in reversed(cells):
+        if cell.count is None:
+            continue
+        if first_below is not None and first_below < cell.count:
+            late.append((cell.count, cell.number))
+        first_below = cell.count if first_below is None else min(first_below, cell.count)
+    return tuple(number for _, number in sorted(late))
 
 
 def read(path: str, data: bytes) -> Notebook | Refusal:
@@ -181,17 +199,20 @@ class _Walk:
 
     def _cell(self, number: int) -> Cell | None:
         kind: object = None
+        count: object = None
         source: Cell | int | None = None
         for name in self._members():
             if name == "cell_type":
                 kind = self._value()
+            elif name == "execution_count":
+                count = self._value()
             elif name == "source":
                 source = self._source(number)
-        if kind != "code":
+        if kind != "code" or source is None:
             return None
         if isinstance(source, int):
             raise json.JSONDecodeError("the source of a cell is no text", self._text, source)
-        return source
+        return replace(source, count=count) if isinstance(count, int) else source
 
     def _source(self, number: int) -> Cell | int:
         """The source of a cell; where it stands if it is no text."""

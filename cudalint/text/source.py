@@ -11,7 +11,8 @@ class Cells:
 
     ``rows`` holds a cell, counted from 1 with those that are no code, and a row of it for each row of the program.
     ``shown`` is the program as the notebook has it; its ``replaced`` rows are no Python there. ``in_json`` are the rows
-    of the notebook's file on which the program's rows begin.
+    of the notebook's file on which the program's rows begin. ``late`` are the cells that were last run after one that
+    stands below them, as their execution counts have it, in the order of these.
     """
 
     notebook: str
@@ -19,6 +20,7 @@ class Cells:
     shown: str
     replaced: frozenset[int]
     in_json: tuple[int, ...]
+    late: tuple[int, ...] = ()
 
     def place(self, row: int) -> tuple[int, int]:
         """The cell of a row of the program, and the row there; of one behind the end the next one."""

@@ -109,7 +109,7 @@ def _repairs(named: Sequence[Path]) -> tuple[Repair, ...]:
     if not named:
         return ()
     settings, paths = config.load((str(named[0]),)).as_measured(), [str(file) for file in named]
-    report = Session(settings).check(paths, whole=True)
+    report = Session(settings).check(paths, whole=True, once=True)
     of: dict[Fix, list[Finding]] = {}
     for finding in report.findings:
         if finding.fix is not None and finding.fix.edits and finding.fix.applicability is not Applicability.DISPLAY:

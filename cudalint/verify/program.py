@@ -297,7 +297,7 @@ def _findings(program: Program, footing: Footing) -> tuple[tuple[Finding, ...], 
     if not named:
         return (), frozenset()
     found = config.load((str(named[0]),)).as_measured()
-    report = Session(found).check([str(file) for file in named], repair=False, whole=True)
+    report = Session(found).check([str(file) for file in named], repair=False, whole=True, once=True)
     every = sorted((*report.findings, *report.silenced), key=lambda finding: finding.sort_key)
     return tuple(finding for finding in every if finding.code not in _OF_NO_RUN), frozenset(report.silenced)
 

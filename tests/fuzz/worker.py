@@ -8,9 +8,12 @@ import resource
 import signal
 import sys
 import traceback
+from collections.abc import Mapping
 from types import FrameType
+from typing import Any
 
 from fuzz.case import Case
+from fuzz.inputs import Drawn
 from fuzz.properties import PROPERTIES
 from fuzz.properties.property import Property
 
@@ -30,12 +33,19 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for row in sys.stdin:
         request = json.loads(row)
-        case = Case(request["name"], {name: text.encode("latin-1") for name, text in request["files"].items()})
+        case = _case(request)
         asked = ((name, PROPERTIES[name]) for name in request["properties"])
         found = {name: _judged(one, case, request["seconds"] * one.runs) for name, one in asked}
         answers.write(json.dumps(found) + "\n")
         answers.flush()
     return 0
+
+
+def _case(request: Mapping[str, Any]) -> Case:
+    """What is asked about, made here where it is drawn: that costs more than to judge it for some sources."""
+    if "drawn" in request:
+        return Drawn(*request["drawn"]).case()
+    return Case(request["name"], {name: text.encode("latin-1") for name, text in request["files"].items()})
 
 
 class _Clock:

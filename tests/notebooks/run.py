@@ -1,12 +1,17 @@
 """Runs the notebooks of traps.txt under ``cudalint --verify`` and compares what is seen with what they say.
 
-``python tests/notebooks/run.py [--paper] [WORDS...]``: all, or those whose names hold one of the words; on the GPUs of
-this machine, or on paper. A "broken" one has to show each marked finding and end badly, but for those about costs and
-settings without effect; an "ok" one has to end well. Ends with 1 when one differs.
+``python tests/notebooks/run.py [--paper] [--out FOLDER] [WORDS...]``: all, or those whose names hold one of the words;
+on the GPUs of this machine, or on paper. ``--out docs/evidence/notebooks`` keeps what was seen on hardware. A "broken"
+one has to show each marked finding and end badly, but for those about costs and settings without effect; an "ok" one
+has to end well. Ends with 1 when one differs.
 """
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
+import datetime
+import hashlib
 import importlib.util
 import io
 import json
@@ -14,6 +19,7 @@ import os
 import re
 import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from notebook_files import cases, marked, notebook, unmarked
 
-from cudalint.verify import Format, script, verify_program
+from cudalint.verify import Format, evidence, script, verify_program
 from cudalint.verify.gpus import discover
+from cudalint.verify.verdict import Status
 
 # A pool that is spawned starts its workers again for ever.
 _SECONDS = 40.0
@@ -75,27 +82,92 @@ def differs(name: str, cells: list[str], told: dict[str, Any]) -> str | None:
     return None
 
 
+def entry(name: str, cells: list[str], told: dict[str, Any]) -> evidence.Document:
+    """What is kept of a run."""
+    difference = differs(name, cells, told)
+    findings: list[evidence.Json] = [
+        {
+            "finding": f"{one['code']}@cell {one['cell']}:{one['location']['row']}:{one['location']['column']}",
+            "severity": one["severity"],
+            "status": one["status"],
+            "why": one["why"],
+        }
+        for one in told["findings"]
+    ]
+    return {
+        **_known(name, cells),
+        "verdict": (Status.CONFIRMED if difference is None else Status.REFUTED).value,
+        **({} if difference is None else {"reasons": [difference]}),
+        "findings": findings,
+        "run": {"end": told["end"], "seconds": told["seconds"], "said": told["said"]},
+    }
+
+
+def not_run(name: str, cells: list[str], reason: str) -> evidence.Document:
+    """What is kept of a notebook that cannot run here."""
+    return {**_known(name, cells), "verdict": Status.NOT_RUN.value, "reasons": [reason]}
+
+
+def _known(name: str, cells: list[str]) -> evidence.Document:
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    return {"sha256": digest(cells), "date": today, "expected": name.partition(":")[0]}
+
+
+def digest(cells: list[str]) -> str:
+    """What a notebook is known by: its text, with what is expected of it."""
+    return hashlib.sha256("\0".join(cells).encode()).hexdigest()
+
+
+def this_place() -> evidence.Place:
+    """This machine; whether IPython is there decides how magics run."""
+    place = evidence.this_place(discover())
+    versions = {name: metadata.version(name) for name in ("ipython",) if importlib.util.find_spec("IPython")}
+    return dataclasses.replace(place, versions={**place.versions, **versions})
+
+
+def save(folder: Path, place: evidence.Place, results: dict[str, evidence.Json]) -> None:
+    """Write what was seen beside what is known of the same machine and versions."""
+    path = folder / place.file_name
+    made: evidence.Document = {**evidence.head(place), "fixtures": results}
+    if path.exists():
+        made = evidence.merge(json.loads(path.read_text("utf-8")), made)
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(evidence.dump(made), encoding="utf-8")
+
+
 def main(words: list[str]) -> int:
     """Run the named notebooks, or all, and print a table."""
-    on_paper, named = "--paper" in words, [word for word in words if word != "--paper"]
-    wrong, gpus = 0, len(discover().devices)
-    if not on_paper and not gpus:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--paper", action="store_true")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("words", nargs="*")
+    asked = parser.parse_args(words)
+    gpus = len(discover().devices)
+    if asked.paper and asked.out:
+        parser.error("what is seen on paper is no evidence")
+    if not asked.paper and not gpus:
         print("no GPU: --paper runs them without one", file=sys.stderr)
         return 2
+    results: dict[str, evidence.Json] = {}
     print("| notebook | seen | end |\n| --- | --- | --- |")
     for name, cells in cases().items():
-        if named and not any(word in name for word in named):
+        if asked.words and not any(word in name for word in asked.words):
             continue
-        why = None if on_paper else obstacle(cells, gpus)
-        if why is not None:
-            print(f"| {name} | not run | {why} |", flush=True)
-            continue
-        told = seen(cells, on_paper)
-        difference = differs(name, cells, told)
-        wrong += difference is not None
-        print(f"| {name} | {difference or 'as expected'} | {told['end']}: {told['said']} |", flush=True)
+        why = None if asked.paper else obstacle(cells, gpus)
+        told = {} if why is not None else seen(cells, asked.paper)
+        results[name] = entry(name, cells, told) if why is None else not_run(name, cells, why)
+        print(_row(name, cells, told, why), flush=True)
+        if asked.out is not None:  # each at once: a machine is lent for so long and no longer
+            save(asked.out, this_place(), results)
+    wrong = sum(result["verdict"] == Status.REFUTED.value for result in results.values())
     print(f"\n{wrong} differ")
     return 1 if wrong else 0
+
+
+def _row(name: str, cells: list[str], told: dict[str, Any], why: str | None) -> str:
+    if why is not None:
+        return f"| {name} | not run | {why} |"
+    return f"| {name} | {differs(name, cells, told) or 'as expected'} | {told['end']}: {told['said']} |"
 
 
 if __name__ == "__main__":

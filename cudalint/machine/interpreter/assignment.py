@@ -207,6 +207,9 @@ class Assignment(Core):
                 old = found.attributes.get(attr)
                 new = union([old, value]) if weak and old is not None else value
                 state.store(ref, replace(found, attributes={**found.attributes, attr: new}))
+                shared = mappings.attributes_of(found, state)
+                if shared is not None and isinstance(held := state.get(shared), Dict):
+                    self.store_dict(shared, operators.with_key(held, const(attr), new), state)
             case LibraryObject():
                 state.store(ref, replace(found, fields={**found.fields, attr: value}))
             case Class(scope=scope):

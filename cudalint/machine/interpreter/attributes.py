@@ -232,6 +232,10 @@ class Attributes(Core):
     def _instance_attribute(
         self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site
     ) -> Results:
+        shared = mappings.attributes_of(instance, state)
+        given = state.get(shared) if shared is not None else None
+        if isinstance(given, Dict) and name in given.items:
+            return [(state, given.items[name])]
         if name in instance.attributes:
             return [(state, instance.attributes[name])]
         value = self._class_attribute(instance.cls, name, state)
@@ -245,10 +249,6 @@ class Attributes(Core):
         content = mappings.dict_of(ref, state)
         if content is not None and name in mappings.METHODS:
             return [(state, (Bound(Lib(f"{mappings.DICT}.{name}"), content),))]
-        if content is not None and only(instance.attributes.get("__dict__", ())) in (ref, content):
-            held = state.get(content)
-            if isinstance(held, Dict) and name in held.items:
-                return [(state, held.items[name])]
         for entry in self.mro(instance.cls, state):
             if isinstance(entry, str) and (content is None or entry != mappings.DICT):
                 path = f"{entry}.{name}"
@@ -259,7 +259,7 @@ class Attributes(Core):
                 if self.library.function(path) is not None:
                     return [(state, (Bound(Lib(path), ref),))]
         getter = self.user_method(instance, "__getattr__", state)
-        if getter is not None:
+        if getter is not None and (not isinstance(given, Dict) or given.exact):
             return self.call_value((getter,), [(ref,), const(name)], {}, state, frame, site)
         return [(state, unknown("attribute", ref.address, name))]
 

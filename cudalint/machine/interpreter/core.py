@@ -54,6 +54,8 @@ class Core(Hooks, ABC):
         self.consulted = False
         # The steps that led here to the imports that were prepared, by the steps that stand for it.
         self.prepared: dict[TraceStep, tuple[TraceStep, ...]] = {}
+        # Where that happens here which another run said of another place.
+        self._moved: dict[Site, Site] = {}
         self.record = EntryRecord(processes={site: [] for site in options.watched})
         self.orders = Orders(library.canonical)
         self.running: list[Site] = []
@@ -110,8 +112,8 @@ class Core(Hooks, ABC):
 
     @property
     def _joins_readily(self) -> bool:
-        """Whether paths stay apart for devices and processes alone: at imports, and where an entry is long."""
-        return self._importing > 0 or self._steps > self._most_steps // LONG_PART
+        """Whether paths stay apart for devices and processes alone: before an entry itself, and where it is long."""
+        return self._importing > 0 or self.options.makes or self._steps > self._most_steps // LONG_PART
 
     def joined(self, states: list[State]) -> list[State]:
         """Paths that come to the same place, those joined that need not stay apart."""
@@ -152,18 +154,39 @@ class Core(Hooks, ABC):
         """Report an outcome; in a worker it belongs to the launch of that worker."""
         if outcome.within is None:
             outcome = replace(outcome, within=self.running[-1] if self.running else outcome.anchor)
-        if self.prepared:
-            outcome = replace(
-                outcome,
-                cause=self._led_here(outcome.cause),
-                launch=self._led_here(outcome.launch),
-                effect=self._led_here(outcome.effect),
-            )
-        self.record.outcomes.append(outcome)
+        self.record.outcomes.append(self._as_here(outcome))
+
+    def follow(self, before: Core, at: Site, site: Site) -> None:
+        """Go on where another run of the program ended: what that said of the place ``at`` happens at ``site`` here."""
+        self._moved = {} if at == site else {at: site}
+        self.prepared |= before.prepared
+        self.record = before.record.copy()
+        self.record.outcomes = [self._as_here(outcome) for outcome in before.record.outcomes]
+        self.consulted = before.consulted
+        self.preloads = [*before.preloads]
+        self.puts = {channel: [*put] for channel, put in before.puts.items()}
+        self.sent = {channel: [*sent] for channel, sent in before.sent.items()}
+        self.rendezvous_seen = before.rendezvous_seen
+        self.rank_gpus = {s: {k: {*gpus} for k, gpus in found.items()} for s, found in before.rank_gpus.items()}
+        self.saved = {**before.saved}
+        self.evaluated = before.evaluated.copy()
+        self.called_back = {*before.called_back}
+
+    def _as_here(self, outcome: Outcome) -> Outcome:
+        """An outcome with what led this entry to what others prepared for it."""
+        if not self.prepared and not self._moved:
+            return outcome
+        return replace(
+            outcome,
+            cause=self._led_here(outcome.cause),
+            launch=self._led_here(outcome.launch),
+            effect=self._led_here(outcome.effect),
+        )
 
     def _led_here(self, steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
         """Steps with what led this entry to an import in the place of that import, where it was prepared."""
-        return tuple(part for step in steps for part in self.prepared.get(step, (step,)))
+        led = (part for step in steps for part in self.prepared.get(step, (step,)))
+        return tuple(replace(step, site=self._moved[step.site]) if step.site in self._moved else step for step in led)
 
     def protect(self, anchor: Site, state: State) -> None:
         """On this path a launch does no harm."""

@@ -19,6 +19,8 @@ RESULT = "result"
 # How the message ends of memory whose owner waits for those that it lends it to.
 LIVES_ON = ", as it does here"
 MOST_ASSUMED_STEPS = 3_000
+# An instance is made once for all methods of its class: Lightning's Fabric takes 12,000, a Trainer's arguments 14,000.
+MOST_MAKING_STEPS = 15_000
 # What many entries begin with is imported once, and that all the way: diffusers needs 20,000, mmengine 30,000.
 MOST_PREPARED_STEPS = 40_000
 # Tests are many, and each one does little by itself.
@@ -48,8 +50,8 @@ class EntryOptions:
     """How an entry is run.
 
     ``in_test``: its module is one that pytest runs. ``collects``: it imports what all tests of a module begin with,
-    which miss what is not there. ``prepares``: it imports what several entries begin with. ``assumed``: an unknown
-    caller is assumed to call it. ``uses_gpu``: the program has
+    which miss what is not there. ``prepares``: it imports what several entries begin with, ``makes``: it makes the
+    instance that they begin with. ``assumed``: an unknown caller is assumed to call it. ``uses_gpu``: the program has
     code that may use a GPU. ``ignores_pickling_errors``: workers run although what is sent to them does not pickle, for
     a look at what they do with it. ``listens``: what functions do is recorded. ``watched`` are the statements whose
     processes are recorded, ``shaped`` the expressions whose values are (``machine/shapes.py``).
@@ -58,6 +60,7 @@ class EntryOptions:
     in_test: bool = False
     collects: bool = False
     prepares: bool = False
+    makes: bool = False
     assumed: bool = False
     uses_gpu: bool = True
     ignores_pickling_errors: bool = False
@@ -70,6 +73,8 @@ class EntryOptions:
         """How many statements the entry may run."""
         if self.prepares:
             return MOST_PREPARED_STEPS
+        if self.makes:
+            return MOST_MAKING_STEPS
         if self.in_test and not self.collects:
             return MOST_TEST_STEPS
         return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
@@ -117,6 +122,28 @@ class EntryRecord:
     # What the paths assumed that came to the end, and those that ended by an exception which nothing caught.
     completed: list[Facts] = field(default_factory=list)
     refused: list[Facts] = field(default_factory=list)
+
+    def copy(self) -> EntryRecord:
+        """The same, for an entry that goes on from there."""
+        return replace(
+            self,
+            outcomes=[*self.outcomes],
+            entered={*self.entered},
+            launches={**self.launches},
+            commands=[*self.commands],
+            processes={site: [*found] for site, found in self.processes.items()},
+            trace_steps=[*self.trace_steps],
+            protected=[*self.protected],
+            outlived={*self.outlived},
+            local_choices={*self.local_choices},
+            device_first={*self.device_first},
+            returned={*self.returned},
+            left_behind={*self.left_behind},
+            asked={**self.asked},
+            stand_ins={*self.stand_ins},
+            completed=[*self.completed],
+            refused=[*self.refused],
+        )
 
     def final_outcomes(self, modelled: Container[str]) -> list[Outcome]:
         """The outcomes; those whose launch is harmless on a contradicting path are not certain.

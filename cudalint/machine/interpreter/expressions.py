@@ -121,6 +121,9 @@ class Expressions(Core):
                 if asked is not None:
                     results.append((after, asked if node.op == "in" else operators.negate(asked)))
                     continue
+            if node.op in ("==", "!=") and (same := _hold_the_same(left, right, after)) is not None:
+                results.append((after, const(same == (node.op == "=="))))
+                continue
             results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
         return results
 
@@ -236,3 +239,11 @@ def _tensor_of(value: Value) -> Tensor | None:
         if isinstance(atom, Tensor) and atom.device.is_gpu:
             return atom
     return None
+
+
+def _hold_the_same(left: Value, right: Value, state: State) -> bool | None:
+    """Whether two containers are equal, as far as that is known."""
+    one, two = only(left), only(right)
+    if not isinstance(one, Ref) or not isinstance(two, Ref):
+        return None
+    return operators.hold_the_same(state.get(one), state.get(two))

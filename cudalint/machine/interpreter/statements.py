@@ -82,13 +82,14 @@ class Statements(Core):
     def _cases(self, node: ir.Match, subject: Value, state: State, frame: Frame) -> list[State]:
         result: list[State] = []
         remaining: list[State] = [state]
-        for case in node.cases:
+        here = Site(frame.module, node.subject.ordinal)
+        for number, case in enumerate(node.cases):
             following: list[State] = []
             for current in remaining:
-                fitting, others = self._fitting(case, subject, current, frame, Site(frame.module, node.subject.ordinal))
+                fitting, others = self._fitting(case, subject, current, frame, here)
                 following.extend(others)
                 for one in fitting:
-                    yes, no = self._guarded(case, subject, one, frame)
+                    yes, no = self._guarded(case, subject, (here, number), one, frame)
                     following.extend(no)
                     result.extend(self.block(case.body, self.joined(yes), frame))
             remaining = self.joined(following)
@@ -127,10 +128,12 @@ class Statements(Core):
             return None, None
         return self.truth(operators.compare("==", subject, found[0][1], ("case", frame.module, value.ordinal)), state)
 
-    def _guarded(self, case: ir.Case, subject: Value, state: State, frame: Frame) -> tuple[list[State], list[State]]:
+    def _guarded(
+        self, case: ir.Case, subject: Value, place: tuple[Site, int], state: State, frame: Frame
+    ) -> tuple[list[State], list[State]]:
         """The paths on which a pattern that fits is taken, and those on which its guard refuses."""
         if case.whole is not None:
             self.bind(case.whole, subject, state, frame)
         for name in case.parts:
-            self.bind(name, unknown("captured", frame.module, case.body[0].ordinal, name), state, frame)
+            self.bind(name, unknown("captured", *place, name), state, frame)
         return ([state], []) if case.guard is None else self.branch(case.guard, state, frame)

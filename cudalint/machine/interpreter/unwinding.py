@@ -11,7 +11,6 @@ from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, Libr
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
-from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import NONE, Bound, Ref, Value, constant, only, union, unknown
@@ -34,7 +33,7 @@ class Unwinding(Core):
         frame.guards_import = guarded
         raised, frame.raises = frame.raises, outer
         after = self.block(node.orelse, after, frame)
-        for current, exception in _joined_raises(raised):
+        for current, exception in self._joined_raises(raised):
             after.extend(self._handle(node.handlers, current, exception, frame))
         after = self.joined(after)
         if not node.final:
@@ -64,6 +63,16 @@ class Unwinding(Core):
             return after
         frame.raises.append((state, raised))
         return []
+
+    def _joined_raises(self, raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
+        """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
+        if len(raised) < 2:
+            return raised
+        alike: dict[tuple[int, tuple[str, ...], Site | None, TraceStep | None], tuple[Raised, list[State]]] = {}
+        for state, exception in raised:
+            key = (id(exception.outcome), exception.names, exception.launch, exception.missing)
+            alike.setdefault(key, (exception, []))[1].append(state)
+        return [(state, exception) for exception, states in alike.values() for state in self.joined(states)]
 
     def _catches(self, handler: ir.Handler, raised: Raised, state: State, frame: Frame) -> bool:
         if handler.type is None:
@@ -153,7 +162,7 @@ class Unwinding(Core):
         frame.tries -= 1
         frame.guards_import = guarded
         raised, frame.raises = frame.raises, outer
-        for current, exception in _joined_raises(raised):
+        for current, exception in self._joined_raises(raised):
             if kinds.isdisjoint({"Exception", "BaseException", *exception.names}):
                 frame.raises.append((current, exception))
                 continue
@@ -247,14 +256,3 @@ def _gives(statement: ir.Stmt) -> bool:
 def _exits(frame: Frame) -> int:
     """In how many ways a body has left so far without an exception."""
     return len(frame.returns) + len(frame.breaks) + len(frame.continues)
-
-
-def _joined_raises(raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
-    """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
-    if len(raised) < 2:
-        return raised
-    alike: dict[tuple[int, tuple[str, ...], Site | None, TraceStep | None], tuple[Raised, list[State]]] = {}
-    for state, exception in raised:
-        key = (id(exception.outcome), exception.names, exception.launch, exception.missing)
-        alike.setdefault(key, (exception, []))[1].append(state)
-    return [(state, exception) for exception, states in alike.values() for state in merge(states)]

@@ -130,7 +130,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
 def _server_imports_main(machine: Machine, way: Way) -> bool:
     """Whether a fork server imports main once for all its children, and what that opens is the server's.
 
-    It does from Python 3.14 unless it is told to import something else (CPython gh-126631: it never came to it before).
+    It does from Python 3.14 unless it is told to import something else (CPython gh-126631: before, it never did).
     """
     since = way.condition is not None or machine.host.lowest >= (3, 14)
     told = [name for name, _ in machine.preloads]

@@ -18,10 +18,15 @@ class Missing(Exception):
     """The library that makes these programs is not installed."""
 
 
-def draw(seed: int) -> Case:
-    """A program of the grammar, between lines that make it matter; raises ``Missing``."""
+def demand() -> None:
+    """Raise ``Missing`` where these programs cannot be made."""
     if importlib.util.find_spec("hypothesmith") is None:
         raise Missing("hypothesmith is not installed (pip install 'cudalint[fuzz]'): no programs from the grammar")
+
+
+def draw(seed: int) -> Case:
+    """A program of the grammar, between lines that make it matter; raises ``Missing``."""
+    demand()
     known = _batch(seed // BATCH)
     text = known[seed % len(known)]
     tail = _TAIL if random.Random(seed).random() < 0.8 else ""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Sequence
 
 from fuzz.case import Case
 
 TOGETHER = 12
 
 
-def joined(cases: Iterable[Case]) -> Iterator[Case]:
-    """Cases of so many, each in a folder of its own."""
-    rest = iter(cases)
-    while several := list(islice(rest, TOGETHER)):
-        files = {f"case{i}/{name}": data for i, case in enumerate(several) for name, data in case.files.items()}
-        yield Case(f"{several[0].name} to {several[-1].name}", files)
+def joined(cases: Sequence[Case]) -> Case:
+    """Cases, each in a folder of its own."""
+    files = {f"case{i}/{name}": data for i, case in enumerate(cases) for name, data in case.files.items()}
+    return Case(f"{cases[0].name} to {cases[-1].name}", files)

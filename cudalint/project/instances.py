@@ -1,0 +1,103 @@
+"""Instances that several entries begin with, made once: a method without a visible caller needs one of its class."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cudalint.ir import nodes as ir
+from cudalint.ir.walk import functions
+from cudalint.machine.frame import Frame
+from cudalint.machine.heap import Class
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Ref, Value, only
+from cudalint.project.program import Aside, FileProgram
+
+# Each holds all that its process imported; the methods of a class are entries one after the other.
+MOST_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What importing a module and making an instance of one of its classes did, with unknown arguments.
+
+    ``machine`` ran it, and said ``at`` of where the instance is made; ``takes_arguments``: so it is made where its
+    caller is, and not in any case. ``instance`` with the path on which it was made is None where no path gives one.
+    """
+
+    machine: Machine
+    at: Site
+    takes_arguments: bool
+    instance: tuple[State, Value] | None
+    read: Aside
+
+    def begun(self, machine: Machine, site: Site) -> tuple[State, Value] | None:
+        """The instance for an entry of its own, whose unknown caller stands at ``site``."""
+        machine.follow(self.machine, self.at, site if self.takes_arguments else self.at)
+        if self.instance is None:
+            return None
+        state, value = self.instance
+        return state.clone(), value
+
+
+@dataclass(slots=True)
+class Instances:
+    """Makes instances aside, each on a machine of its own that ``machine`` gives for a module's name.
+
+    ``imported`` gives the path after the import of a module.
+    """
+
+    files: FileProgram
+    machine: Callable[[str], Machine]
+    imported: Callable[[Machine, ir.Module], State]
+    # What making them took.
+    steps: int = 0
+    _known: OrderedDict[tuple[str, str], Made | None] = field(default_factory=OrderedDict)
+
+    def of(self, module: ir.Module, function: ir.Function) -> Made | None:
+        """What a method's entry begins with; None where it has to begin by itself.
+
+        What that reads counts as read by the entry that has begun.
+        """
+        cls, _, method = function.qualname.rpartition(".")
+        if not cls or "." in cls or method == "__init__":
+            return None
+        key = (module.name, cls)
+        if key not in self._known:
+            self._known[key] = self._make(module, cls)
+            if len(self._known) > MOST_KEPT:
+                self._known.popitem(last=False)
+        self._known.move_to_end(key)
+        made = self._known[key]
+        if made is not None:
+            self.files.note(*made.read.noted)
+            self.files.charge(made.read.asked)
+        return made
+
+    def _make(self, module: ir.Module, name: str) -> Made | None:
+        init = _constructor(module, name)
+        if init is None:
+            return None
+        machine = self.machine(module.name)
+        frame = Frame(Ref(("module", module.name)), module.name)
+        at = Site(module.name, init.ordinal)
+        with self.files.aside() as read:
+            state = self.imported(machine, module)
+            cls = machine.lookup(name, state, frame.scope)
+            ref = None if cls is None else only(cls)
+            if cls is None or not isinstance(ref, Ref) or not isinstance(state.get(ref), Class):
+                return None
+            if machine.library.function(machine.library_base(ref, state) or "") is not None:
+                # What a library's object is remembers where it was made.
+                return None
+            found = machine.call_value(cls, [], {}, state, frame, at)
+        self.steps += machine.steps
+        return Made(machine, at, len(init.params) > 1, found[0] if found else None, read)
+
+
+def _constructor(module: ir.Module, cls: str) -> ir.Function | None:
+    """The constructor that a class defines itself."""
+    return next((f for f in functions(module.body) if f.qualname == f"{cls}.__init__"), None)
