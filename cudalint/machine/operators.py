@@ -53,7 +53,7 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     against_none = op in ("is", "is not") and isinstance(two, Const) and two.value is None
     if against_none and one is not None and not isinstance(one, Unknown | Const):
         return FALSE if op == "is" else TRUE
-    if op in ("==", "is") and isinstance(one, Lib) and isinstance(two, Lib) and {one.path, two.path} <= _TYPES:
+    if op in ("==", "is") and one is not None and two is not None and _is_type(one) and _is_type(two):
         return const(one == two)
     if op in ("!=", "is not", "not in"):
         return negate(compare(_POSITIVE[op], left, right, sym))
@@ -86,7 +86,17 @@ def hold_the_same(one: Object | None, two: Object | None) -> bool | None:
     return True if all(... not in pair for pair in known) else None
 
 
-# Types that are the same only where they have the same name.
+def _is_type(atom: Atom) -> bool:
+    """Whether something is a type that no other name stands for."""
+    match atom:
+        case Lib(path=path):
+            return path in _TYPES
+        case Ref(address=(("classobj", *_), _, _)):
+            return True
+    return False
+
+
+# Types of what Python itself has.
 _TYPES = frozenset({NAMESPACE, *(f"builtins.{t.__name__}" for t in (bool, dict, float, int, list, set, str, tuple))})
 _POSITIVE = {"!=": "==", "is not": "is", "not in": "in"}
 

@@ -26,6 +26,7 @@ from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
+    PYTHON_VERSION,
     Atom,
     Bound,
     Const,
@@ -385,6 +386,9 @@ class Attributes(Core):
             return self._tensor_data(atom, "[...]", state, frame, site)
         if isinstance(atom, Unknown):
             return [(state, self._put_into(atom, item_field(key), state) or unknown(atom.sym, "[]", key))]
+        if atom == PYTHON_VERSION and not isinstance(only(key), Const):
+            # Its first parts compare with a tuple as it does itself.
+            return [(state, (atom,))]
         if isinstance(atom, Lib):
             # What a library holds, such as sys.argv, is the same wherever it is looked up.
             return [(state, unknown(atom, "[]", key))]
