@@ -139,6 +139,20 @@ def test_ranks_may_choose_their_device_in_what_was_left_out() -> None:
     assert [f.code for f in without.findings] == ["CUD201"]
 
 
+def test_ranks_that_choose_on_some_paths_may_choose_on_others_in_what_was_left_out() -> None:
+    ranks = (
+        "def selecting(rank):\n    def averting():\n        torch.cuda.set_device(rank)\n\n"
+        "    if torch.rand(1):\n        averting()\n    else:\n        {way}(averting)\n"
+        "        print(torch.zeros(1).cuda())\n\n\n"
+        "def same(averting):\n    pass\n\n\n"
+        "if __name__ == '__main__':\n    mp.spawn(selecting, nprocs=4)\n"
+    )
+    deep, without = (checked(HEAD + DEEP + ranks.replace("{way}", way)) for way in ("deep0", "same"))
+    assert [note for note in deep.notes if "calls nested too deeply" in note]
+    assert deep.findings == ()
+    assert [f.code for f in without.findings] == ["CUD201"]
+
+
 def test_what_was_found_before_the_cut_stays() -> None:
     _, first, _ = SPAWN
     text = program(first, "mp.Process(target=work, args=(1,)).start()", "pass").replace("{averting}", "")
@@ -190,6 +204,22 @@ def test_imports_that_are_cut_leave_the_program_and_its_doubts() -> None:
     found = analyse(given, Options())
     assert [(f.code, f.severity) for f in found.findings] == [("CUD102", Severity.WARNING)]
     assert any("steps in an import" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("hip", "codes"), [("is not None", []), ("is None", ["CUD202"])])
+def test_what_an_import_that_was_cut_names_is_looked_at_where_it_is_used(hip: str, codes: list[str]) -> None:
+    texts = {
+        "heavy.py": HEAD + LONG + "long()\n" * 4 + "mp.set_start_method('spawn')\n",
+        "machines.py": f"import torch\n\ntorch.set_num_threads(1)\nfrom heavy import mp\n\n\n"
+        f"def is_rocm():\n    return torch.version.hip {hip}\n",
+        "tool.py": "import heavy\nfrom machines import is_rocm\n\n\ndef chosen():\n    return is_rocm()\n",
+        "main.py": "import os\n\nimport torch\nfrom tool import chosen\n\n\nif __name__ == '__main__':\n"
+        "    print(torch.cuda.is_available())\n    if chosen():\n"
+        "        os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n    print(torch.ones(1).cuda())\n",
+    }
+    found = analyse([SourceFile(path, text, text.encode()) for path, text in texts.items()], Options())
+    assert any("steps in an import" in note for note in found.notes)
+    assert [f.code for f in found.findings] == codes
 
 
 def test_a_test_whose_module_was_cut_is_in_doubt() -> None:

@@ -117,6 +117,8 @@ class LibraryObject:
     origin: Chain | None = None
 
 
+# An object that only holds what is put there, and options of a command line.
+NAMESPACE = "argparse.Namespace"
 # Where lies what a program put into things that nobody knows: a dict by thing and field.
 OF_UNKNOWN = Ref("cudalint.unknown")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from cudalint.machine import questions
-from cudalint.machine.heap import Dict, Object, Sequence
+from cudalint.machine.heap import NAMESPACE, Dict, Object, Sequence
 from cudalint.machine.questions import MOST_GPUS
 from cudalint.machine.values import (
     FALSE,
@@ -53,6 +53,8 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     against_none = op in ("is", "is not") and isinstance(two, Const) and two.value is None
     if against_none and one is not None and not isinstance(one, Unknown | Const):
         return FALSE if op == "is" else TRUE
+    if op in ("==", "is") and one is not None and two is not None and _is_type(one) and _is_type(two):
+        return const(one == two)
     if op in ("!=", "is not", "not in"):
         return negate(compare(_POSITIVE[op], left, right, sym))
     first, second = questions.identity(left), questions.identity(right)
@@ -84,6 +86,18 @@ def hold_the_same(one: Object | None, two: Object | None) -> bool | None:
     return True if all(... not in pair for pair in known) else None
 
 
+def _is_type(atom: Atom) -> bool:
+    """Whether something is a type that no other name stands for."""
+    match atom:
+        case Lib(path=path):
+            return path in _TYPES
+        case Ref(address=(("classobj", *_), _, _)):
+            return True
+    return False
+
+
+# Types of what Python itself has.
+_TYPES = frozenset({NAMESPACE, *(f"builtins.{t.__name__}" for t in (bool, dict, float, int, list, set, str, tuple))})
 _POSITIVE = {"!=": "==", "is not": "is", "not in": "in"}
 
 

@@ -28,6 +28,8 @@ _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
 IN_ENVIRONMENT = "in environ"
 # Whether a package that is not seen defines a name that stands for something else without it.
 DEFINES = "defines"
+# What another process sent: by the call, the process that takes it, and where the channel was made.
+RECEIVED = "received"
 # What does not change while a program runs.
 _LASTING = frozenset(
     {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
@@ -146,6 +148,20 @@ def _compared(sym: Hashable, subject: Hashable) -> tuple[str, Const] | None:
         case ("is", str(op), about, Const() as operand) if about == subject:
             return op, operand
     return None
+
+
+def without(facts: tuple[Fact, ...], subject: Hashable) -> tuple[Fact, ...]:
+    """These facts but for those about an unknown that has become another."""
+    return tuple(fact for fact in facts if fact[0] != subject and read(fact[0])[0] != Unknown(subject))
+
+
+def was_told_no(facts: Iterable[Fact], channel: Hashable) -> bool:
+    """Whether what came through a channel was false, where that was asked."""
+    for sym, holds in facts:
+        match sym:
+            case (str(kind), _, _, made) if kind == RECEIVED and made == channel and not holds:
+                return True
+    return False
 
 
 def only_rank(facts: Iterable[Fact]) -> int | None:

@@ -114,6 +114,16 @@ class Loan:
 
 
 @dataclass(frozen=True, slots=True)
+class Pending:
+    """GPU memory that this process put on a channel, made at ``channel``, since it last waited for another."""
+
+    site: Site
+    where: Chain
+    sent_by: str
+    channel: Site
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """GPU memory that a process sent at ``site``; ``launch`` is how that process was started."""
 
@@ -166,7 +176,7 @@ class Process:
     local_rank_at_hand: bool = False
     thread_start: tuple[Site, Chain] | None = None
     joblib_backend: Value = ()
-    pending: tuple[tuple[Site, Chain, str], ...] = ()
+    pending: tuple[Pending, ...] = ()
     loans: frozenset[Loan] = frozenset()
     hidden: frozenset[str] = frozenset()
     visible_choice: Value = ()

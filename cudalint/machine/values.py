@@ -240,6 +240,8 @@ def _measure(sym: object, named: set[Hashable]) -> int:
     return count
 
 
+# The version of the Python that runs the program.
+PYTHON_VERSION = Lib("sys.version_info")
 # What stands for the alternatives that are left out: not one thing, and no other value is the same.
 JOINED = Unknown("joined")
 # What an identity is mostly made of, besides others of its kind.

@@ -8,6 +8,7 @@ from cudalint.machine import enums, mappings, operators, questions
 from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import (
+    NAMESPACE,
     OF_UNKNOWN,
     Class,
     Closure,
@@ -25,6 +26,7 @@ from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
+    PYTHON_VERSION,
     Atom,
     Bound,
     Const,
@@ -325,7 +327,7 @@ class Attributes(Core):
         if call is not None:
             call.receiver = ref
             return self.library_call(call)
-        return [(state, (Bound(Lib(path), ref),))]
+        return [(state, (Bound(Lib(path), _alike(ref) if obj.type == NAMESPACE else ref),))]
 
     def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
         """The model's name of a special method of a library value."""
@@ -384,6 +386,9 @@ class Attributes(Core):
             return self._tensor_data(atom, "[...]", state, frame, site)
         if isinstance(atom, Unknown):
             return [(state, self._put_into(atom, item_field(key), state) or unknown(atom.sym, "[]", key))]
+        if atom == PYTHON_VERSION and not isinstance(only(key), Const):
+            # Its first parts compare with a tuple as it does itself.
+            return [(state, (atom,))]
         if isinstance(atom, Lib):
             # What a library holds, such as sys.argv, is the same wherever it is looked up.
             return [(state, unknown(atom, "[]", key))]
@@ -401,3 +406,14 @@ class Attributes(Core):
                 after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results
+
+
+def _alike(ref: Ref) -> Ref:
+    """One namespace for all that a call makes: what the code does not put there is asked of one command line.
+
+    Of configurations that are read one after the other nothing says that they differ either.
+    """
+    match ref.address:
+        case (site, int(), identity):
+            return Ref((site, 0, identity))
+    return ref

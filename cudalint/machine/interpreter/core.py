@@ -411,7 +411,7 @@ class Core(Hooks, ABC):
         """The library function that a model describes, also where the library is itself the project that is read."""
 
     @abstractmethod
-    def _from_getattr(self, module: Value, name: str, state: State, site: Site) -> Results | None:
+    def _from_getattr(self, module: Value, name: str, state: State, site: Site, depth: int = 0) -> Results | None:
         """What a module's own ``__getattr__`` gives for a name; None where it has none."""
 
     # -- libraries -------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
+    PYTHON_VERSION,
     Lib,
     Ref,
     Tensor,
@@ -124,8 +125,20 @@ class Expressions(Core):
             if node.op in ("==", "!=") and (same := _hold_the_same(left, right, after)) is not None:
                 results.append((after, const(same == (node.op == "=="))))
                 continue
+            of_version = self._compare_version(node.op, left, right, after)
+            if of_version is not None:
+                results.append((after, const(of_version)))
+                continue
             results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
         return results
+
+    def _compare_version(self, op: str, left: Value, right: Value, state: State) -> bool | None:
+        """``sys.version_info < (3, 8)``, where the versions of Python in range agree."""
+        if left != (PYTHON_VERSION,):
+            return None
+        numbers = [constant(part) for part in self.exact_items(right, state) or ()]
+        wanted = tuple(number for number in numbers if isinstance(number, int))
+        return self.host.compares(op, wanted) if wanted and len(wanted) == len(numbers) else None
 
     def _bin(self, node: ir.Bin, state: State, frame: Frame) -> Results:
         results: Results = []

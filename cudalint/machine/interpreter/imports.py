@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cudalint.ir import nodes as ir
+from cudalint.ir import promised
 from cudalint.machine import collecting
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import STAR, Scope
@@ -114,13 +115,23 @@ class Imports(Core):
     ) -> list[State]:
         """Names of a module whose import does nothing by itself: it runs when one of them is used."""
         states = self.act(home, state, frame, node.ordinal)
-        for name, alias in names:
+        for name, _ in names:
             child = self.program.child(home, name)
             if child is not None:
                 states = [s for c in states for s in self.act(child, c, frame, node.ordinal)]
-            for current in states:
-                self.bind(alias or name, (Deferred(home, name, Site(frame.module, node.ordinal)),), current, frame)
+        for current in states:
+            self._bind_names(node, home, current, frame)
         return states
+
+    def bind_later(self, node: ir.ImportFrom, state: State, frame: Frame) -> None:
+        """Bind what an import would bind for which no step is left: its module runs where a name is used, if it can."""
+        home = self.program.resolve(frame.module, node.module, node.level)
+        if home is not None:
+            self._bind_names(node, home, state, frame)
+
+    def _bind_names(self, node: ir.ImportFrom, home: str, state: State, frame: Frame) -> None:
+        for name, alias in node.names or ():
+            self.bind(alias or name, (Deferred(home, name, Site(frame.module, node.ordinal)),), state, frame)
 
     def act(self, home: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         """Run the modules that an import reaches and whose top level matters; the others wait."""
@@ -171,7 +182,7 @@ class Imports(Core):
             if found is not None:
                 result.extend(self.resolve_deferred(found, current, frame, depth + 1))
                 continue
-            given = self._from_getattr(module, atom.name, current, atom.site)
+            given = self._from_getattr(module, atom.name, current, atom.site, depth)
             result.extend([(current, unknown("import", atom.module, atom.name))] if given is None else given)
         return result
 
@@ -180,15 +191,32 @@ class Imports(Core):
         found = state.get(atom) if isinstance(atom, Ref) else None
         return found.variables.get(name) if isinstance(found, Scope) else None
 
-    def _from_getattr(self, module: Value, name: str, state: State, site: Site) -> Results | None:
-        """What a module's own ``__getattr__`` gives for a name; None where it has none."""
+    def _from_getattr(self, module: Value, name: str, state: State, site: Site, depth: int = 0) -> Results | None:
+        """What a module's own ``__getattr__`` gives for a name; None where it has none.
+
+        What the module imports for type checkers under that name is what it is, in whatever way it is provided.
+        """
         atom = only(module)
         found = state.get(atom) if isinstance(atom, Ref) else None
+        lazy = self._promised(found.module, name, site) if isinstance(found, Scope) else None
+        if lazy is not None:
+            inner = Frame(Ref(("module", lazy.module)), lazy.module)
+            return self.resolve_deferred((lazy,), state, inner, depth + 1)
         getter = found.variables.get("__getattr__") if isinstance(found, Scope) else None
         if getter is None or not isinstance(atom, Ref) or not isinstance(found, Scope):
             return None
         frame = Frame(atom, found.module)
         return self.call_value(getter, [const(name)], {}, state, frame, site)
+
+    def _promised(self, module: str, name: str, site: Site) -> Deferred | None:
+        """The name of another module of the program that a module imports for type checkers only."""
+        lowered = self.program.module(module)
+        found = None if lowered is None else promised.imported(lowered, name)
+        if found is None:
+            return None
+        node, given = found
+        home = self.program.resolve(module, node.module, node.level)
+        return None if home is None or home == module else Deferred(home, given, site)
 
     def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
         if node.level:

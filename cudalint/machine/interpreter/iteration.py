@@ -112,10 +112,18 @@ class Iteration(Core):
             # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
             after = [*finished, *(_leaving(current, left) for current in states)] if left else finished
         else:
-            after = self.block(node.orelse, self.joined([*states, *finished]), frame)
+            left_last = [s for current in states for s in self._left_by(node.test, current, frame)]
+            after = self.block(node.orelse, self.joined([*left_last, *finished]), frame)
         for current in (*after, *left):
             current.second_round = was_second
         return self.joined([*after, *left])
+
+    def _left_by(self, test: ir.Expr, state: State, frame: Frame) -> list[State]:
+        """How a path leaves a loop after its rounds: where it matters why, by its test."""
+        if not state.process.pending:
+            return [state]
+        yes, no = self.branch(test, state, frame)
+        return no or yes
 
     def drained(self, results: Results, frame: Frame) -> Results:
         """Results whose generators have run: the unknown caller of an entry iterates what it returns."""

@@ -57,7 +57,10 @@ class Machine(
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
         if not self._take_step():
-            return self._out_of_steps(state)
+            left = self._out_of_steps(state)
+            if isinstance(node, ir.ImportFrom) and left:
+                self.bind_later(node, state, frame)
+            return left
         if self.options.watched:
             self._watch_process(Site(frame.module, node.ordinal), state)
         states: list[State]

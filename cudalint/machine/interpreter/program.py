@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,6 +48,10 @@ class Program(Protocol):
         """The bodies of modules, and of classes by their number, with what only binds names gathered."""
 
 
+# No version of Python has had so many releases.
+LAST_MICRO = 99
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """What decides the default start method: the Python versions in range and the platform."""
@@ -54,6 +59,16 @@ class Host:
     lowest: tuple[int, int] = (3, 10)
     highest: tuple[int, int] = (3, 13)
     platform: str = "linux"
+
+    def compares(self, op: str, wanted: tuple[int, ...]) -> bool | None:
+        """``sys.version_info op wanted``; None where that depends on which version in range it is."""
+        order = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}.get(op)
+        if order is None:
+            return None
+        verdicts = {
+            order((*version, micro), wanted) for version, micro in ((self.lowest, 0), (self.highest, LAST_MICRO))
+        }
+        return verdicts.pop() if len(verdicts) == 1 else None
 
     def defaults(self) -> list[tuple[str, str | None]]:
         """The default start methods in range, each with the condition under which it is the one."""

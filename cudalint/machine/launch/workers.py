@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Fresh, Machine
@@ -191,21 +192,26 @@ def _run(
 
 
 def _producer_ends(machine: Machine, child: State, start: Start) -> None:
-    """GPU tensors that a worker put on a queue, after which nothing keeps the worker alive."""
-    ends = start.family in ("process", "spawn", "fork")
-    launch = child.process.launch
-    for site, chain, _ in child.process.pending:
+    """GPU tensors that a worker put on a queue, after which nothing keeps the worker alive.
+
+    Whoever ends because the other end of a pipe told it to go on no longer sends what that does not wait for.
+    """
+    for sent in child.process.pending:
+        ends = start.family in ("process", "spawn", "fork")
+        is_dismissed = ends and questions.was_told_no(child.facts, sent.channel)
+        ends = ends and not is_dismissed
         machine.emit(
             outcome_of(
                 machine,
                 child,
                 Kind.PRODUCER_ENDS if ends else Kind.CUDA_ACROSS,
-                site,
+                sent.site,
                 "crash" if ends else "cost",
-                effect=chain,
+                effect=sent.where,
                 launcher=start.launcher,
                 subject="CUDA tensor",
-                launch=launch,
+                launch=child.process.launch,
+                benign=is_dismissed,
             )
         )
 

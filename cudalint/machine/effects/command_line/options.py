@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.heap import NAMESPACE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Lib, Rank, Ref, Unknown, Value, constant, only, strings, union, unknown
 
-NAMESPACE = "argparse.Namespace"
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
 _TEXTS = frozenset({Lib("builtins.str"), Lib("pathlib.Path")})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject, Sequence
@@ -14,7 +15,7 @@ from cudalint.machine.launch.crossing import Pickler, carried, reachable
 from cudalint.machine.launch.launching import Ended, Start
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import Sent, State
+from cudalint.machine.state import Pending, Sent, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import NONE, TRUE, Const, Ref, Value, const, strings, union, unknown
 
@@ -34,7 +35,7 @@ def lock(machine: Machine, call: Call) -> Results:
         "<lock>": names,
         "<default>": const(default),
         "<context>": context or NONE,
-        "element": unknown("received", call.site),
+        "element": unknown(questions.RECEIVED, call.site),
     }
     origin = machine.chain(state, call.site, f"{call.label} belongs to the {'/'.join(strings(names))} context")
     return [(state, (state.new(("lock", call.site), LibraryObject(kind, fields, call.site, origin)),))]
@@ -75,7 +76,7 @@ def put(machine: Machine, call: Call) -> Results:
         if not shared:
             return [(state, NONE)]
         chain = machine.chain(state, call.site, f"{call.label} shares GPU memory of this process")
-        state.process = replace(process, pending=(*process.pending, (call.site, chain, call.label)))
+        state.process = replace(process, pending=(*process.pending, Pending(call.site, chain, call.label, obj.site)))
         machine.sent.setdefault(obj.site, []).append(Sent(process.launch, call.site, chain))
         return [(state, NONE)]
     if shared or "poisoned" in strings(obj.fields.get("<users>", ())):
@@ -220,16 +221,16 @@ def wait(machine: Machine, call: Call) -> Results:
         lending.awaited(machine, state, holder)
     if pending:
         launch = state.process.launch
-        for site, chain, sent_by in pending:
+        for sent in pending:
             machine.emit(
                 outcome_of(
                     machine,
                     state,
                     Kind.CUDA_ACROSS,
-                    site,
+                    sent.site,
                     "cost",
-                    effect=chain,
-                    launcher=sent_by,
+                    effect=sent.where,
+                    launcher=sent.sent_by,
                     subject="CUDA tensor",
                     launch=launch,
                     benign=channel is not None,
@@ -237,4 +238,8 @@ def wait(machine: Machine, call: Call) -> Results:
                 )
             )
         state.process = replace(state.process, pending=())
-    return [(state, unknown("received", call.site, state.process.identity))]
+    source = library_object(call)
+    told = (questions.RECEIVED, call.site, state.process.identity, None if source is None else source.site)
+    # What was said before tells nothing of what is said now.
+    state.facts = questions.without(state.facts, told)
+    return [(state, unknown(*told))]

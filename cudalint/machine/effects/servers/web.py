@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.effects.command_line.options import NAMESPACE
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Closure, Generator, LibraryObject
+from cudalint.machine.heap import NAMESPACE, Closure, Generator, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State

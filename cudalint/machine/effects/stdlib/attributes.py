@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine import operators
 from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -69,11 +69,18 @@ def lookup(machine: Machine, call: Call) -> Results:
 
 
 def type_(machine: Machine, call: Call) -> Results:
-    """``type(x)`` of an instance of a known class."""
+    """``type(x)`` of an instance of a known class, and of what Python itself has."""
     atom = only(call.args[0]) if len(call.args) == 1 else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(found, Instance):
-        return [(call.state, (found.cls,))]
+    match atom, found:
+        case _, Instance(cls=cls):
+            return [(call.state, (cls,))]
+        case Const(value=bool() | int() | float() | str() | None as value), _:
+            return [(call.state, (Lib(f"builtins.{type(value).__name__}"),))]
+        case _, Sequence(kind="list" | "tuple" | "set" as kind):
+            return [(call.state, (Lib(f"builtins.{kind}"),))]
+        case _, LibraryObject(type=kind) if kind == NAMESPACE:
+            return [(call.state, (Lib(kind),))]
     return [(call.state, unknown("type", *call.args))]
 
 

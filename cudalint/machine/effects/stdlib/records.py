@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from cudalint.machine.effects.command_line.options import NAMESPACE
 from cudalint.machine.frame import Call, Given, Results
-from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Scope
+from cudalint.machine.heap import NAMESPACE, Class, Dict, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import Lib, Ref, Task, Value, constant, only, unknown
 
