@@ -1,0 +1,71 @@
+"""Methods without a visible caller begin with one instance of their class, and each finds what it would find alone."""
+
+from __future__ import annotations
+
+from cudalint.finding import Finding, Severity
+from cudalint.machine.interpreter import Host
+from cudalint.models.library import load
+from cudalint.project.analysis import Options, analyse
+from cudalint.project.entries import candidates
+from cudalint.project.program import program
+from cudalint.project.running import Runner
+from cudalint.text.source import SourceFile
+
+HEAD = (
+    "import multiprocessing as mp\n\nimport torch\n\n\ndef work(n):\n    return torch.ones(n).cuda().sum().item()\n\n\n"
+)
+LAUNCH = "        with mp.get_context('fork').Pool(2) as pool:\n            return pool.map(work, items)\n"
+
+
+def job(constructor: str, *methods: str) -> str:
+    """A class whose methods launch workers that use CUDA."""
+    bodies = "".join(f"\n    def {name}(self, items):\n{LAUNCH}" for name in methods)
+    return f"{HEAD}class Job:\n{constructor}{bodies}"
+
+
+def found(text: str) -> list[Finding]:
+    return list(analyse([SourceFile("a.py", text, text.encode())], Options()).findings)
+
+
+def steps(text: str) -> dict[str, int]:
+    """How many statements each entry ran that is charged to it."""
+    files = program([SourceFile("/p/a.py", text, text.encode())], load(), "/p")
+    return {ran.label: ran.machine.steps for ran in Runner(files, Host()).run(candidates(files))}
+
+
+TOUCHES = "    def __init__(self, size):\n        self.model = torch.nn.Linear(size, size).cuda()\n"
+IN_ANY_CASE = TOUCHES.replace(", size)", ")", 1).replace("size", "8")
+CLEAN = "    def __init__(self, size):\n        self.model = torch.nn.Linear(size, size)\n"
+# As many statements as no entry of an unknown caller may run.
+LONG = "    def __init__(self, size):\n" + "        self.size = size\n" * 4_000 + "        torch.cuda.init()\n"
+
+
+def test_each_method_says_where_its_own_caller_stands() -> None:
+    text = job(TOUCHES, "first", "second")
+    findings = found(text)
+    assert [one.code for one in findings] == ["CUD102", "CUD102"]
+    rows = [text.splitlines().index(f"    def {name}(self, items):") + 1 for name in ("first", "second")]
+    assert [one.trace[0].span.start.row for one in findings] == rows
+    assert [one.trace[0].message for one in findings] == ["calls __init__()"] * 2
+
+
+def test_a_constructor_without_arguments_runs_whoever_calls() -> None:
+    findings = found(job(IN_ANY_CASE, "first", "second"))
+    assert [(one.code, one.severity) for one in findings] == [("CUD101", Severity.ERROR)] * 2
+
+
+def test_what_is_made_of_the_class_elsewhere_makes_no_difference() -> None:
+    assert [one.code for one in found(job(CLEAN, "first", "second"))] == ["CUD102", "CUD102"]
+    alone, both = found(job(TOUCHES, "first")), found(job(TOUCHES, "first", "second"))
+    assert both[0] == alone[0]
+
+
+def test_an_instance_is_made_once_with_steps_of_its_own() -> None:
+    text = job(LONG, "first", "second")
+    assert max(steps(text).values()) < 20
+    assert [one.trace[1].message for one in found(text)] == ["torch.cuda.init() initialises CUDA"] * 2
+
+
+def test_a_class_that_never_gives_an_instance_has_no_methods_to_call() -> None:
+    never = "    def __init__(self, size):\n        raise TypeError('make a part of it')\n"
+    assert found(job(never, "first")) == []
