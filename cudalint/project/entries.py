@@ -20,9 +20,15 @@ _DEVICES = frozenset({"device", "Device"})
 def candidates(program: FileProgram, among: frozenset[str] | None = None) -> list[str]:
     """The modules, all or ``among`` some, in which something that a rule judges may start, or that lead to one."""
     launching = {n for n in program.sources if _may_launch(program, n)}
+    threads = {n for n in program.sources if program.facts(n).starts_threads}
+    selects = {n for n in program.sources if program.facts(n).selects_device}
     result: list[str] = []
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
-        leads = name in launching or (_may_start(program, name) and not launching.isdisjoint(program.reach(name)))
+        # A thread is of another file than what selects a device for it: one of them is where the program starts.
+        sought = (launching, *((selects,) if name in threads else ()), *((threads,) if name in selects else ()))
+        leads = name in launching or (
+            _may_start(program, name) and any(not found.isdisjoint(program.reach(name)) for found in sought)
+        )
         matters = leads and (program.reaches_gpu(name) or names_modules(program.sources[name].data))
         if matters or any(home in launching and program.reaches_gpu(home) for home in _asked(program, name)):
             result.append(name)

@@ -29,6 +29,8 @@ from cudalint.project.markers import (
     may_serve,
     mentions_gpu,
     places_on_gpu,
+    selects_device,
+    starts_threads,
 )
 from cudalint.store import Store
 from cudalint.text.words import words
@@ -80,6 +82,16 @@ class FileFacts:
     def may_launch(self) -> bool:
         """Whether something that a rule judges may start in the file."""
         return bool(self._asked("launches", lambda: may_launch(self._text)))
+
+    @property
+    def starts_threads(self) -> bool:
+        """Whether the file starts threads, or has a class of them."""
+        return bool(self._asked("threads", lambda: starts_threads(self._text)))
+
+    @property
+    def selects_device(self) -> bool:
+        """Whether the file selects the GPU of a thread."""
+        return bool(self._asked("selects", lambda: selects_device(self._text)))
 
     @property
     def may_register(self) -> bool:

@@ -84,7 +84,17 @@ def may_launch(text: Text) -> bool:
         return True
     if b"ddp_" in text.data and _STRATEGY.search(text.data) is not None:
         return True
-    return text.shows(known.threads) and text.shows(known.selects)
+    return starts_threads(text) and selects_device(text)
+
+
+def starts_threads(text: Text) -> bool:
+    """Whether the file starts threads, or has a class of them."""
+    return text.shows(text.vocabulary.threads)
+
+
+def selects_device(text: Text) -> bool:
+    """Whether the file selects the GPU of a thread."""
+    return text.shows(text.vocabulary.selects)
 
 
 def device_statement(text: Text) -> bool:
