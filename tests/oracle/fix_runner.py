@@ -13,7 +13,7 @@ from cudalint.config import Config
 from cudalint.finding import Applicability, Finding
 from cudalint.fixing.rounds import Changed, fix
 from cudalint.found import Report
-from cudalint.session import Session
+from cudalint.session import Admits, Session
 from oracle.fix_grammar import Broken, draw_broken
 from oracle.fix_render import PROGRAM, Files, Variant, render_broken
 from oracle.fixes import Complaint, Grade, Repair, Runs, complaint
@@ -97,8 +97,9 @@ class _Remembering(Session):
         repair: bool = True,
         instead: Mapping[str, bytes] | None = None,
         whole: bool = False,
+        admits: Admits | None = None,
     ) -> Report:
-        """Check files as they are now, or as they were already checked."""
+        """Check files as they are now, or as they were already checked; all repairs are looked for, whoever asks."""
         key = tuple(sorted((instead or {}).items()))
         if key not in self.reports:
             self.reports[key] = super().check(paths, repair=repair, instead=instead, whole=whole)
