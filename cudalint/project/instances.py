@@ -95,6 +95,9 @@ class Instances:
                 return None
             found = machine.call_value(cls, [], {}, state, frame, at)
         self.steps += machine.steps
+        if machine.record.spent and not found:
+            # Each method looks as far as it comes by itself.
+            return None
         return Made(machine, at, len(init.params) > 1, found[0] if found else None, read)
 
 
