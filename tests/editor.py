@@ -16,6 +16,16 @@ T = TypeVar("T")
 Answer: TypeAlias = types.RelatedFullDocumentDiagnosticReport | types.RelatedUnchangedDocumentDiagnosticReport
 Item: TypeAlias = types.WorkspaceFullDocumentDiagnosticReport | types.WorkspaceUnchangedDocumentDiagnosticReport
 
+# What workers run, and the same where it works.
+LIBRARY = """\
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+"""
+ON_CPU = LIBRARY.replace(', device="cuda"', "")
+
 _SECONDS = 30.0
 _ALL = types.Range(types.Position(0, 0), types.Position(10_000, 0))
 

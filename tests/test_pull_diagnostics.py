@@ -9,16 +9,9 @@ from pathlib import Path
 from typing import TypeGuard
 
 import pytest
-from editor import Answer, Editor, Item, edit_session
+from editor import LIBRARY, ON_CPU, Answer, Editor, Item, edit_session
 from lsprotocol import types
 
-LIBRARY = """\
-import torch
-
-
-def work(n):
-    return torch.ones(n, device="cuda").sum().item()
-"""
 MAIN = """\
 import multiprocessing
 
@@ -29,7 +22,6 @@ if __name__ == "__main__":
     torch.zeros(1, device="cuda")
     print(multiprocessing.get_context("fork").Pool(1).map(work, [1, 2, 3]))
 """
-ON_CPU = LIBRARY.replace(', device="cuda"', "")
 PULLS = types.DiagnosticClientCapabilities()
 TAKES_OTHERS = types.DiagnosticClientCapabilities(related_document_support=True)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import environment
-from editor import Editor, applied, edit_session
+from editor import LIBRARY, ON_CPU, Editor, applied, edit_session
 from lsprotocol import types
 from notebook_files import notebook
 
@@ -26,13 +26,6 @@ from cudalint.server.jobs import HEADER_BYTES, Answer, Check, Checked, Job, Look
 from cudalint.server.positions import Places, changed
 from cudalint.server.worker import _check
 
-LIBRARY = """\
-import torch
-
-
-def work(n):
-    return torch.ones(n, device="cuda").sum().item()
-"""
 MAIN = """\
 import multiprocessing
 
@@ -43,7 +36,6 @@ if __name__ == "__main__":
     torch.zeros(1, device="cuda")
     print("\N{SNAKE}", multiprocessing.get_context("fork").Pool(1).map(work, [1, 2, 3]))
 """
-ON_CPU = LIBRARY.replace(', device="cuda"', "")
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ class Instances:
         return made
 
     def _make(self, module: ir.Module, name: str) -> Made | None:
-        init = _constructor(module, name)
+        init = constructor(module, name)
         if init is None:
             return None
         machine = self.machine(module.name)
@@ -101,6 +101,6 @@ class Instances:
         return Made(machine, at, len(init.params) > 1, found[0] if found else None, read)
 
 
-def _constructor(module: ir.Module, cls: str) -> ir.Function | None:
+def constructor(module: ir.Module, cls: str) -> ir.Function | None:
     """The constructor that a class defines itself."""
     return next((f for f in functions(module.body) if f.qualname == f"{cls}.__init__"), None)

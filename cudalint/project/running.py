@@ -27,7 +27,7 @@ from cudalint.project.derived import derived_in, launchers
 from cudalint.project.entries import conftests, is_test_module, may_serve, names_modules, tests, unreached
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
-from cudalint.project.instances import Instances, Made
+from cudalint.project.instances import Instances, Made, constructor
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram
@@ -396,7 +396,7 @@ class Runner:
             return
         in_test = is_test_module(self.files.sources[entry.module].path)
         machine = self._machine(entry.module, in_test, assumed=True)
-        made = self._instance(entry, module)
+        made = None if in_test else self._instance(entry, module)
         if made is not None:
             self._call_made(machine, module, entry.function, made)
             yield self._ran_assumed(owner, entry, machine)
@@ -421,9 +421,7 @@ class Runner:
     def _instance(self, entry: Caller, module: ir.Module) -> Made | None:
         """What a method begins with as others of its class do; None where it begins with what is its own."""
         facts = self.files.facts(module.name)
-        if facts.may_route or facts.may_answer or is_test_module(self.files.sources[module.name].path):
-            return None
-        if self._kind is not Machine or self.listens:
+        if facts.may_route or facts.may_answer or self._kind is not Machine or self.listens:
             return None
         if self._instances is None:
             imported = partial(self._imported, assumed=True)
@@ -520,25 +518,19 @@ class Runner:
 
     def _call_made(self, machine: Machine, module: ir.Module, function: ir.Function, made: Made) -> None:
         """Call a method of an instance with unknown arguments."""
-        frame = _top_of(module.name)
-        site = Site(module.name, function.ordinal)
-        begun = made.begun(machine, site)
+        begun = made.begun(machine, Site(module.name, function.ordinal))
         if begun is None:
             return
         state, instance = begun
-        target, current = _method(machine, module, function, instance, state)
-        results = [] if target is None else machine.call_value(target, [], {}, current, frame, site)
-        _end(machine, frame, [s for s, _ in machine.drained(results, frame)] if target is not None else [current])
+        frame = _top_of(module.name)
+        found = _method(machine, module, function, instance, state)
+        _end(machine, frame, _applied(machine, module, function, found, {}, frame))
 
     def _called(
         self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given, frame: Frame
     ) -> list[State]:
-        target, current = _find(machine, module, function, state)
-        if target is None:
-            return [current]
-        site = Site(module.name, function.ordinal)
-        results = machine.call_value(target, [], dict(given), current, frame, site)
-        return [s for s, _ in machine.drained(results, frame)]
+        found = _find(machine, module, function, state)
+        return _applied(machine, module, function, found, given, frame)
 
 
 def _top_of(name: str) -> Frame:
@@ -584,6 +576,23 @@ def _find(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
     return None, state
 
 
+def _applied(
+    machine: Machine,
+    module: ir.Module,
+    function: ir.Function,
+    found: tuple[Value | None, State],
+    given: Given,
+    frame: Frame,
+) -> list[State]:
+    """The paths after a call of what was found to stand for a function; as they are where nothing was."""
+    target, state = found
+    if target is None:
+        return [state]
+    site = Site(module.name, function.ordinal)
+    results = machine.call_value(target, [], dict(given), state, frame, site)
+    return [s for s, _ in machine.drained(results, frame)]
+
+
 def _method(
     machine: Machine, module: ir.Module, function: ir.Function, instance: Value, state: State
 ) -> tuple[Value | None, State]:
@@ -598,7 +607,5 @@ def _method(
 
 def _making(module: ir.Module, cls: str, site: Site) -> Site:
     """Where an instance is made: apart from its method where that takes no argument, and so happens in any case."""
-    for function in functions(module.body):
-        if function.qualname == f"{cls}.__init__" and len(function.params) == 1:
-            return Site(module.name, function.ordinal)
-    return site
+    init = constructor(module, cls)
+    return site if init is None or len(init.params) != 1 else Site(module.name, init.ordinal)
