@@ -86,6 +86,27 @@ def test_recursion_over_what_nobody_knows_costs_little() -> None:
 
 
 @pytest.mark.parametrize(
+    ("signature", "call"),
+    [
+        ("event, handler, *args, **kwargs", "each, handler, *args, **kwargs"),
+        ("event, handler, level=None", "each, handler, level=i"),
+        ("event, handler, others=(0, 1)", "each, handler, others=event.others"),
+    ],
+)
+def test_recursion_that_gathers_its_arguments_costs_as_little(signature: str, call: str) -> None:
+    text = (
+        "import multiprocessing as mp\nimport torch\n\n\n"
+        f"def attach({signature}):\n"
+        f"    if event.many:\n        for i, each in enumerate(event):\n            attach({call})\n"
+        f"    for i, each in enumerate(event.more):\n        attach({call})\n"
+        "    handler(event)\n\n\n"
+        'if __name__ == "__main__":\n    import json\n    attach(json.load(open("event")), print)\n'
+        '    torch.cuda.init()\n    mp.get_context("fork").Pool(2)\n'
+    )
+    assert analyse([SourceFile("program.py", text, text.encode())], Options()).work.steps < 100
+
+
+@pytest.mark.parametrize(
     ("path", "guard", "entries"),
     [("test_job.py", "", 2), ("test_job.py", 'if __name__ == "__main__":\n    test_job()\n', 3), ("job.py", "", 1)],
 )

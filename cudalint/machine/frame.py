@@ -12,6 +12,8 @@ from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Ref, Value
 
 Results = list[tuple[State, Value]]
+# What a call gives its parameters, by their names.
+Arguments = dict[str, Value]
 Around = Callable[[State, Value], list[State]]
 
 

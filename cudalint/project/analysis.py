@@ -117,6 +117,7 @@ _ROOTS: tuple[frozenset[Kind], ...] = (
 _ROOT_RANK = {kind: i for i, kinds in enumerate(_ROOTS) for kind in kinds}
 
 
+@at_work
 def analyse(
     sources: Sequence[SourceFile],
     options: Options,
@@ -133,19 +134,6 @@ def analyse(
     is about, where these are not all: the others are context. ``jobs`` is how many processes may run entries, None for
     as many as there are cores; the result does not depend on it.
     """
-    with at_work():
-        return _analyse(sources, options, alone, root, store, about, jobs)
-
-
-def _analyse(
-    sources: Sequence[SourceFile],
-    options: Options,
-    alone: bool,
-    root: str | None,
-    store: Store | None,
-    about: frozenset[str] | None,
-    jobs: int | None,
-) -> Analysis:
     files = program(sources, load(options.models), root, store)
     kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
@@ -178,6 +166,7 @@ def _decisive(options: Options, alone: bool) -> Iterator[str]:
         yield disk.read(path, disk.MOST_SETTINGS_BYTES).decode()
 
 
+@at_work
 def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> Analysis:
     """Check a changed program: only the entries that show ``about`` or reach a change are run.
 
@@ -195,8 +184,7 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     fresh = changed - {owner for owner, _ in basis.entered}
     names = sorted(owners | changed - fresh | fresh.intersection(candidates(files) if fresh else ()))
     chosen = None if places is None else frozenset(again)
-    with at_work():
-        analysis = _run(files, basis.options, basis.alone, names, _left(basis, names, chosen), chosen)
+    analysis = _run(files, basis.options, basis.alone, names, _left(basis, names, chosen), chosen)
     return replace(analysis, basis=_completed(analysis.basis, basis, changed, about))
 
 
@@ -247,16 +235,17 @@ def _left(basis: Basis, names: Iterable[str], chosen: frozenset[Entry] | None) -
     }
 
 
+@at_work
 def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Site, Shape]:
     """What expressions hold on the GPU, as the entries that show a finding evaluate them."""
     entries = basis.entries.get(about, frozenset())
     names = sorted({owner for owner, _ in entries})
     left = _left(basis, names, entries)
-    with at_work():
-        runner = Runner(basis.files, _host(basis.options), basis.alone, left, shaped=places, chosen=entries)
-        return noted(ran.machine for ran in runner.run(names) if isinstance(ran.machine, Watcher))
+    runner = Runner(basis.files, _host(basis.options), basis.alone, left, shaped=places, chosen=entries)
+    return noted(ran.machine for ran in runner.run(names) if isinstance(ran.machine, Watcher))
 
 
+@at_work
 def inherited(before: Basis, after: Basis, changes: Mapping[str, str], about: Finding) -> tuple[Inheritance, ...]:
     """The doubts about fresh processes in a changed program, as all entries run it that the changes can matter to.
 
@@ -270,9 +259,8 @@ def inherited(before: Basis, after: Basis, changes: Mapping[str, str], about: Fi
     names = [name for name in candidates(after.files) if name in owners]
     chosen = frozenset(entries)
     left = _left(after, names, chosen)
-    with at_work():
-        runner = Runner(after.files, _host(after.options), after.alone, left, chosen=chosen, proves=True)
-        return combined(ran.machine for ran in runner.run(names))
+    runner = Runner(after.files, _host(after.options), after.alone, left, chosen=chosen, proves=True)
+    return combined(ran.machine for ran in runner.run(names))
 
 
 def _run(
@@ -619,20 +607,20 @@ def explain(
     return [line for process in seen for line in _described(process)]
 
 
+@at_work
 def seen(sources: Sequence[SourceFile], options: Options, filename: str, store: Store | None = None) -> Seen:
     """The same of all lines of a file, and its launches."""
     files = program(sources, load(options.models), store=store)
     spans = _spans_of(files, filename)
     at: dict[Site, list[Process]] = {}
     methods: dict[Site, dict[str, set[str]]] = {}
-    with at_work():
-        for ran in _watching(files, options, filename, frozenset(spans), maps=True):
-            for site, states in ran.machine.record.processes.items():
-                known = at.setdefault(site, [])
-                known.extend(p for p in states if p not in known)
-            for site, method in ran.machine.record.launches:
-                if site in spans:
-                    methods.setdefault(site, {}).setdefault(method, set()).update(_workers(ran, site, method))
+    for ran in _watching(files, options, filename, frozenset(spans), maps=True):
+        for site, states in ran.machine.record.processes.items():
+            known = at.setdefault(site, [])
+            known.extend(p for p in states if p not in known)
+        for site, method in ran.machine.record.launches:
+            if site in spans:
+                methods.setdefault(site, {}).setdefault(method, set()).update(_workers(ran, site, method))
     rows: dict[int, list[Process]] = {}
     for site, states in at.items():
         known = rows.setdefault(spans[site].start.row, [])
@@ -717,6 +705,7 @@ def _place(files: FileProgram, site: Site, filename: str) -> str:
     return words if source.path == filename else f"{os.path.basename(source.path)} {words}"
 
 
+@at_work
 def functions(
     sources: Sequence[SourceFile],
     options: Options,
@@ -726,9 +715,8 @@ def functions(
 ) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root, store)
-    with at_work():
-        ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
-        return summaries(files, [step for one in ran for step in one.machine.record.trace_steps])
+    ran = Runner(files, _host(options), listens=True).run(_candidates(files, about))
+    return summaries(files, [step for one in ran for step in one.machine.record.trace_steps])
 
 
 # -- maps ------------------------------------------------------------------------------------------------------
@@ -758,6 +746,7 @@ def _steps_of(finding: Finding) -> Iterator[Span]:
     return (step.span for step in finding.trace)
 
 
+@at_work
 def processes(
     sources: Sequence[SourceFile],
     options: Options,
@@ -780,8 +769,7 @@ def processes(
                 mapped.append(Mapped(ran.owner, ran.label, main, runner.begins(ran), path, record))
             yield ran.result()
 
-    with at_work():
-        analysis = _gathered(files, options, alone=False, results=results())
+    analysis = _gathered(files, options, alone=False, results=results())
     return Processes(analysis, tuple(mapped))
 
 

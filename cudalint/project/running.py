@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Protocol, TypeAlias
+from functools import partial, wraps
+from typing import ParamSpec, Protocol, TypeAlias, TypeVar
 
 from cudalint.ir import nodes as ir
-from cudalint.ir.depth import MACHINE, room
+from cudalint.ir.depth import MACHINE, in_one_piece, room
 from cudalint.ir.walk import functions
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
@@ -41,16 +41,27 @@ MOST_ALONE = 15_000
 
 # Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
 _BETWEEN_COLLECTIONS = 100_000
+_Given = ParamSpec("_Given")
+_T = TypeVar("_T")
+
+
+def at_work(function: Callable[_Given, _T]) -> Callable[_Given, _T]:
+    """A function that runs entries: with room to recurse, and garbage collected rarely."""
+
+    @wraps(function)
+    def ready(*args: _Given.args, **kwargs: _Given.kwargs) -> _T:
+        with _collecting_rarely(), room(MACHINE):
+            return in_one_piece(partial(function, *args, **kwargs))
+
+    return ready
 
 
 @contextlib.contextmanager
-def at_work() -> Iterator[None]:
-    """Room to recurse, and garbage collected rarely."""
+def _collecting_rarely() -> Iterator[None]:
     thresholds = gc.get_threshold()
     gc.set_threshold(max(thresholds[0], _BETWEEN_COLLECTIONS) if thresholds[0] else 0, *thresholds[1:])
     try:
-        with room(MACHINE):
-            yield
+        yield
     finally:
         gc.set_threshold(*thresholds)
 

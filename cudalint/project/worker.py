@@ -110,12 +110,16 @@ def serve() -> None:
     runner = pickle.load(jobs).runner()
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(jobs, waiting), daemon=True).start()
-    with at_work():
-        for result in _results(runner, waiting):
-            send(answers, packed(result))
+    _answer(runner, waiting, answers)
     runner.files.keep()
     # What is left to do is to give memory back, which costs time.
     os._exit(0)
+
+
+@at_work
+def _answer(runner: Runner, waiting: queue.SimpleQueue[bytes], answers: BinaryIO) -> None:
+    for result in _results(runner, waiting):
+        send(answers, packed(result))
 
 
 def _results(runner: Runner, waiting: queue.SimpleQueue[bytes]) -> Iterator[GroupResult]:

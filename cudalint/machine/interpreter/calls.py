@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, mappings, questions
-from cudalint.machine.frame import Around, Call, Frame, Given, Results
+from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Results
 from cudalint.machine.heap import (
     BEGAN,
     Cache,
@@ -28,6 +28,7 @@ from cudalint.machine.values import (
     NONE,
     Atom,
     Bound,
+    Const,
     Lib,
     Partial,
     Ref,
@@ -40,6 +41,7 @@ from cudalint.machine.values import (
 )
 
 RECURSION = 3
+_GATHERING = (ir.ParamKind.VAR_POSITIONAL, ir.ParamKind.VAR_KEYWORD)
 # What computes with an object that was moved to a GPU, whatever it is: calling it, and methods with these names.
 _MODULE_CALL = "torch.nn.Module.__call__"
 _COMPUTES = frozenset({"decode", "embed", "encode", "forward", "generate", "infer", "predict"})
@@ -240,9 +242,9 @@ class Calls(Core):
             self.record.cut = self.record.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, given)
-        again = (Site(closure.module, function.ordinal), _known_of(variables))
-        if again[1] is not None and again in self._given:
-            # It calls itself with another thing of which as little is known: what that does, this call does too.
+        started = (Site(closure.module, function.ordinal), _held(variables, function, state))
+        if any(started[0] == at and _covers(outer, started[1]) for at, outer in self._given):
+            # It calls itself with another thing of which no more is known: what that does, this call does too.
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
         scope = state.new(
@@ -252,7 +254,7 @@ class Calls(Core):
             made = Generator(ref, scope, site)
             return [(state, (state.new(("generator", site), made),))]
         label = function.name if not function.is_lambda else "a lambda"
-        self._given.append(again)
+        self._given.append(started)
         results = self._run_body(closure, scope, given.args, state, given.frame, site, f"calls {label}()")
         self._given.pop()
         return results
@@ -341,11 +343,34 @@ class Calls(Core):
         return variables
 
 
-def _known_of(arguments: dict[str, Value]) -> Hashable:
-    """The arguments of a call without what tells one unknown from another; None where all of them are known."""
-    if not any(isinstance(atom, Unknown) for value in arguments.values() for atom in value):
-        return None
-    return tuple((n, tuple(None if isinstance(a, Unknown) else a for a in v)) for n, v in arguments.items())
+def _held(arguments: dict[str, Value], function: ir.Function, state: State) -> Arguments:
+    """The arguments of a call by the names of its parameters; of those that one gathers, what it holds."""
+    held = dict(arguments)
+    for param in function.params:
+        gathered = only(arguments[param.name]) if param.kind in _GATHERING else None
+        match state.get(gathered) if isinstance(gathered, Ref) else None:
+            case Sequence(items=items, element=element):
+                held[param.name] = union([*(items or ()), element])
+            case Dict(items=named, element=element):
+                held[param.name] = union([*named.values(), element])
+    return held
+
+
+def _covers(outer: Arguments, inner: Arguments) -> bool:
+    """Whether a call does all that another one does, of whose arguments something is unknown, and no more known."""
+    if not any(isinstance(atom, Unknown) for value in inner.values() for atom in value):
+        return False
+    return all(_is_covered(value, outer[name]) for name, value in inner.items())
+
+
+def _is_covered(inner: Value, outer: Value) -> bool:
+    """Whether an argument is among what another one may be; a number is among what is unknown."""
+    some = any(isinstance(atom, Unknown) for atom in outer)
+    return all(atom in outer or (some and _is_indistinct(atom)) for atom in inner)
+
+
+def _is_indistinct(atom: Atom) -> bool:
+    return isinstance(atom, Unknown) or (isinstance(atom, Const) and not isinstance(atom.value, str))
 
 
 def _moved(function: Atom, state: State) -> Unknown | None:

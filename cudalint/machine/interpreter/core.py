@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.classes import Order, Orders
-from cudalint.machine.frame import Around, Call, Frame, Given, Raised, Results
+from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance
 from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord
 from cudalint.machine.interpreter.hooks import Hooks
@@ -83,8 +83,8 @@ class Core(Hooks, ABC):
         self._nested = 0
         # The classes that are being made by their metaclass.
         self._making: list[Ref] = []
-        # The calls that are running, with what is known of their arguments.
-        self._given: list[tuple[Site, Hashable]] = []
+        # The calls that are running, with their arguments.
+        self._given: list[tuple[Site, Arguments]] = []
         # The instances that are being called, each with how many functions run: calls may go around without one.
         self._called: list[tuple[Ref, int]] = []
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from cudalint.machine.heap import Dict, Instance, Sequence
+from cudalint.machine.heap import Class, Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import DEVICE, Atom, Const, Dev, Lib, Ref, Tensor, Value, is_device, only
+from cudalint.machine.values import DEVICE, Atom, Const, Dev, Lib, Member, Ref, Tensor, Value, is_device, only
 
 
 def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
     """Whether a value is of a type; None where one of the two is not known."""
     held = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(kind, Ref):
-        wanted = state.get(kind)
-        return any(e is wanted for e in machine.mro(held.cls, state)) if isinstance(held, Instance) else None
+        return _is_of_project(machine, atom, held, kind, state)
     if not isinstance(kind, Lib):
         return None
     if isinstance(atom, Tensor):
@@ -29,6 +28,26 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return None
     bases = [entry for entry in machine.mro(held.cls, state) if isinstance(entry, str)]
     return True if any(machine.library.is_a(base, kind.path) for base in bases) else None
+
+
+def _is_of_project(machine: Machine, atom: Atom, held: object, kind: Ref, state: State) -> bool | None:
+    """Whether a value is of a class of the project."""
+    wanted = state.get(kind)
+    cls = held.cls if isinstance(held, Instance) else None
+    if isinstance(atom, Const) and isinstance(atom.value, Member):
+        cls = atom.value.cls
+    if cls is not None:
+        return any(entry is wanted for entry in machine.mro(cls, state))
+    if _builtins(atom, held) is None or not isinstance(wanted, Class):
+        return None
+    return None if any(map(_takes_others, machine.mro(kind, state))) else False
+
+
+def _takes_others(entry: Class | str) -> bool:
+    """Whether what does not derive from a class may count as an instance of it."""
+    if isinstance(entry, Class):
+        return bool(entry.meta)
+    return entry.rpartition(".")[2] in ("ABC", "Protocol")
 
 
 def is_instance_of_any(machine: Machine, atom: Atom, kinds: Value, state: State) -> bool | None:
