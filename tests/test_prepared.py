@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cudalint.finding import Finding
-from cudalint.machine.interpreter import Host
+from cudalint.machine.effects.registry import LibraryEffects
+from cudalint.machine.interpreter import EntryOptions, Host, Machine, Setting
+from cudalint.machine.state import Lineage, Process
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
 from cudalint.project.entries import candidates
+from cudalint.project.prepared import PreparedImports
 from cudalint.project.program import program
 from cudalint.project.running import Runner
 from cudalint.text.source import SourceFile
@@ -79,3 +84,31 @@ def test_a_failing_import_that_the_program_expects_is_run_where_it_is_caught() -
     fails = "import torch\n\ntorch.cuda.device_count()\nraise RuntimeError('no')\n"
     main = "try:\n    import warm\nexcept RuntimeError:\n    import torch\n\n    torch.cuda.init()\n" + WORK + MAIN
     assert [one.code for one in found(warm=fails, main=main)] == ["CUD101"]
+
+
+ASKS_FOR_GROUP = "import torch.distributed as dist\n\nFIRST = not dist.is_initialized()\n" + NAMES
+ASKS_FOR_CUDA = "import torch\n\nFIRST = not torch.cuda.is_initialized()\n" + NAMES
+
+
+@pytest.mark.parametrize(("text", "runs"), [(NAMES, 1), (WARM, 1), (ASKS_FOR_GROUP, 2), (ASKS_FOR_CUDA, 2)])
+def test_unknown_callers_get_an_import_run_for_programs_unless_it_asks_what_they_did(text: str, runs: int) -> None:
+    files = program(sources({"/p/names.py": text, "/p/more.py": "import names\n\nTWO = names.ONE\n"}), load(), "/p")
+    files.begin(1_000_000)
+
+    def machine(name: str) -> Machine:
+        return Machine(Setting(files, files.library, LibraryEffects(), name, Host(), EntryOptions(prepares=True)))
+
+    imports = PreparedImports(files, machine)
+    took = []
+    for unseen in (False, True):
+        base = Lineage((), Process(unseen=unseen), (), {}, {}, {})
+        first = imports.imported("names", base, None)
+        assert first is not None
+        (way,) = first.ways
+        assert way.lineage is not None
+        assert way.lineage.process.unseen is unseen
+        second = imports.imported("more", way.lineage, way)
+        assert second is not None
+        assert [after.before for after in second.ways] == [way]
+        took.append(imports.steps)
+    assert took[1] == runs * took[0] > 0

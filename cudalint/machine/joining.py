@@ -473,7 +473,13 @@ def _differ_in_device(mine: Value, theirs: Value) -> bool:
     left, right = set(mine) - set(theirs), set(theirs) - set(mine)
     if any(is_placed(atom) for atom in left | right):
         return True
-    return any(isinstance(atom, Lib) for atom in left) and any(isinstance(atom, Lib) for atom in right)
+    ours, others = _libraries(left), _libraries(right)
+    return bool(ours) and bool(others) and ours != others
+
+
+def _libraries(atoms: Iterable[Atom]) -> set[str]:
+    """The libraries that provide some values: what one of them calls otherwise in another version is much the same."""
+    return {atom.path.partition(".")[0] for atom in atoms if isinstance(atom, Lib)}
 
 
 def is_placed(atom: Atom) -> bool:

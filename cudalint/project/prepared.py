@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cudalint.machine.frame import Frame
 from cudalint.machine.interpreter import Machine
@@ -16,14 +16,27 @@ from cudalint.project.program import Aside, FileProgram
 
 # Each holds all that its process imported: what is asked for again soon is kept.
 MOST_KEPT = 48
+# Between the name of a module and the number of the way through it.
+_WAY = "/"
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of an import: what it did, unless more came of it than objects, and what was read for it."""
+    """What is known of an import: what it did, unless more came of it than objects, and what was read for it.
+
+    ``is_of_any``: it does the same where an unknown caller's process imports it, and where a program's does.
+    """
 
     done: Imported | None
     read: Aside
+    is_of_any: bool
+
+    def elsewhere(self, below: Layer | None, unseen: bool) -> _Known:
+        """The same in the other kind of process, upon the layer ``below`` there."""
+        if self.done is None:
+            return self
+        ways = tuple(_moved(way, below, unseen) for way in self.done.ways)
+        return replace(self, done=replace(self.done, ways=ways))
 
 
 @dataclass(slots=True)
@@ -48,7 +61,7 @@ class PreparedImports:
         key = (base.names, name, base.process.unseen)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._run(name, base, below)
+            known = self._known[key] = self._from_other(name, base, below) or self._run(name, base, below)
             if len(self._known) > MOST_KEPT:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
@@ -56,6 +69,15 @@ class PreparedImports:
         if known.done is not None:
             self.files.charge(known.read.asked)
         return known.done
+
+    def _from_other(self, name: str, base: Lineage, below: Layer | None) -> _Known | None:
+        """What is known of the same import in the other kind of process, where all that led to it is the same there."""
+        unseen = base.process.unseen
+        led = [self._known.get((base.names[:i], _module(way), not unseen)) for i, way in enumerate(base.names)]
+        other = self._known.get((base.names, name, not unseen))
+        if other is None or not all(known is not None and known.is_of_any for known in (*led, other)):
+            return None
+        return other.elsewhere(below, unseen)
 
     def _run(self, name: str, base: Lineage, below: Layer | None) -> _Known:
         machine = self.machine(name)
@@ -67,15 +89,26 @@ class PreparedImports:
         self.steps += machine.steps
         reported = any(raised.outcome is not None for _, raised in frame.raises)
         if not loaded or reported or not read.asked.isdisjoint(self.looked_at):
-            return _Known(None, read)
+            return _Known(None, read, is_of_any=False)
         if not _is_contained(machine):
-            return _Known(None, read)
+            return _Known(None, read, is_of_any=False)
         record = machine.record
-        ways = tuple(sealed(after, base, below, f"{name}/{i}") for i, (after, _) in enumerate(loaded))
+        ways = tuple(sealed(after, base, below, f"{name}{_WAY}{i}") for i, (after, _) in enumerate(loaded))
         neutral = not machine.consulted and all(after.process == base.process for after, _ in loaded)
         entered, commands = frozenset(record.entered), tuple(record.commands)
         done = Imported(root, ways, entered, commands, record.cut, neutral, record.asked)
-        return _Known(done, read)
+        return _Known(done, read, is_of_any=not machine.asked_for_callers)
+
+
+def _module(way: str) -> str:
+    """The module whose import a lineage names."""
+    return way.rpartition(_WAY)[0]
+
+
+def _moved(way: Layer, below: Layer | None, unseen: bool) -> Layer:
+    assert way.lineage is not None
+    lineage = replace(way.lineage, process=replace(way.lineage.process, unseen=unseen))
+    return replace(way, before=below, lineage=lineage)
 
 
 def _is_contained(machine: Machine) -> bool:

@@ -52,6 +52,8 @@ class Core(Hooks, ABC):
         self.options = options
         # Whether anything ran whose effect may depend on the process.
         self.consulted = False
+        # Whether anything ran that asks whether an unknown caller may have done something before.
+        self.asked_for_callers = False
         # The steps that led here to the imports that were prepared, by the steps that stand for it.
         self.prepared: dict[TraceStep, tuple[TraceStep, ...]] = {}
         # Where that happens here which another run said of another place.
@@ -163,6 +165,7 @@ class Core(Hooks, ABC):
         self.record = before.record.copy()
         self.record.outcomes = [self._as_here(outcome) for outcome in before.record.outcomes]
         self.consulted = before.consulted
+        self.asked_for_callers = before.asked_for_callers
         self.preloads = [*before.preloads]
         self.puts = {channel: [*put] for channel, put in before.puts.items()}
         self.sent = {channel: [*sent] for channel, sent in before.sent.items()}

@@ -61,6 +61,7 @@ def _device_argument(call: Call) -> Dev | None:
 def is_initialized(machine: Machine, call: Call) -> Results:
     """``torch.cuda.is_initialized()``: of this very process."""
     process = call.state.process
+    machine.asked_for_callers = True
     if process.unseen and not process.forked and not process.is_initialised("torch"):
         return [(call.state, unknown("initialised", process.identity))]
     return [(call.state, const(process.is_initialised("torch")))]

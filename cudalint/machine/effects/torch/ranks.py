@@ -420,6 +420,7 @@ def destroy(machine: Machine, call: Call) -> Results:
 
 def is_initialized(machine: Machine, call: Call) -> Results:
     """``dist.is_initialized()``."""
+    machine.asked_for_callers = True
     if call.state.process.unseen:
         return [(call.state, unknown("group", call.state.process.identity))]
     return [(call.state, (Const(call.state.process.group is not None),))]
