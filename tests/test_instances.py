@@ -66,6 +66,17 @@ def test_an_instance_is_made_once_with_steps_of_its_own() -> None:
     assert [one.trace[1].message for one in found(text)] == ["torch.cuda.init() initialises CUDA"] * 2
 
 
+def test_a_constructor_of_too_many_paths_is_followed_on_few() -> None:
+    devices = "".join(f"        self.device{n} = 'cuda' if self.options.part{n} else 'cpu'\n" for n in range(3))
+    many = (
+        f"    def __init__(self, options):\n        self.options = options\n{devices}"
+        + "        self.size = 1\n" * 1_500
+    )
+    text = job(many + "        torch.cuda.init()\n", "first", "second")
+    assert max(steps(text).values()) < 50
+    assert [one.trace[1].message for one in found(text)] == ["torch.cuda.init() initialises CUDA"] * 2
+
+
 def test_a_class_that_never_gives_an_instance_has_no_methods_to_call() -> None:
     never = "    def __init__(self, size):\n        raise TypeError('make a part of it')\n"
     assert found(job(never, "first")) == []

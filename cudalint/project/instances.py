@@ -45,13 +45,14 @@ class Made:
 
 @dataclass(slots=True)
 class Instances:
-    """Makes instances aside, each on a machine of its own that ``machine`` gives for a module's name.
+    """Makes instances aside, each on a machine of its own.
 
-    ``imported`` gives the path after the import of a module.
+    ``machine`` gives one for a module's name, which follows all paths or few; ``imported`` the path after the import
+    of a module.
     """
 
     files: FileProgram
-    machine: Callable[[str], Machine]
+    machine: Callable[[str, bool], Machine]
     imported: Callable[[Machine, ir.Module], State]
     # What making them took.
     steps: int = 0
@@ -67,7 +68,7 @@ class Instances:
             return None
         key = (module.name, cls)
         if key not in self._known:
-            self._known[key] = self._make(module, cls)
+            self._known[key] = self._made(module, cls)
             if len(self._known) > MOST_KEPT:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
@@ -77,11 +78,20 @@ class Instances:
             self.files.charge(made.read.asked)
         return made
 
-    def _make(self, module: ir.Module, name: str) -> Made | None:
+    def _made(self, module: ir.Module, name: str) -> Made | None:
+        """An instance as all paths make it, else as few do; None where it takes more steps even so."""
         init = constructor(module, name)
         if init is None:
             return None
-        machine = self.machine(module.name)
+        for few in (False, True):
+            made = self._make(module, name, init, few)
+            if made is None or made.instance is not None or not made.machine.record.spent:
+                return made
+        # Each method looks as far as it comes by itself.
+        return None
+
+    def _make(self, module: ir.Module, name: str, init: ir.Function, few: bool) -> Made | None:
+        machine = self.machine(module.name, few)
         frame = Frame(Ref(("module", module.name)), module.name)
         at = Site(module.name, init.ordinal)
         with self.files.aside() as read:
@@ -95,9 +105,6 @@ class Instances:
                 return None
             found = machine.call_value(cls, [], {}, state, frame, at)
         self.steps += machine.steps
-        if machine.record.spent and not found:
-            # Each method looks as far as it comes by itself.
-            return None
         return Made(machine, at, len(init.params) > 1, found[0] if found else None, read)
 
 

@@ -436,8 +436,11 @@ class Runner:
             return None
         if self._instances is None:
             imported = partial(self._imported, assumed=True)
-            self._instances = Instances(self.files, partial(self._machine, assumed=True, makes=True), imported)
+            self._instances = Instances(self.files, self._maker, imported)
         return self._instances.of(module, entry.function)
+
+    def _maker(self, name: str, few: bool) -> Machine:
+        return self._machine(name, assumed=True, makes=True, follows_few=few)
 
     def _application_over(self, module: ir.Module) -> ir.Module:
         """The one module that imports a file of handlers and makes an application of them; else the file itself."""
@@ -459,12 +462,14 @@ class Runner:
         assumed: bool = False,
         prepares: bool = False,
         makes: bool = False,
+        follows_few: bool = False,
     ) -> Machine:
         options = EntryOptions(
             in_test=in_test,
             collects=collects,
             prepares=prepares,
             makes=makes,
+            follows_few=follows_few,
             assumed=assumed,
             uses_gpu=prepares or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
             # Repairs ask for the shapes of what is sent and does not pickle.

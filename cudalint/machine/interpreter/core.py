@@ -122,7 +122,18 @@ class Core(Hooks, ABC):
         if len(states) < 2:
             return states
         left = merge(merge_imported(states) if self._joins_readily else states)
+        if self.options.follows_few:
+            left = self._first_of_each_kind(left)
         return left if len(left) <= MOST_STATES else self._fewer_processes(left)
+
+    def _first_of_each_kind(self, states: list[State]) -> list[State]:
+        """Two paths of each process, of which one used a GPU and one did not, where there are such."""
+        kept: dict[tuple[tuple[str, ...], bool], State] = {}
+        for state in states:
+            kept.setdefault((state.process.identity, state.process.driver is None), state)
+        if len(kept) < len(states):
+            self.record.cut = self.record.cut or f"a constructor of more than {self._most_steps} steps"
+        return list(kept.values())
 
     def _fewer_processes(self, states: list[State]) -> list[State]:
         """The paths of few enough processes: each ``os.fork()`` that children come to as well doubles them."""

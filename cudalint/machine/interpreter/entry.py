@@ -51,7 +51,8 @@ class EntryOptions:
 
     ``in_test``: its module is one that pytest runs. ``collects``: it imports what all tests of a module begin with,
     which miss what is not there. ``prepares``: it imports what several entries begin with, ``makes``: it makes the
-    instance that they begin with. ``assumed``: an unknown caller is assumed to call it. ``uses_gpu``: the program has
+    instance that they begin with. ``follows_few``: of each process one path goes on that used a GPU and one that did
+    not. ``assumed``: an unknown caller is assumed to call it. ``uses_gpu``: the program has
     code that may use a GPU. ``ignores_pickling_errors``: workers run although what is sent to them does not pickle, for
     a look at what they do with it. ``listens``: what functions do is recorded. ``watched`` are the statements whose
     processes are recorded, ``shaped`` the expressions whose values are (``machine/shapes.py``).
@@ -61,6 +62,7 @@ class EntryOptions:
     collects: bool = False
     prepares: bool = False
     makes: bool = False
+    follows_few: bool = False
     assumed: bool = False
     uses_gpu: bool = True
     ignores_pickling_errors: bool = False
