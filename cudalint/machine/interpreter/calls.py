@@ -22,6 +22,7 @@ from cudalint.machine.heap import (
 )
 from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
+from cudalint.machine.joining import MOST_NESTING
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -41,7 +42,6 @@ from cudalint.machine.values import (
 )
 
 RECURSION = 3
-_GATHERING = (ir.ParamKind.VAR_POSITIONAL, ir.ParamKind.VAR_KEYWORD)
 # What computes with an object that was moved to a GPU, whatever it is: calling it, and methods with these names.
 _MODULE_CALL = "torch.nn.Module.__call__"
 _COMPUTES = frozenset({"decode", "embed", "encode", "forward", "generate", "infer", "predict"})
@@ -242,8 +242,8 @@ class Calls(Core):
             self.record.cut = self.record.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, given)
-        started = (Site(closure.module, function.ordinal), _held(variables, function, state))
-        if any(started[0] == at and _covers(outer, started[1]) for at, outer in self._given):
+        started = (Site(closure.module, function.ordinal), dict(variables))
+        if any(started[0] == at and _covers(outer, variables, state) for at, outer in self._given):
             # It calls itself with another thing of which no more is known: what that does, this call does too.
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
@@ -343,24 +343,26 @@ class Calls(Core):
         return variables
 
 
-def _held(arguments: dict[str, Value], function: ir.Function, state: State) -> Arguments:
-    """The arguments of a call by the names of its parameters; of those that one gathers, what it holds."""
-    held = dict(arguments)
-    for param in function.params:
-        gathered = only(arguments[param.name]) if param.kind in _GATHERING else None
-        match state.get(gathered) if isinstance(gathered, Ref) else None:
-            case Sequence(items=items, element=element):
-                held[param.name] = union([*(items or ()), element])
-            case Dict(items=named, element=element):
-                held[param.name] = union([*named.values(), element])
-    return held
-
-
-def _covers(outer: Arguments, inner: Arguments) -> bool:
+def _covers(outer: Arguments, inner: Arguments, state: State) -> bool:
     """Whether a call does all that another one does, of whose arguments something is unknown, and no more known."""
-    if not any(isinstance(atom, Unknown) for value in inner.values() for atom in value):
+    held = {name: _held(value, state) for name, value in inner.items()}
+    if not any(isinstance(atom, Unknown) for value in held.values() for atom in value):
         return False
-    return all(_is_covered(value, outer[name]) for name, value in inner.items())
+    return all(_is_covered(value, _held(outer[name], state)) for name, value in held.items())
+
+
+def _held(value: Value, state: State, depth: int = 0) -> Value:
+    """What an argument stands for: of a container what it holds, and of those in it."""
+    parts: list[Value] = []
+    for atom in value:
+        match state.get(atom) if isinstance(atom, Ref) and depth < MOST_NESTING else None:
+            case Sequence(items=items, element=element):
+                parts.extend(_held(each, state, depth + 1) for each in (*(items or ()), element))
+            case Dict(items=named, element=element):
+                parts.extend(_held(each, state, depth + 1) for each in (*named.values(), element))
+            case _:
+                parts.append((atom,))
+    return tuple(dict.fromkeys(atom for part in parts for atom in part))
 
 
 def _is_covered(inner: Value, outer: Value) -> bool:
