@@ -17,7 +17,7 @@ from cudalint.machine.values import Ref, Value, only
 from cudalint.project.program import Aside, FileProgram
 
 # Each holds all that its process imported; the methods of a class are entries one after the other.
-MOST_KEPT = 8
+MOST_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,19 @@ class Instances:
         key = (module.name, cls)
         if key not in self._known:
             self._known[key] = self._made(module, cls)
-            if len(self._known) > MOST_KEPT:
-                self._known.popitem(last=False)
+            self._forget()
         self._known.move_to_end(key)
         made = self._known[key]
         if made is not None:
             self.files.note(*made.read.noted)
             self.files.charge(made.read.asked)
         return made
+
+    def _forget(self) -> None:
+        """Keep the instances that were asked for last; that there is none of a class takes no room."""
+        kept = [key for key, made in self._known.items() if made is not None]
+        for key in kept[:-MOST_KEPT]:
+            del self._known[key]
 
     def _made(self, module: ir.Module, name: str) -> Made | None:
         """An instance as all paths make it, else as few do; None where it takes more steps even so."""

@@ -346,7 +346,7 @@ class Calls(Core):
 def _covers(outer: Arguments, inner: Arguments, state: State) -> bool:
     """Whether a call does all that another one does, of whose arguments something is unknown, and no more known."""
     held = {name: _held(value, state) for name, value in inner.items()}
-    if not any(isinstance(atom, Unknown) for value in held.values() for atom in value):
+    if not any(_is_unknown(atom) for value in held.values() for atom in value):
         return False
     return all(_is_covered(value, _held(outer[name], state)) for name, value in held.items())
 
@@ -367,12 +367,17 @@ def _held(value: Value, state: State, depth: int = 0) -> Value:
 
 def _is_covered(inner: Value, outer: Value) -> bool:
     """Whether an argument is among what another one may be; a number is among what is unknown."""
-    some = any(isinstance(atom, Unknown) for atom in outer)
+    some = any(map(_is_unknown, outer))
     return all(atom in outer or (some and _is_indistinct(atom)) for atom in inner)
 
 
 def _is_indistinct(atom: Atom) -> bool:
-    return isinstance(atom, Unknown) or (isinstance(atom, Const) and not isinstance(atom.value, str))
+    return _is_unknown(atom) or (isinstance(atom, Const) and not isinstance(atom.value, str))
+
+
+def _is_unknown(atom: Atom) -> bool:
+    """Whether nothing is known of a value, or of what it is an attribute of."""
+    return isinstance(atom, Unknown) or (isinstance(atom, Bound) and isinstance(atom.receiver, Unknown))
 
 
 def _moved(function: Atom, state: State) -> Unknown | None:

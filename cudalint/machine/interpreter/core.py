@@ -110,6 +110,8 @@ class Core(Hooks, ABC):
     @property
     def _most_import_steps(self) -> int:
         """How many steps imports leave to the program; one that does nothing but import may use all."""
+        if self.options.makes:
+            return self._most_steps - self._most_steps // LONG_PART
         return self._most_steps if self.options.prepares else self._most_steps // 2
 
     @property
@@ -152,7 +154,10 @@ class Core(Hooks, ABC):
     def _out_of_steps(self, state: State) -> list[State]:
         """What follows a statement for which no step is left: of an import, the rest of the program."""
         most = self._most_steps
-        part = ", half of them for imports" if self._importing else ""
+        part = (
+            f", {self._most_import_steps} of them for imports" if self.options.makes else ", half of them for imports"
+        )
+        part = part if self._importing else ""
         part = " in an import" if self.options.prepares else part
         self.record.cut = self.record.cut or f"more than {most} steps{part}"
         if self._importing and (self._steps <= most or self.options.prepares):
