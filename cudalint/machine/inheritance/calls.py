@@ -37,6 +37,8 @@ _RUN = frozenset(
         "__getitems__", "__setitem__",
     }
 )  # fmt: skip
+# Methods of a metaclass that run where classes and their instances are made.
+_MAKING = frozenset({"__new__", "__init__", "__call__", "__prepare__"})
 # What runs the function it is given at another time, or beside what follows.
 _LATE = frozenset({"map", "filter", "starmap", "thread.start", "thread.call", "executor.loop"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
@@ -209,6 +211,17 @@ class Calls(Iteration):
         if scoped is not None:
             self._close(place, state)
         return results
+
+    def _form(self, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
+        """The methods that a class has from its metaclass, and Python may call by itself, may run some day."""
+        states = super()._form(cls, state, frame, site)
+        for after in states:
+            meta = self._kind_of(cls, after)
+            of_meta = [] if meta is None else [Bound(m, cls) for n, m in _methods(meta, after) if n not in _MAKING]
+            subscript = self._class_attribute(cls, "__class_getitem__", after)
+            for method in (*of_meta, *(Bound(a, cls) for a in subscript or ())):
+                self._speculate(method, after, frame, site)
+        return states
 
     def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
         """``type.__call__``: a new instance, and its ``__init__``; what Python calls of it by itself may run."""

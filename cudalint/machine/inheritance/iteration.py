@@ -60,6 +60,11 @@ class Iteration(Stores):
                 self._iterates(atom, site, state)
         return super().iterate(value, state, frame, site)
 
+    def spreads(self, value: Value, site: Site, state: State) -> None:
+        """``*value``: a set gives its elements in an order of its own in each fresh process."""
+        for atom in value:
+            self._iterates(atom, site, state)
+
     def _iterates(self, atom: Atom, site: Site, state: State) -> None:
         found = state.get(atom) if isinstance(atom, Ref) else None
         if not isinstance(found, Sequence) or found.kind != "set":
