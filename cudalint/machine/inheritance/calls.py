@@ -82,6 +82,8 @@ class Calls(Iteration):
         else:
             self._leaves(effect, path, site, state)
         self._reflects(path, site, state)
+        if path not in WITHOUT_ORDER or "key" in given.kwargs:
+            self._is_given_sets(path, receiver, (*given.args, *given.kwargs.values()), site, state)
         self._hands(given.args, given.kwargs, state, given.frame, site)
         results = super()._call_atom(atom, given)
         if effect is None or not effect.gives:
@@ -178,7 +180,8 @@ class Calls(Iteration):
         late = does in _LATE or call.text("family") == "thread"
         if does == "stack.enter":
             self._enters(call)
-        ordered, self._orders = self._orders, self._orders or path in WITHOUT_ORDER
+        ordered, self._orders = self._orders, self._orders or (path in WITHOUT_ORDER and key is None)
+        self._is_given_sets(path, call.receiver, (*call.args, *call.kwargs.values()), site, state)
         self._late += late
         results = super().library_call(call)
         self._late -= late

@@ -81,6 +81,7 @@ class Names(Statements):
         """Values are made into text: classes with their module, processes with their name."""
         for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):
             self._asks_of((atom,), "", site, state)
+            self._iterates(atom, site, state)
             found = state.get(atom) if isinstance(atom, Ref) else None
             if isinstance(found, Class) and found.module == self.main:
                 self._is_called(f"{found.name}.__module__", site, state, by_value=True)
