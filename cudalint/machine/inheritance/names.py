@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cudalint.machine.frame import Call, Frame, Given, Results
-from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.statements import Statements
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Bound, Lib, Ref, Value, constant
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
 
 _PROCESS = "multiprocessing.Process"
 _CURRENT = "multiprocessing.current_process"
 # What Python says of the main module under its names, which is run as another one in a fresh process.
 OF_MAIN = frozenset({"__name__", "__package__", "__spec__", "__loader__", "__builtins__", "__cached__"})
-_MAKES_TEXT = frozenset({"builtins.print", "builtins.str", "builtins.repr", "builtins.format", "builtins.ascii"})
+# Functions that look at what they are given, and never at its name.
+_LOOKS_ONLY = frozenset(
+    {
+        "builtins.isinstance", "builtins.issubclass", "builtins.getattr", "builtins.hasattr", "builtins.setattr",
+        "builtins.type", "builtins.id", "builtins.bool", "builtins.callable", "builtins.super", "builtins.len",
+        "builtins.iter", "builtins.next", "functools.partial",
+    }
+)  # fmt: skip
 # What tells how this process was started, and what else was imported in it.
 _OF_PROCESS = frozenset({"sys.modules", "sys.orig_argv", "sys.path_importer_cache", "sys.path", "warnings.filters"})
 _PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
@@ -48,11 +55,19 @@ class Names(Statements):
             for watch in self._reading(state):
                 watch.doubts.setdefault(Doubt(Why.NAMELESS, name, watch.launch.anchor))
 
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        if isinstance(atom, Unknown):
+            name = atom.sym[2] if isinstance(atom.sym, tuple) and len(atom.sym) == 3 and atom.sym[1] == "." else ""
+            self._may_name((*given.args, *given.kwargs.values()), given.site, given.state)
+            self._asks_by_name(f"?.{name}", given.kwargs, given.site, given.state)
+        return super()._call_atom(atom, given)
+
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may make text of what it is given, or name a process."""
         path, site, state = self.library.canonical(call.path), call.site, call.state
-        if path in _MAKES_TEXT:
-            self.shows(call.args, site, state)
+        if path not in _LOOKS_ONLY:
+            self._may_name((*call.args, *call.kwargs.values()), site, state)
+        self._asks_by_name(path, call.kwargs, site, state)
         if path == "builtins.isinstance" and len(call.args) > 1 and self._is_process_class(call.args[1]):
             self._asks_of(call.args[0], "isinstance()", site, state)
         self._formats((*call.args, *call.kwargs.values()), site)
@@ -61,8 +76,33 @@ class Names(Statements):
         return super().library_call(call)
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
-        self._formats((*given.args, *given.kwargs.values()), given.site)
+        values = (*given.args, *given.kwargs.values())
+        self._formats(values, given.site)
+        if path not in _LOOKS_ONLY and not path.startswith("builtins.object."):
+            self._may_name(values, given.site, given.state)
+        self._asks_by_name(path, given.kwargs, given.site, given.state)
         return super()._foreign(path, atom, given)
+
+    def _asks_by_name(self, path: str, kwargs: dict[str, Value], site: Site, state: State) -> None:
+        name = path.rpartition(".")[2]
+        if name == "get_start_method":
+            self._asked.setdefault(Doubt(Why.NAME, "", site))
+        shows_error = path.startswith("traceback.") or name == "exception" or "exc_info" in kwargs
+        if shows_error and self._has_own_errors(state):
+            self._is_called("", site, state)
+
+    def _has_own_errors(self, state: State) -> bool:
+        """Whether the main module defines exceptions, which tracebacks name with their module."""
+        bases = (self.library_base(cls, state) or "" for cls in self._own_classes(state))
+        return any(base.endswith(("Exception", "Error", "Warning")) for base in bases)
+
+    def _own_classes(self, state: State) -> list[Ref]:
+        scope = state.get(Ref(("module", self.main)))
+        values = scope.variables.values() if isinstance(scope, Scope) else ()
+        atoms = (atom for value in values for atom in value)
+        return [
+            a for a in atoms if isinstance(a, Ref) and isinstance(c := state.get(a), Class) and c.module == self.main
+        ]
 
     def _formats(self, values: Iterable[Value], site: Site) -> None:
         if any(isinstance(t, str) and _NAME_OF_PROCESS in t for t in map(constant, values)):
@@ -78,11 +118,19 @@ class Names(Statements):
                 self._asked.setdefault(Doubt(Why.NAME, what, site))
 
     def shows(self, values: Iterable[Value], site: Site, state: State) -> None:
-        """Values are made into text: classes with their module, processes with their name."""
+        """Values are made into text: sets in their order, classes with their module, processes with their name."""
+        for value in values:
+            self.spreads(value, site, state)
+        self._may_name(values, site, state)
+
+    def _may_name(self, values: Iterable[Value], site: Site, state: State) -> None:
         for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):
             self._asks_of((atom,), "", site, state)
-            self._iterates(atom, site, state)
-            found = state.get(atom) if isinstance(atom, Ref) else None
+            is_class = isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[0] == "type"
+            if is_class and self._own_classes(state):
+                self._is_called("type()", site, state)
+            owner = atom.receiver if isinstance(atom, Bound) else atom
+            found = state.get(owner) if isinstance(owner, Ref) else None
             if isinstance(found, Class) and found.module == self.main:
                 self._is_called(f"{found.name}.__module__", site, state, by_value=True)
 
@@ -125,7 +173,7 @@ class Names(Statements):
         return super().set_attribute(owner, attr, value, state, frame, site)
 
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
-        if f"{path}.{name}" in _OF_PROCESS:
+        if path == "__main__" or f"{path}.{name}" in _OF_PROCESS:
             self._is_called(f"{path}.{name}", site, state)
         return super()._library_attribute(path, name, state, frame, site)
 
