@@ -26,7 +26,7 @@ _LOOKS_ONLY = frozenset(
     }
 )  # fmt: skip
 # What tells how this process was started, and what else was imported in it.
-_OF_PROCESS = frozenset({"sys.modules", "sys.orig_argv", "sys.path_importer_cache", "sys.path", "warnings.filters"})
+_OF_PROCESS = frozenset({"sys.modules", "sys.orig_argv", "sys.path_importer_cache", "warnings.filters"})
 _PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
 # What a format for messages has where the name of the process is to stand.
 _NAME_OF_PROCESS = "processName"

@@ -28,6 +28,8 @@ _WAITING = {
 # The same of values that the code does not show: methods of texts and mappings have these names too.
 _ALSO_OF_OTHERS = frozenset({"join", "get", "put", "map", "acquire"})
 _PROMISES = "cudalint.future."
+# Functions that are given what they wait for first.
+_FOR_MANY = frozenset({"concurrent.futures.wait", "multiprocessing.connection.wait"})
 # What returns when a worker did something.
 _AWAITS = frozenset({"join", "get", "recv", "wait", "acquire", "result"})
 _REGISTERS = frozenset({"atexit.register", "weakref.finalize"})
@@ -47,6 +49,8 @@ class Times(Names):
         self._awaited: set[Site] = set()
         # The variables of the environment that the import of a fresh process sets.
         self._set_again: set[str] = set()
+        # Whether that adds to where modules are looked for, which it has from its parent.
+        self._adds_folders = False
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
@@ -79,7 +83,7 @@ class Times(Names):
         is_unshown = path.startswith("?.")
         if not is_unshown and not path.startswith(_OF_WORKERS):
             return
-        place = 0 if path.startswith(_PROMISES) else _WAITING.get(name)
+        place = 0 if path.startswith(_PROMISES) else 1 if path in _FOR_MANY else _WAITING.get(name)
         if timeout is None and place is not None and not (is_unshown and name in _ALSO_OF_OTHERS):
             timeout = args[place] if place < len(args) else None
         if name in _WAITING and timeout not in (None, NONE) and constant(timeout or ()) != 0:
@@ -118,9 +122,16 @@ class Times(Names):
         if name == "sys.argv":
             self._changes_again(name, site, state)
         watch = self._watch(state)
-        if name.startswith("os.environ[") and watch is not None and watch.booting:
-            self._set_again.add(name[len("os.environ['") : -len("']")])
+        if watch is not None and watch.booting:
+            self._adds_folders = self._adds_folders or name.startswith("sys.path")
+            if name.startswith("os.environ["):
+                self._set_again.add(name[len("os.environ['") : -len("']")])
         super()._note(why, name, site, state, ends, handed)
+
+    def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
+        if self._adds_folders and (path, name) == ("sys", "path"):
+            self._is_called("sys.path", site, state)
+        return super()._library_attribute(path, name, state, frame, site)
 
     def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
         if any(isinstance(atom, Lib) and atom.path == "sys.path" for atom in owner):
