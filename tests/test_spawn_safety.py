@@ -576,6 +576,38 @@ IN_THE_PROGRAM = {
         "Cfg.scale",
         "Cfg.scale",
     ),
+    "an exception that is raised by its class": (
+        CFG + "class Bad(Exception):\n    def __init__(self):\n        Cfg.scale = 5\n\n",
+        "try:\n        raise Bad\n    except Bad:\n        pass",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "what a pattern asks": (
+        CFG + "class Point:\n    @property\n    def x(self):\n        Cfg.scale = 5\n        return 1\n\n",
+        "match Point():\n        case Point(x=1):\n            pass",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "a class that a call makes": (
+        CFG + "class Base:\n    def __init_subclass__(cls):\n        Cfg.scale = 5\n\n",
+        "type('Own', (Base,), {})",
+        "Cfg.scale",
+        "type",
+    ),
+    "what a record does when it is made": (
+        "import dataclasses\n" + CFG + "@dataclasses.dataclass\nclass Row:\n    def __post_init__(self):\n"
+        "        Cfg.scale = 5\n\n",
+        "Row()",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "what a metaclass prepares": (
+        CFG + "class Meta(type):\n    @classmethod\n    def __prepare__(cls, name, bases):\n        Cfg.scale = 5\n"
+        "        return {}\n\n",
+        "class Own(metaclass=Meta):\n        pass",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
     "the value of a member": (
         "import enum\n\n\nclass Kind(enum.Enum):\n    A = [1]\n\n",
         "Kind.A.value.append(2)",

@@ -33,12 +33,12 @@ from cudalint.machine.values import (
 _RUN = frozenset(
     {
         "__init__", "__new__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__", "__next__",
-        "__getitem__", "__getattr__", "__post_init__", "__init_subclass__", "__getstate__", "__setstate__",
+        "__getitem__", "__getattr__", "__init_subclass__", "__getstate__", "__setstate__",
         "__getitems__", "__setitem__",
     }
 )  # fmt: skip
 # Methods of a metaclass that run where classes and their instances are made.
-_MAKING = frozenset({"__new__", "__init__", "__call__", "__prepare__"})
+_MAKING = frozenset({"__new__", "__init__", "__call__"})
 # What runs the function it is given at another time, or beside what follows.
 _LATE = frozenset({"map", "filter", "starmap", "thread.start", "thread.call", "executor.loop"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
@@ -177,6 +177,9 @@ class Calls(Iteration):
         key = call.kwargs.get("key")
         if key is not None:
             self._hands([key], {}, state, call.frame, site)
+        if path == "builtins.type" and len(call.args) > 1:
+            # A class that is made by a call: its bases and its metaclass are told of it.
+            self._calls_unknown("type", site, state)
         late = does in _LATE or call.text("family") == "thread"
         if does == "stack.enter":
             self._enters(call)
