@@ -21,9 +21,7 @@ from cudalint.project.analysis import Basis, inherited
 
 _FRESH = ("spawn", "forkserver", "loky")
 # Doubts without a name are called what stands at their place.
-_SHOWN_AT_PLACE = frozenset(
-    {Why.CALLS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.REUSED, Why.NAME}
-)
+_SHOWN_AT_PLACE = frozenset({Why.CALLS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 
@@ -146,7 +144,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.AT_END:
             return f"a fresh process does at its end what `{name}()` registers, and a forked one does not"
         case Why.REUSED:
-            return f"the workers of loky serve later calls too, with what they changed: `{name}`"
+            return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:
             return f"`{name}()` is not followed to its end" if name else "the program is not followed to its end"
         case Why.TESTED:
