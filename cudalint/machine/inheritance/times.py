@@ -151,7 +151,7 @@ class Times(Names):
         super().has_booted(children)
 
     def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
-        for watch in self._reading(state) if self._watches else ():
+        for watch in self._reading(state) if self._watches and not self._importing else ():
             homes = [s for states in watch.loaded.values() for s in states] if watch.launch.method == "loky" else ()
             owner = address[0] if isinstance(address, tuple) and len(address) == 2 else address
             if any(home.at(address) is not None or home.at(owner) is not None for home in homes):
