@@ -215,6 +215,7 @@ def test_a_worker_starts_afresh_only_where_its_object_can_be_sent(
 
 # -- what a fork inherits, by whatever starts the workers ------------------------------------------------------------
 
+CFG_TOP = "class Cfg:\n    scale = 1\n"
 LAUNCHERS = {
     "pool": ("import multiprocessing", "with multiprocessing.Pool(1) as pool:\n        print(pool.map(work, [1, 2]))"),
     "executor": (
@@ -276,6 +277,183 @@ def project_fix(folder: Path, launcher: str, parts: dict[str, str], **files: str
     findings = Session(Config()).check([str(folder / "program.py")]).findings
     (fix,) = [f.fix for f in findings if f.code in ("CUD101", "CUD401") and f.fix is not None]
     return fix
+
+
+# The top of the module, what main() does, what the worker gives back, and what the reason has to name.
+NAMES = {
+    "the process": ("", "pass", "multiprocessing.current_process().name", "current_process().name"),
+    "a class as text": (CFG_TOP, "pass", "str(Cfg)", "Cfg.__module__"),
+    "a class in a text": (CFG_TOP, "pass", 'f"{Cfg}"', "Cfg.__module__"),
+    "a class in a list": (CFG_TOP, "pass", '"%s" % [Cfg]', "Cfg.__module__"),
+    "a class given to a library": ("import inspect\n" + CFG_TOP, "pass", "inspect.getmodule(Cfg)", "Cfg.__module__"),
+    "a method": ("class Cfg:\n    @classmethod\n    def get(cls):\n        pass\n", "pass", "str(Cfg.get)", "Cfg.__mo"),
+    "a module": (CFG_TOP, "pass", "Cfg.__module__", "__module__"),
+    "a package": ("", "pass", "__package__", "__package__"),
+    "all modules": ("import sys\n", "pass", '"json" in sys.modules', "sys.modules"),
+    "the command": ("import sys\n", "pass", "len(sys.orig_argv)", "sys.orig_argv"),
+    "main": ("import __main__\n", "pass", "__main__.__file__", "__main__"),
+    "the start method": ("", "print(multiprocessing.get_start_method())", "n", "multiprocessing.get_start_method"),
+    "messages": ("import logging\n", 'logging.basicConfig(format="%(processName)s")', "n", "processName"),
+    "an exception": (
+        "import traceback\n\n\nclass Bad(Exception):\n    pass\n", "pass", "traceback.format_exc()", "traceback.form",
+    ),
+    "a renamed function": ("def f():\n    return 1\n\n\nf.__qualname__ = 'g'\n", "pass", "f()", "f.__qualname__"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("top", "before", "reads", "named"), NAMES.values(), ids=NAMES)
+def test_names_that_are_other_ones_in_a_fresh_process(
+    tmp_path: Path, top: str, before: str, reads: str, named: str
+) -> None:
+    fix = project_fix(tmp_path, "pool", {"top": top, "before": before, "reads": reads})
+    assert fix.applicability is Applicability.UNSAFE
+    assert f"`{named}" in (fix.reason or "")
+
+
+WORKER = """\
+import multiprocessing
+import time
+
+import torch
+
+{top}
+
+def work(n=1):
+    print(torch.ones(1, device="cuda"), n)
+
+
+if __name__ == "__main__":
+    torch.zeros(1, device="cuda")
+    {launch}
+"""
+ONE_WORKER = "worker = multiprocessing.Process({})\n    worker.start()\n    "
+# The top of the module, how the worker is started and waited for, and what the reason has to say; safe where empty.
+WAITED = {
+    "joined": ("", ONE_WORKER.format("target=work") + "worker.join()", ""),
+    "joined for a time": ("", ONE_WORKER.format("target=work") + "worker.join(5)", "`worker.join()` waits"),
+    "slept for": ("", ONE_WORKER.format("target=work") + "time.sleep(1)\n    worker.join()", "`time.sleep()` waits"),
+    "joined, a daemon": ("", ONE_WORKER.format("target=work, daemon=True") + "worker.join()", ""),
+    "not joined, a daemon": ("", ONE_WORKER.format("target=work, daemon=True") + "pass", "nothing waits"),
+    "its name": ("", ONE_WORKER.format("target=work") + "worker.join()\n    print(worker.name)", "`worker.name`"),
+    "the name that it was given": (
+        "", ONE_WORKER.format('target=work, name="one"') + "worker.join()\n    print(worker.name)", "",
+    ),
+    "its class": (
+        "",
+        ONE_WORKER.format("target=work") + "worker.join()\n    print(isinstance(worker, multiprocessing.Process))",
+        "isinstance()",
+    ),
+    "a result for a time": (
+        "", "with multiprocessing.Pool(1) as pool:\n        print(pool.apply_async(work, (1,)).get(5))", "waits for",
+    ),
+    "a result": ("", "with multiprocessing.Pool(1) as pool:\n        print(pool.apply_async(work, (1,)).get())", ""),
+    "what is done at the end": (
+        "import atexit\n\natexit.register(print, 'end')\n", ONE_WORKER.format("target=work") + "worker.join()", "atex",
+    ),
+    "a lock that nothing else holds": (
+        "", ONE_WORKER.format("target=work, args=(multiprocessing.Lock(),)") + "worker.join()", "only the arguments",
+    ),
+    "a lock": (
+        "",
+        "lock = multiprocessing.Lock()\n    " + ONE_WORKER.format("target=work, args=(lock,)") + "worker.join()",
+        "",
+    ),
+    "a sentinel that loses its arguments": (
+        "class Bad(Exception):\n    def __init__(self, a, b):\n        super().__init__(a)\n",
+        ONE_WORKER.format("target=work, args=(Bad(1, 2),)") + "worker.join()",
+        "Bad, whose methods run before",
+    ),
+    "an object that asks another": (
+        "class Proxy:\n    def __init__(self):\n        self.inner = 1\n\n    def __getattr__(self, name):\n"
+        "        return getattr(self.inner, name)\n",
+        ONE_WORKER.format("target=work, args=(Proxy(),)") + "worker.join()",
+        "Proxy, whose methods run before",
+    ),
+    "an object of a class that lost its name": (
+        "class Box:\n    pass\n\n\nFirst = Box\n\n\nclass Box:\n    pass\n",
+        ONE_WORKER.format("target=work, args=(First(),)") + "worker.join()",
+        "Box, whose name stands for something else",
+    ),
+    "the method of a base": (
+        "class Base:\n    def run(self):\n        work()\n\n\nclass Own(Base):\n    def run(self):\n        pass\n\n"
+        "    def start(self):\n        worker = multiprocessing.Process(target=super().run)\n"
+        "        worker.start()\n        worker.join()\n",
+        "Own().start()",
+        "run, which its object has another method by the name of",
+    ),
+    "arguments that grow": (
+        "import sys\n\nsys.argv.append('x')\n", ONE_WORKER.format("target=work") + "worker.join()", "`sys.argv`",
+    ),
+    "an environment that grows": (
+        "import os\n\nos.environ['A'] = os.environ.get('A', '') + 'x'\n",
+        ONE_WORKER.format("target=work") + "worker.join()",
+        "os.environ['A']",
+    ),
+    "a constant environment": (
+        "import os\n\nos.environ['A'] = 'x'\n", ONE_WORKER.format("target=work") + "worker.join()", "",
+    ),
+    "a folder that goes up": (
+        "import os\n\nos.chdir('..')\n", ONE_WORKER.format("target=work") + "worker.join()", "the working folder",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("top", "launch", "says"), WAITED.values(), ids=WAITED)
+def test_how_a_worker_begins_is_waited_for_and_ends(tmp_path: Path, top: str, launch: str, says: str) -> None:
+    (tmp_path / "program.py").write_text(WORKER.format(top=top, launch=launch))
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert (finding.fix.applicability is Applicability.SAFE) == (not says), finding.fix.reason
+    assert says in (finding.fix.reason or "")
+
+
+def test_a_program_that_is_started_as_a_package_has_no_main_module_to_import(tmp_path: Path) -> None:
+    (tmp_path / "tool").mkdir()
+    (tmp_path / "tool" / "__init__.py").write_text("")
+    (tmp_path / "tool" / "__main__.py").write_text(
+        WORKER.format(top="", launch=ONE_WORKER.format("target=work") + "worker.join()")
+    )
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path)]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert "`python -m`" in (finding.fix.reason or "")
+
+
+@pytest.mark.parametrize("kind", ["staticmethod", "classmethod", ""])
+def test_a_private_method_is_never_sent_to_a_fresh_process(tmp_path: Path, kind: str) -> None:
+    decorator = f"    @{kind}\n" if kind else ""
+    text = (
+        f"class Runner:\n{decorator}    def __work({'' if kind == 'staticmethod' else 'me, '}n):\n        work(n)\n\n"
+        "    def start(self):\n        worker = multiprocessing.Process(target=self.__work, args=(1,))\n"
+        "        worker.start()\n        worker.join()\n"
+    )
+    (tmp_path / "program.py").write_text(WORKER.format(top=text, launch="Runner().start()"))
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.DISPLAY
+
+
+SETS = (
+    '"".join(KINDS)', "[*KINDS]", "KINDS.copy().pop()", "dict.fromkeys(KINDS)", "sorted(KINDS, key=len)", "str(KINDS)",
+    'f"{KINDS}"', "max(KINDS, key=len)", '"%s" % KINDS', "print(*KINDS)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("reads", SETS)
+def test_a_set_whose_order_shows(tmp_path: Path, reads: str) -> None:
+    fix = project_fix(tmp_path, "pool", {"top": "KINDS = {'alpha', 'bravo'}\n", "reads": reads})
+    assert "goes through a set" in (fix.reason or "")
+
+
+@pytest.mark.parametrize("reads", ["len(KINDS)", "sorted(KINDS)", '"a" in KINDS', "max(KINDS)", "any(KINDS)"])
+def test_a_set_whose_order_does_not_show(tmp_path: Path, reads: str) -> None:
+    fix = project_fix(tmp_path, "pool", {"top": "KINDS = {'alpha', 'bravo'}\n", "reads": reads})
+    assert fix.applicability is Applicability.SAFE, fix.reason
+
+
+def test_workers_of_loky_keep_what_they_changed(tmp_path: Path) -> None:
+    helper = "SEEN = [0]\n\n\ndef seen():\n    SEEN[0] += 1\n    return SEEN[0]\n"
+    fix = project_fix(tmp_path, "joblib", {"imports": "import helper", "reads": "helper.seen()"}, helper=helper)
+    assert "serve later calls too" in (fix.reason or "")
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
@@ -385,6 +563,58 @@ IN_THE_PROGRAM = {
         "OPTIONS.scale",
         "OPTIONS.scale",
     ),
+    "what a metaclass is asked": (
+        "class Meta(type):\n    asked = 1\n\n    def __len__(cls):\n        Meta.asked = 5\n        return 1\n\n\n"
+        "class Cfg(metaclass=Meta):\n    pass\n\n",
+        "len(Cfg)",
+        "Meta.asked",
+        "Meta.asked",
+    ),
+    "a class with an index": (
+        "class Cfg:\n    scale = 1\n\n    def __class_getitem__(cls, n):\n        Cfg.scale = n\n\n",
+        "Cfg[5]",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "an exception that is raised by its class": (
+        CFG + "class Bad(Exception):\n    def __init__(self):\n        Cfg.scale = 5\n\n",
+        "try:\n        raise Bad\n    except Bad:\n        pass",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "what a pattern asks": (
+        CFG + "class Point:\n    @property\n    def x(self):\n        Cfg.scale = 5\n        return 1\n\n",
+        "match Point():\n        case Point(x=1):\n            pass",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "a class that a call makes": (
+        CFG + "class Base:\n    def __init_subclass__(cls):\n        Cfg.scale = 5\n\n",
+        "type('Own', (Base,), {})",
+        "Cfg.scale",
+        "type",
+    ),
+    "what a record does when it is made": (
+        "import dataclasses\n" + CFG + "@dataclasses.dataclass\nclass Row:\n    def __post_init__(self):\n"
+        "        Cfg.scale = 5\n\n",
+        "Row()",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "what a metaclass prepares": (
+        CFG + "class Meta(type):\n    @classmethod\n    def __prepare__(cls, name, bases):\n        Cfg.scale = 5\n"
+        "        return {}\n\n",
+        "class Own(metaclass=Meta):\n        pass",
+        "Cfg.scale",
+        "Cfg.scale",
+    ),
+    "the value of a member": (
+        "import enum\n\n\nclass Kind(enum.Enum):\n    A = [1]\n\n",
+        "Kind.A.value.append(2)",
+        "len(Kind.A.value)",
+        "Kind.A.value",
+    ),
+    "a name in a comprehension": ("LAST = 1\n", "global LAST\n    [LAST := n for n in [5]]", "LAST", "LAST"),
     "an item": ("SIZES = {'a': 1}\n", "SIZES['a'] = 5", "SIZES['a']", "SIZES['a']"),
     "an item by update": ("SIZES = {'a': 1}\n", "SIZES.update(a=5)", "SIZES['a']", "SIZES['a']"),
     "an item of a nested dict": ("SIZES = {'a': {'b': 1}}\n", "SIZES['a']['b'] = 5", "SIZES['a']['b']", "SIZES"),
@@ -1033,6 +1263,12 @@ def test_a_computed_pin_memory_is_not_dropped_unasked(tmp_path: Path) -> None:
         "    rows = TensorDataset(torch.ones(4, 2, device='cuda'))\n"
         "    for (batch,) in DataLoader(rows, pin_memory={pin}):\n        print(batch.sum().item())\n"
     )
+    asked = text + "        print(batch.is_pinned())\n"
+    (tmp_path / "asked.py").write_text(asked.format(pin="True"))
+    (finding,) = Session(Config()).check([str(tmp_path / "asked.py")]).findings
+    assert finding.fix is not None
+    assert finding.fix.reason == "the program asks whether something is pinned"
+    (tmp_path / "asked.py").unlink()
     for pin, level in (("True", Applicability.SAFE), ("bool(1)", Applicability.UNSAFE)):
         (tmp_path / "program.py").write_text(text.format(pin=pin))
         (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings

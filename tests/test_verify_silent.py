@@ -159,6 +159,17 @@ for number in (0, 1, 2):
     os.close(number)
 time.sleep(60)
 """
+CHILD_OF_DAEMON = """\
+import os, time
+import torch
+
+torch.zeros(1, device="cuda")
+if os.fork():
+    os._exit(0)
+os.setsid()
+time.sleep(60)
+torch.ones(1, device="cuda")
+"""
 THREAD = """\
 import os, threading, time
 
@@ -199,6 +210,16 @@ def test_what_programs_do_to_themselves_gets_a_verdict_and_leaves_nobody(
     assert said in err + capfd.readouterr().err
     commands = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
     assert not any(program.name.encode() in command for command in commands)
+
+
+def test_what_a_daemon_did_not_show_before_it_was_ended_is_not_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(CHILD_OF_DAEMON)
+    code, told, err = run(tmp_path / "train.py", monkeypatch, on_paper=True)
+    ((status, why),) = [(finding["status"], finding["why"]) for finding in told["findings"]]
+    assert (code, status, "went on in the background" in err) == (2, "reached", True)
+    assert "was ended before anything showed it" in why
 
 
 def test_a_daemon_that_may_yet_have_done_what_is_predicted_shows_nothing(

@@ -19,6 +19,7 @@ _FOR_WORKERS = (
     "num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout", "worker_init_fn",
 )  # fmt: skip
 _MOVES = ("cuda", "to")
+_ASKS_FOR_PINNING = (b"is_pinned", b".pin_memory")
 # torch's own generator begins with a random seed in each process, and obeys torch.manual_seed(); each new one begins
 # with 67280421310721 (c10::default_rng_seed_val), so the order would be the same one in every run.
 _ONE_SEED = "a new generator begins with the same seed in every run, whatever `torch.manual_seed()` says"
@@ -34,7 +35,9 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
     argument = view.keyword(call, "pin_memory")
     if argument is not None:
         dropped = in_file(view, [view.without_argument(call, argument)])
-        if isinstance(argument.value, cst.Name | cst.Attribute):
+        if _asks_for_pinning(case):
+            yield Proposal(message, dropped, doubt="the program asks whether something is pinned")
+        elif isinstance(argument.value, cst.Name | cst.Attribute):
             yield Proposal(message, dropped, Proof.NOTHING)
         else:
             yield Proposal(message, dropped, doubt="what computes `pin_memory` is dropped with it")
@@ -42,6 +45,12 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
     doubt = "other loaders may take their arguments from the same place"
     for change in _pins_elsewhere(view):
         yield Proposal(message, in_file(view, [change]), doubt=doubt)
+
+
+def _asks_for_pinning(case: Case) -> bool:
+    """Whether some file asks a batch or a loader whether it is pinned: another loader may be made by the same call."""
+    texts = [source.data for source in case.basis.files.sources.values()]
+    return any(word in text for text in texts for word in _ASKS_FOR_PINNING)
 
 
 def _pins_elsewhere(view: View) -> Iterator[Change]:

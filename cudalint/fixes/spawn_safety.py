@@ -20,6 +20,8 @@ from cudalint.machine.outcome import Outcome
 from cudalint.project.analysis import Basis, inherited
 
 _FRESH = ("spawn", "forkserver", "loky")
+# Doubts without a name are called what stands at their place.
+_SHOWN_AT_PLACE = frozenset({Why.CALLS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 
@@ -128,7 +130,21 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.ORDER:
             return f"`{name}` goes through a set, and each fresh process has another order of it"
         case Why.NAME:
-            return f"the worker reads `{name}`, which is another one in a fresh process"
+            return f"the program reads `{name}`, which is another one in a fresh process"
+        case Why.NAMELESS:
+            return f"`{name}` is not found in a fresh process of a program that is started by `python -m`"
+        case Why.AGAIN:
+            return f"the top of the module changes `{name}`, which each fresh process would change once more"
+        case Why.WAITS:
+            return f"`{name}()` waits for a limited time, and a fresh process takes seconds to start"
+        case Why.UNAWAITED:
+            return "nothing waits for the worker, which ends with the program: a fresh process may not have begun"
+        case Why.DROPPED:
+            return "only the arguments hold a lock or a queue, which is gone before a fresh process opens it"
+        case Why.AT_END:
+            return f"a fresh process does at its end what `{name}()` registers, and a forked one does not"
+        case Why.REUSED:
+            return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:
             return f"`{name}()` is not followed to its end" if name else "the program is not followed to its end"
         case Why.TESTED:
@@ -145,7 +161,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
 
 def _source(doubt: Doubt, case: Case) -> str:
     """What stands at the place of a doubt, as the program writes it: what is called, or what is stored into."""
-    if doubt.why not in (Why.CALLS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER):
+    if doubt.why not in _SHOWN_AT_PLACE:
         return ""
     found = case.at(doubt.site)
     if found is not None and doubt.why is Why.ORDER:

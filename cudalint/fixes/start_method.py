@@ -21,6 +21,7 @@ _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "dd
 
 
 _FRESH = "a fresh process imports main again, starts slower, and knows only what is sent to it"
+_BY_VALUE = "workers of loky start slower, have copies of what their functions read, and serve later calls too"
 _IN_THREADS = "tasks in threads share what they change, and of their Python code only one runs at a time"
 _GUARDED = "code under the main guard does not run where the module is imported"
 
@@ -37,7 +38,8 @@ def spawn(case: Case) -> Iterator[Proposal]:
         return
     view, call = made
     for changes, what in _launches(view, call, launch):
-        yield Proposal(what, in_file(view, changes), Proof.SPAWN, _FRESH)
+        doubt = _BY_VALUE if launch.family == "joblib" else _FRESH
+        yield Proposal(what, in_file(view, changes), Proof.SPAWN, doubt)
     if launch.family == "process":
         yield from _other_class(case, launch)
 

@@ -119,7 +119,8 @@ class Trial:
     def went_on_unseen(self) -> bool:
         """Whether processes outlived it, as those of a daemon do, so that what was not reached may have come yet."""
         statuses = {one.status for one in self.findings}
-        return bool(self.seen.left_behind) and Status.NOT_REACHED in statuses and Status.CONFIRMED not in statuses
+        open_ones = {Status.NOT_REACHED, Status.REACHED}
+        return bool(self.seen.left_behind and statuses & open_ones) and Status.CONFIRMED not in statuses
 
     @property
     def suspects(self) -> tuple[Judged, ...]:
@@ -330,6 +331,9 @@ def _judge(
         return Judged(finding, Status.REACHED, f"it was reached; {read.text}")
     if seen.outcome.fails:
         return Judged(finding, Status.REACHED, f"it was reached; whether the {seen.summary} comes of it was not seen")
+    if seen.left_behind:
+        what = "what went on in the background was ended before anything showed it or contradicted it"
+        return Judged(finding, Status.REACHED, f"it was reached; {what}")
     return Judged(finding, Status.REACHED, "it was reached; nothing was seen that shows it or contradicts it")
 
 

@@ -67,11 +67,31 @@ NOTHING = {
 _AGAIN = ("top of", "repeat")
 
 REPEATED = {
+    "environment_grows": State(
+        read='os.environ["ORACLE_TRACE"]',
+        words=("ORACLE_TRACE", "os.environ"),
+        imports=(_OS,),
+        top=('os.environ["ORACLE_TRACE"] = os.environ.get("ORACLE_TRACE", "") + "x"',),
+    ),
+    "arguments_grow": State(
+        read="len(sys.argv)", words=("sys.argv",), imports=("import sys",), top=('sys.argv.append("extra")',)
+    ),
+    "path_grows": State(
+        read="len(sys.path)",
+        words=("sys.path",),
+        imports=("import sys",),
+        top=('sys.path.append("oracle")', 'sys.path.append("next")', 'sys.path.remove("next")'),
+    ),
     "program_prints": State(words=_AGAIN, top=('print("loading the program")',), marks=("loading the program",)),
     "program_writes": State(
         words=_AGAIN,
-        top=('with open("loads.txt", "a") as loads:', '    loads.write("x")'),
-        finish=('with open("loads.txt") as loads:', '    print("loads", len(loads.read()))'),
+        imports=(_OS,),
+        top=(
+            'LOADS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loads.txt")',
+            'with open(LOADS, "a") as loads:',
+            '    loads.write("x")',
+        ),
+        finish=("with open(LOADS) as loads:", '    print("loads", len(loads.read()))'),
         marks=("loads",),
     ),
     "program_makes_folder": State(
@@ -91,9 +111,15 @@ REPEATED = {
     "settings_write": State(
         words=_AGAIN,
         imports=(SETTINGS,),
-        read="settings.PATH",
-        settings=('PATH = "starts.txt"', "with open(PATH, 'a') as starts:", '    starts.write("x")'),
-        finish=('with open("starts.txt") as starts:', '    print("starts", len(starts.read()))'),
+        read="len(settings.PATH) > 0",
+        settings=(
+            "import os",
+            "",
+            'PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "starts.txt")',
+            "with open(PATH, 'a') as starts:",
+            '    starts.write("x")',
+        ),
+        finish=("with open(settings.PATH) as starts:", '    print("starts", len(starts.read()))'),
         marks=("starts",),
     ),
     "settings_print_by_function": State(

@@ -18,7 +18,14 @@ _LOUD = (
     "    return False",
 )
 
+_ITSELF = "is another one in a fresh process"
+
 PROCESS = {
+    "modules_loaded": State(
+        ("import colorsys",), '"colorsys" in sys.modules', ("sys.modules", "import of `colorsys`"), ("import sys",)
+    ),
+    "name_of_a_class": State(read="str(Named)", words=(_ITSELF,), top=("class Named:", "    pass")),
+    "module_of_a_class": State(read="Homely.__module__", words=(_ITSELF,), top=("class Homely:", "    pass")),
     "decimal_precision": State(
         ("decimal.getcontext().prec = 5",),
         "decimal.Decimal(1) / 3",

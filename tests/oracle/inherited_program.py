@@ -246,6 +246,56 @@ FUNCTIONS = {
     ),
 }
 
+HOOKS = {
+    "metaclass_asked": State(
+        ("len(Sized)",),
+        "Measure.asked",
+        ("Measure", "asked"),
+        top=(
+            "class Measure(type):",
+            "    asked = 1",
+            "",
+            "    def __len__(cls):",
+            "        Measure.asked = 3",
+            "        return 1",
+            "",
+            "",
+            "class Sized(metaclass=Measure):",
+            "    pass",
+        ),
+    ),
+    "class_subscripted": State(
+        ("Of[3]",),
+        "Of.size",
+        ("Of", "size"),
+        top=(
+            "class Of:",
+            "    size = 1",
+            "",
+            "    def __class_getitem__(cls, size):",
+            "        Of.size = size",
+            "        return cls",
+        ),
+    ),
+    "member_of_enum": State(
+        ("Grade.BEST.value.append(3)",),
+        "len(Grade.BEST.value)",
+        ("Grade", "BEST"),
+        ("import enum",),
+        top=("class Grade(enum.Enum):", "    BEST = [1]"),
+    ),
+    "bound_in_comprehension": State(
+        ("global LAST", "[LAST := value for value in (1, 3)]"), "LAST", ("LAST",), top=("LAST = 1",)
+    ),
+    "order_of_a_set": State(
+        ('os.environ["ORACLE_ORDER"] = "".join(LETTERS)',),
+        'os.environ["ORACLE_ORDER"] == "".join(LETTERS)',
+        ("LETTERS", "set"),
+        (_OS,),
+        top=('LETTERS = {"alpha", "bravo", "delta", "gamma", "omega", "kappa"}',),
+    ),
+}
+
 HELD = {
     "context_variable": State(
         ("LEVEL.set(3)",),
@@ -296,4 +346,4 @@ HELD = {
     ),
 }
 
-PROGRAM = CLASSES | OBJECTS | GLOBALS | FUNCTIONS | HELD
+PROGRAM = CLASSES | OBJECTS | GLOBALS | FUNCTIONS | HOOKS | HELD

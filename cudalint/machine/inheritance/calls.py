@@ -33,10 +33,12 @@ from cudalint.machine.values import (
 _RUN = frozenset(
     {
         "__init__", "__new__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__", "__next__",
-        "__getitem__", "__getattr__", "__post_init__", "__init_subclass__", "__getstate__", "__setstate__",
+        "__getitem__", "__getattr__", "__init_subclass__", "__getstate__", "__setstate__",
         "__getitems__", "__setitem__",
     }
 )  # fmt: skip
+# Methods of a metaclass that run where classes and their instances are made.
+_MAKING = frozenset({"__new__", "__init__", "__call__"})
 # What runs the function it is given at another time, or beside what follows.
 _LATE = frozenset({"map", "filter", "starmap", "thread.start", "thread.call", "executor.loop"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
@@ -80,6 +82,8 @@ class Calls(Iteration):
         else:
             self._leaves(effect, path, site, state)
         self._reflects(path, site, state)
+        if path not in WITHOUT_ORDER or "key" in given.kwargs:
+            self._is_given_sets(path, receiver, (*given.args, *given.kwargs.values()), site, state)
         self._hands(given.args, given.kwargs, state, given.frame, site)
         results = super()._call_atom(atom, given)
         if effect is None or not effect.gives:
@@ -173,10 +177,14 @@ class Calls(Iteration):
         key = call.kwargs.get("key")
         if key is not None:
             self._hands([key], {}, state, call.frame, site)
+        if path == "builtins.type" and len(call.args) > 1:
+            # A class that is made by a call: its bases and its metaclass are told of it.
+            self._calls_unknown("type", site, state)
         late = does in _LATE or call.text("family") == "thread"
         if does == "stack.enter":
             self._enters(call)
-        ordered, self._orders = self._orders, self._orders or path in WITHOUT_ORDER
+        ordered, self._orders = self._orders, self._orders or (path in WITHOUT_ORDER and key is None)
+        self._is_given_sets(path, call.receiver, (*call.args, *call.kwargs.values()), site, state)
         self._late += late
         results = super().library_call(call)
         self._late -= late
@@ -209,6 +217,17 @@ class Calls(Iteration):
         if scoped is not None:
             self._close(place, state)
         return results
+
+    def _form(self, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
+        """The methods that a class has from its metaclass, and Python may call by itself, may run some day."""
+        states = super()._form(cls, state, frame, site)
+        for after in states:
+            meta = self._kind_of(cls, after)
+            of_meta = [] if meta is None else [Bound(m, cls) for n, m in _methods(meta, after) if n not in _MAKING]
+            subscript = self._class_attribute(cls, "__class_getitem__", after)
+            for method in (*of_meta, *(Bound(a, cls) for a in subscript or ())):
+                self._speculate(method, after, frame, site)
+        return states
 
     def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
         """``type.__call__``: a new instance, and its ``__init__``; what Python calls of it by itself may run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -13,7 +13,7 @@ from cudalint.machine.inheritance.stores import Stores
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Const, Ref, Value, only, union, unknown
+from cudalint.machine.values import Atom, Const, Ref, Value, constant, only, union, unknown
 
 # What makes an iterator, which is used up by what takes elements from it.
 ITERATING = frozenset({"iter", "zip", "map", "starmap", "filter", "enumerate"})
@@ -22,6 +22,13 @@ WITHOUT_ORDER = frozenset(
     {
         "builtins.sorted", "builtins.len", "builtins.max", "builtins.min", "builtins.any", "builtins.all",
         "builtins.set", "builtins.frozenset", "builtins.set.update", "builtins.set.add", "builtins.list.update",
+    }
+)  # fmt: skip
+# Functions that look at no element of what they are given.
+_WITHOUT_ELEMENTS = frozenset(
+    {
+        "builtins.isinstance", "builtins.type", "builtins.bool", "builtins.id", "builtins.callable", "builtins.getattr",
+        "builtins.setattr", "builtins.hasattr", "copy.copy", "copy.deepcopy", "builtins.issubclass",
     }
 )  # fmt: skip
 
@@ -59,6 +66,43 @@ class Iteration(Stores):
             for atom in value:
                 self._iterates(atom, site, state)
         return super().iterate(value, state, frame, site)
+
+    def spreads(self, value: Value, site: Site, state: State) -> None:
+        """``*value``: a set gives its elements in an order of its own in each fresh process."""
+        for atom in value:
+            self._iterates(atom, site, state)
+
+    def _unpack(
+        self, items: tuple[ir.Expr, ...], value: Value, state: State, frame: Frame, ordinal: int
+    ) -> list[State]:
+        self.spreads(value, Site(frame.module, ordinal), state)
+        return super()._unpack(items, value, state, frame, ordinal)
+
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``, which may be ``owner[:] = value``."""
+        atom = only(owner)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Sequence) and not isinstance(constant(key), int):
+            self.spreads(value, site, state)
+        return super().set_item(owner, key, value, state, frame, site)
+
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+        """``x += y``, which puts the elements of a set into a list."""
+        found = [state.get(atom) for atom in left if isinstance(atom, Ref)]
+        if any(isinstance(obj, Sequence) and obj.kind != "set" for obj in found):
+            self.spreads(right, Site("", node.ordinal), state)
+        return super()._augmented(node, left, right, state)
+
+    def _is_given_sets(
+        self, path: str, receiver: Atom | None, given: Iterable[Value], site: Site, state: State
+    ) -> None:
+        """A function of a library that is given a set may go through it; what a set gives up is any element."""
+        if path.endswith(".pop") and receiver is not None:
+            self._iterates(receiver, site, state)
+        if path in _WITHOUT_ELEMENTS or path.startswith(("builtins.set.", "builtins.frozenset.", "builtins.list.")):
+            return
+        for value in given if not self._orders else ():
+            self.spreads(value, site, state)
 
     def _iterates(self, atom: Atom, site: Site, state: State) -> None:
         found = state.get(atom) if isinstance(atom, Ref) else None

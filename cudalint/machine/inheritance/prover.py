@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
-from cudalint.machine.heap import Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
+from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.sameness import Comparison
-from cudalint.machine.inheritance.statements import Statements
+from cudalint.machine.inheritance.times import Times
 from cudalint.machine.interpreter import Fresh, Machine, Setting
-from cudalint.machine.launch.crossing import reachable, visited
+from cudalint.machine.launch.crossing import inside_of, reachable, reached, visited
 from cudalint.machine.state import State
-from cudalint.machine.values import Ref, Tensor
+from cudalint.machine.values import Atom, Ref, Tensor, Value
 
 
-class Prover(Statements):
+class Prover(Times):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -43,6 +44,7 @@ class Prover(Statements):
         watch = self._watches[-1]
         watch.snapshots = [child.clone() for child in children]
         watch.booting = False
+        super().has_booted(children)
         for child in children:
             # Each of them takes the memory that its parent took, of one GPU.
             for context in child.process.contexts:
@@ -59,6 +61,7 @@ class Prover(Statements):
             (Why.STOPPED, not ran),
             (Why.LENDS, lends),
             (Why.IN_SHARED_MEMORY, self._shares_memory(watch)),
+            (Why.DROPPED, self._drops(watch)),
             (Why.CUT, self.record.cut is not None),
             (Why.TESTED, self.options.in_test),
             (Why.ASSUMED, self.options.assumed),
@@ -66,6 +69,12 @@ class Prover(Statements):
             if holds:
                 doubts.setdefault(Doubt(why, "", launch.anchor))
         self.inherited.append(Inheritance(launch.anchor, launch.method, tuple(doubts)))
+
+    def proofs(self) -> Iterator[Inheritance]:
+        """What was seen of each launch, with what the program asks of its workers later."""
+        for found in self.inherited:
+            unawaited = (Doubt(Why.UNAWAITED, "", found.anchor),) if self._unawaited(found.anchor) else ()
+            yield replace(found, doubts=(*found.doubts, *unawaited, *self._asked))
 
     def _shares_memory(self, watch: Watch) -> bool:
         """Whether the worker may write where its parent reads: torch pickles what is on the CPU into shared memory."""
@@ -82,6 +91,24 @@ class Prover(Statements):
                     if base is not None and self.library.is_a(base, "torch.nn.Module"):
                         return True
         return False
+
+    def _drops(self, watch: Watch) -> bool:
+        """Whether only the arguments of a process hold a lock or a queue: they are let go when it has started."""
+        launch, parent = watch.launch, watch.launch.parent
+        found = self.record.launches.get((launch.anchor, launch.method))
+        if found is None or found.family != "process":
+            return False
+
+        def inside(atom: Atom) -> Iterable[Value]:
+            obj = parent.get(atom) if isinstance(atom, Ref) else None
+            return () if isinstance(obj, LibraryObject) and not _is_primitive(obj) else inside_of(atom, parent)
+
+        given = {r.address for value in launch.given for r in reachable(value, parent) if _is_primitive(parent.get(r))}
+        if not given:
+            return False
+        scopes = [obj for obj in parent.objects() if isinstance(obj, Scope)]
+        kept = reached((a for scope in scopes for value in scope.variables.values() for a in value), inside)
+        return not given <= {atom.address for atom in kept if isinstance(atom, Ref)}
 
     def _lacks(self, watch: Watch) -> Iterator[Doubt]:
         """What the parent, and those before it, did and the fresh process did not do again."""
@@ -116,7 +143,7 @@ class Prover(Statements):
             scope = parent.get(Ref(("module", module)))
             if not isinstance(scope, Scope):
                 continue
-            if name == "__name__" and module == self.main:
+            if name in OF_MAIN and module == self.main:
                 yield Doubt(Why.NAME, name, site)
                 continue
             shown = name if module == self.main else f"{module}.{name}"
@@ -155,6 +182,11 @@ class Prover(Statements):
             yield replace(doubt, why=Why.HIDDEN if found.hidden else Why.DIFFERS, name=found.path)
 
 
+def _is_primitive(found: Object | None) -> bool:
+    """Whether an object is known to the system by a name, which goes when nothing holds it any more."""
+    return isinstance(found, LibraryObject) and ("<lock>" in found.fields or "<channel>" in found.fields)
+
+
 def _is_mutable(ref: Ref, state: State) -> bool:
     """Whether a change of an object is seen by all who hold it."""
     found = state.get(ref)
@@ -163,4 +195,4 @@ def _is_mutable(ref: Ref, state: State) -> bool:
 
 def combined(machines: Iterable[Machine]) -> tuple[Inheritance, ...]:
     """What provers have seen of all launches."""
-    return tuple(found for machine in machines if isinstance(machine, Prover) for found in machine.inherited)
+    return tuple(found for machine in machines if isinstance(machine, Prover) for found in machine.proofs())

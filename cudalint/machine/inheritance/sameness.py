@@ -78,6 +78,7 @@ class Comparison:
         match one, two:
             case Const(value=Member() as mine), Const(value=Member() as theirs):
                 yield from self._equal(mine == theirs, path)
+                yield from self.variables(mine.value, theirs.value, f"{path}.value")
             case ((Const() | Lib() | Dev() | Rank() | Deferred()), _):
                 yield from self._equal(one == two, path)
             case Unknown(sym=mine), Unknown(sym=theirs):

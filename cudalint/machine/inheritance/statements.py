@@ -52,7 +52,17 @@ class Statements(Calls):
                 self._deletes_attributes(node, state, frame)
             case ir.Try(handlers=(_, *_)):
                 return self._tries(node, state, frame)
+            case ir.Match(subject=value):
+                self._may_run_of(value, node, state, frame)
+            case ir.Raise(exc=(ir.Name() | ir.Attr()) as value):
+                self._may_run_of(value, node, state, frame)
         return super().statement(node, state, frame)
+
+    def _may_run_of(self, value: ir.Expr, node: ir.Stmt, state: State, frame: Frame) -> None:
+        """A class that is raised makes an instance, and a pattern asks its subject for attributes."""
+        for current, found in self.eval(value, state.clone(), frame):
+            for atom in found:
+                self._speculate(atom, current, frame, Site(frame.module, node.ordinal))
 
     def _tries(self, node: ir.Try, state: State, frame: Frame) -> list[State]:
         """A ``try`` statement; whatever is caught may have been raised by something that the code does not show."""

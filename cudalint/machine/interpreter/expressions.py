@@ -199,6 +199,8 @@ class Expressions(Core):
             items: list[Value] | None = []
             loose: list[Value] = []
             for item, value in zip(node.items, values, strict=True):
+                if isinstance(item, ir.Star) and node.kind != "set":
+                    self.spreads(value, Site(frame.module, item.ordinal), after)
                 spread = [value] if not isinstance(item, ir.Star) else self.exact_items(value, after)
                 loose.extend(spread if spread is not None else self.elements(value, after))
                 items = None if items is None or spread is None else [*items, *spread]
@@ -230,14 +232,26 @@ class Expressions(Core):
     def _joined(self, node: ir.Joined, state: State, frame: Frame) -> Results:
         results: Results = []
         for after, values in self.eval_all(node.parts, state, frame):
+            self.shows(values, Site(frame.module, node.ordinal), after)
             results.append((after, operators.joined(values, ("joined", frame.module, node.ordinal))))
         return results
 
     def _walrus(self, node: ir.Walrus, state: State, frame: Frame) -> Results:
         results = self.eval(node.value, state, frame)
+        scope = self._around_comprehensions(frame.scope, state)
+        around = frame if scope == frame.scope else replace(frame, scope=scope)
         for after, value in results:
-            self.bind(node.target, value, after, frame)
+            self.bind(node.target, value, after, around)
         return results
+
+    def _around_comprehensions(self, scope: Ref, state: State) -> Ref:
+        """Where ``:=`` binds: in what comprehensions stand in, never in them."""
+        while isinstance(scope.address, tuple) and isinstance(scope.address[0], tuple):
+            found = state.get(scope)
+            if scope.address[0][0] != "comprehension" or not isinstance(found, Scope) or found.parent is None:
+                break
+            scope = found.parent
+        return scope
 
     def _lambda(self, node: ir.Lambda, state: State, frame: Frame) -> Results:
         return [(s, (ref,)) for s, ref in self._closure(node.function, state, frame)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cudalint.machine.state import State
@@ -36,6 +37,12 @@ class Hooks:
 
     def finds_by_name(self, module: str, name: str, state: State) -> None:
         """Unpickling looks up a name of a module in this process."""
+
+    def shows(self, values: Iterable[Value], site: Site, state: State) -> None:
+        """Values are made into text."""
+
+    def spreads(self, value: Value, site: Site, state: State) -> None:
+        """``*value``: the elements of a value, in its order."""
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""

@@ -147,7 +147,7 @@ class Iteration(Core):
         closure = state.get(generator.closure)
         if not isinstance(closure, Closure):
             return [(state, unknown("generator", generator.site))]
-        state.store(ref, Sequence("list", None, ()))
+        state.store(ref, Sequence("iterator", None, ()))
         found = state.get(generator.scope)
         args: list[Value] = []
         if isinstance(found, Scope) and closure.owner is not None and closure.function.params:
@@ -156,7 +156,7 @@ class Iteration(Core):
         message = f"runs the generator {name}()" if around is None else f"enters {name}()"
         results = self._run_body(closure, generator.scope, args, state, frame, generator.site, message, around)
         for after, element in results:
-            after.store(ref, Sequence("list", None, element))
+            after.store(ref, Sequence("iterator", None, element))
         return results
 
     def exact_items(self, value: Value, state: State) -> list[Value] | None:

@@ -177,7 +177,12 @@ def reachable(value: Value, state: State) -> Iterator[Ref]:
 
 def visited(value: Value, state: State) -> Iterator[Atom]:
     """Everything that pickling a value would visit."""
-    return reached(value, lambda atom: _inside(atom, state, Pickler.NAMES))
+    return reached(value, lambda atom: inside_of(atom, state))
+
+
+def inside_of(atom: Atom, state: State) -> list[Value]:
+    """The values that pickling an atom would visit next."""
+    return _inside(atom, state, Pickler.NAMES)
 
 
 def reached(atoms: Iterable[Atom], inside: Callable[[Atom], Iterable[Value]]) -> Iterator[Atom]:

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from cudalint.machine.classes import defines, lineage
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import captured, reached
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value
 
-_HOOKS = frozenset({"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__getnewargs__"})
+_HOOKS = frozenset(
+    {"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__"}
+)
+# Methods that run while an object is made again of which only the class is there yet.
+_ON_EMPTY = frozenset({"__new__", "__getattr__", "__getattribute__"})
+# The same of an object that is filled as a container, and of an exception, which is made of its ``args``.
+_FILLING = frozenset({"__init__", "__setitem__", "append", "extend", "add", "update"})
+_CONTAINERS = ("builtins.dict", "builtins.list", "builtins.set", "builtins.frozenset", "collections.")
 # Objects of these libraries pickle, unless their model says otherwise; primitives of multiprocessing do while a
 # process starts, and what is wrong with their context is an outcome of its own.
 _PICKLING = ("torch.", "numpy.", "multiprocessing.")
@@ -45,6 +52,8 @@ def _inside(atom: Atom, state: State) -> list[Value] | str:
             return []
         case Lib(path=path):
             return [] if "." in path else f"the module {path}"
+        case Bound(function=Ref() as function, receiver=receiver):
+            return _unfound_method(function, receiver, state) or [(function,), (receiver,)]
         case Bound(function=function, receiver=receiver):
             return [(function,), (receiver,)]
         case Partial(function=function, args=args, kwargs=kwargs):
@@ -56,14 +65,34 @@ def _inside(atom: Atom, state: State) -> list[Value] | str:
     return "a value that the code does not show"
 
 
+def _unfound_method(function: Ref, receiver: Atom, state: State) -> str | None:
+    """Why a method is not found again by its name in its object; None where it is."""
+    found = state.get(function)
+    if not isinstance(found, Closure):
+        return None
+    name = found.function.name
+    if _is_private(name):
+        return f"{name}, whose name is another one in its class"
+    owner = state.get(receiver) if isinstance(receiver, Ref) else None
+    cls = owner.cls if isinstance(owner, Instance) else receiver
+    if not isinstance(cls, Ref) or not isinstance(state.get(cls), Class):
+        return None
+    scopes = (state.get(c.scope) for c in lineage(cls, state))
+    first = next((s.variables[name] for s in scopes if isinstance(s, Scope) and name in s.variables), None)
+    return None if first == (function,) else f"{name}, which its object has another method by the name of"
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
+
+
 def _inside_object(ref: Ref, state: State) -> list[Value] | str:
     found = state.get(ref)
     match found:
-        case Closure():
-            qualname = found.address[1]
-            return f"{found.function.name}, which is not at the top of a module" if "<" in qualname else []
-        case Class(qualname=qualname, name=name):
-            return f"{name}, which is not at the top of a module" if "<" in qualname else []
+        case Closure(function=function):
+            return _unfound(ref, function.name, *found.address, state) or []
+        case Class(module=module, qualname=qualname, name=name):
+            return _unfound(ref, name, module, qualname, state) or []
         case Instance(attributes=attributes) if STARTED in attributes:
             return "a process that was started"
         case Instance(cls=cls, attributes=attributes):
@@ -85,6 +114,24 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
     return "a value that the code does not show"
 
 
+def _unfound(ref: Ref, name: str, module: str, qualname: str, state: State) -> str | None:
+    """Why a function or class is not found again by its name in its module; None where it is."""
+    if "<" in qualname:
+        return f"{name}, which is not at the top of a module"
+    if _is_private(name) and "." in qualname:
+        return f"{name}, whose name is another one in its class"
+    value: Value | None = None
+    scope = state.get(Ref(("module", module)))
+    for part in qualname.split("."):
+        value = scope.variables.get(part) if isinstance(scope, Scope) else None
+        inner = [state.get(a) for a in value or () if isinstance(a, Ref)]
+        scope = state.get(inner[0].scope) if len(inner) == 1 and isinstance(inner[0], Class) else None
+    if value == (ref,):
+        return None
+    hides = value is not None and all(isinstance(a, Ref) for a in value)
+    return f"{name}, whose name stands for something else" if hides else None
+
+
 def _is_tied(found: LibraryObject) -> bool:
     return STARTED in found.fields or found.type.startswith(_TIED)
 
@@ -95,8 +142,15 @@ def _tied(found: LibraryObject) -> str:
 
 def _hook(cls: Ref, state: State) -> str | None:
     """A class that says itself how it pickles; its bases count."""
-    found = next((c for c in lineage(cls, state) if defines(c, _HOOKS, state)), None)
-    return None if found is None else f"{found.name}, which pickles itself"
+    classes = lineage(cls, state)
+    found = next((c for c in classes if defines(c, _HOOKS, state)), None)
+    if found is not None:
+        return f"{found.name}, which pickles itself"
+    bases = [b.path for c in classes for value in c.bases for b in value if isinstance(b, Lib)]
+    filled = any(b.startswith(_CONTAINERS) or b.endswith(("Exception", "Error")) for b in bases)
+    hooks = _ON_EMPTY | _FILLING if filled else _ON_EMPTY
+    found = next((c for c in classes if defines(c, hooks, state)), None)
+    return None if found is None else f"{found.name}, whose methods run before all of it has arrived"
 
 
 def refused(sent: Iterable[Value], state: State, machine: Machine, *, by_value: bool) -> str | None:
@@ -129,7 +183,15 @@ def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str 
             return f"{function.name}, which keeps a cache"
         case _, Generator() | Sequence(kind="iterator"):
             return "a generator"
+        case (Bound(function=Ref() as method), _) | (Ref() as method, Closure()) if not by_value:
+            return _private_method(state.get(method))
     return None
+
+
+def _private_method(found: Object | None) -> str | None:
+    if not isinstance(found, Closure) or not _is_private(found.function.name) or "." not in found.address[1]:
+        return None
+    return f"the method {found.function.name}, whose name is another one outside of its class"
 
 
 def _by_value(atom: Atom, state: State, main: str) -> list[Value]:

@@ -1,0 +1,183 @@
+"""Names that differ: of processes, of the main module and what it defines, of how a process was started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.statements import Statements
+from cudalint.machine.interpreter import Setting
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
+
+_PROCESS = "multiprocessing.Process"
+_CURRENT = "multiprocessing.current_process"
+# What Python says of the main module under its names, which is run as another one in a fresh process.
+OF_MAIN = frozenset({"__name__", "__package__", "__spec__", "__loader__", "__builtins__", "__cached__"})
+# Functions that look at what they are given, and never at its name.
+_LOOKS_ONLY = frozenset(
+    {
+        "builtins.isinstance", "builtins.issubclass", "builtins.getattr", "builtins.hasattr", "builtins.setattr",
+        "builtins.type", "builtins.id", "builtins.bool", "builtins.callable", "builtins.super", "builtins.len",
+        "builtins.iter", "builtins.next", "functools.partial",
+    }
+)  # fmt: skip
+# What tells how this process was started, and what else was imported in it.
+_OF_PROCESS = frozenset({"sys.modules", "sys.orig_argv", "sys.path_importer_cache", "warnings.filters"})
+_PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
+# What a format for messages has where the name of the process is to stand.
+_NAME_OF_PROCESS = "processName"
+
+
+class Names(Statements):
+    """A machine that notes where names are asked for that are other ones in a fresh process."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # What the parent asks about the processes that it starts, whenever it does.
+        self._asked: dict[Doubt, None] = {}
+        self._named: set[Site] = set()
+
+    def _is_called(self, name: str, site: Site, state: State, by_value: bool = False) -> None:
+        """``by_value``: what travels by value keeps its name."""
+        for watch in self._reading(state):
+            if by_value and watch.launch.method == "loky":
+                continue
+            watch.doubts.setdefault(Doubt(Why.NAME, name, site))
+
+    def finds_by_name(self, module: str, name: str, state: State) -> None:
+        """Unpickling looks up a name of a module; what is started as a package has no main module there."""
+        super().finds_by_name(module, name, state)
+        if module == self.main and module.rpartition(".")[2] == "__main__":
+            for watch in self._reading(state):
+                watch.doubts.setdefault(Doubt(Why.NAMELESS, name, watch.launch.anchor))
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        if isinstance(atom, Unknown):
+            name = atom.sym[2] if isinstance(atom.sym, tuple) and len(atom.sym) == 3 and atom.sym[1] == "." else ""
+            self._may_name((*given.args, *given.kwargs.values()), given.site, given.state)
+            self._asks_by_name(f"?.{name}", given.kwargs, given.site, given.state)
+        return super()._call_atom(atom, given)
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may make text of what it is given, or name a process."""
+        path, site, state = self.library.canonical(call.path), call.site, call.state
+        if path not in _LOOKS_ONLY:
+            self._may_name((*call.args, *call.kwargs.values()), site, state)
+        self._asks_by_name(path, call.kwargs, site, state)
+        if path == "builtins.isinstance" and len(call.args) > 1 and self._is_process_class(call.args[1]):
+            self._asks_of(call.args[0], "isinstance()", site, state)
+        self._formats((*call.args, *call.kwargs.values()), site)
+        if call.text("does") == "process" and call.get("name") is not None:
+            self._named.add(site)
+        return super().library_call(call)
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        values = (*given.args, *given.kwargs.values())
+        self._formats(values, given.site)
+        if path not in _LOOKS_ONLY and not path.startswith("builtins.object."):
+            self._may_name(values, given.site, given.state)
+        self._asks_by_name(path, given.kwargs, given.site, given.state)
+        return super()._foreign(path, atom, given)
+
+    def _asks_by_name(self, path: str, kwargs: dict[str, Value], site: Site, state: State) -> None:
+        name = path.rpartition(".")[2]
+        if name == "get_start_method":
+            self._asked.setdefault(Doubt(Why.NAME, "", site))
+        shows_error = path.startswith("traceback.") or name == "exception" or "exc_info" in kwargs
+        if shows_error and self._has_own_errors(state):
+            self._is_called("", site, state)
+
+    def _has_own_errors(self, state: State) -> bool:
+        """Whether the main module defines exceptions, which tracebacks name with their module."""
+        bases = (self.library_base(cls, state) or "" for cls in self._own_classes(state))
+        return any(base.endswith(("Exception", "Error", "Warning")) for base in bases)
+
+    def _own_classes(self, state: State) -> list[Ref]:
+        scope = state.get(Ref(("module", self.main)))
+        values = scope.variables.values() if isinstance(scope, Scope) else ()
+        atoms = (atom for value in values for atom in value)
+        return [
+            a for a in atoms if isinstance(a, Ref) and isinstance(c := state.get(a), Class) and c.module == self.main
+        ]
+
+    def _formats(self, values: Iterable[Value], site: Site) -> None:
+        if any(isinstance(t, str) and _NAME_OF_PROCESS in t for t in map(constant, values)):
+            self._asked.setdefault(Doubt(Why.NAME, _NAME_OF_PROCESS, site))
+
+    def _is_process_class(self, value: Value) -> bool:
+        return any(isinstance(a, Lib) and self.library.canonical(a.path) == _PROCESS for a in value)
+
+    def _asks_of(self, value: Value, what: str, site: Site, state: State) -> None:
+        for atom in value:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(found, LibraryObject) and found.type == _PROCESS and found.site not in self._named:
+                self._asked.setdefault(Doubt(Why.NAME, what, site))
+
+    def shows(self, values: Iterable[Value], site: Site, state: State) -> None:
+        """Values are made into text: sets in their order, classes with their module, processes with their name."""
+        for value in values:
+            self.spreads(value, site, state)
+        self._may_name(values, site, state)
+
+    def _may_name(self, values: Iterable[Value], site: Site, state: State) -> None:
+        for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):
+            self._asks_of((atom,), "", site, state)
+            is_class = isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[0] == "type"
+            if is_class and self._own_classes(state):
+                self._is_called("type()", site, state)
+            owner = atom.receiver if isinstance(atom, Bound) else atom
+            found = state.get(owner) if isinstance(owner, Ref) else None
+            if isinstance(found, Class) and found.module == self.main:
+                self._is_called(f"{found.name}.__module__", site, state, by_value=True)
+
+    def _rows(self, value: Value, state: State) -> Iterable[Value]:
+        for atom in value:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(found, Sequence):
+                yield from (*(found.items or ()), found.element)
+            elif isinstance(found, Dict):
+                yield from (*found.items.values(), found.element)
+
+    def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
+        if op == "%":
+            self.shows((right,), Site(frame.module, ordinal), state)
+        return super()._combine(op, left, right, state, frame, ordinal)
+
+    def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
+        found = state.get(ref)
+        match found:
+            case LibraryObject(type=kind, fields=fields) if name in ("name", "_name"):
+                if kind == _CURRENT:
+                    self._is_called("current_process().name", site, state)
+                elif name not in fields:
+                    self._asks_of((ref,), "", site, state)
+            case Class(module=module) | Closure(module=module) if name == "__module__" and module == self.main:
+                self._is_called("__module__", site, state)
+            case Instance() if name == "__module__":
+                self._is_called("__module__", site, state)
+        return super()._object_attribute(ref, name, state, frame, site)
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``; functions and classes are pickled by the names that they bear."""
+        if attr in _PICKLED_BY:
+            for atom in owner:
+                if isinstance(atom, Ref) and isinstance(found := state.get(atom), Closure | Class):
+                    name = found.name if isinstance(found, Class) else found.function.name
+                    self._asked.setdefault(Doubt(Why.NAME, f"{name}.{attr}", site))
+        return super().set_attribute(owner, attr, value, state, frame, site)
+
+    def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
+        if path == "__main__" or f"{path}.{name}" in _OF_PROCESS:
+            self._is_called(f"{path}.{name}", site, state)
+        return super()._library_attribute(path, name, state, frame, site)
+
+    def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
+        if dotted == "__main__":
+            self._is_called("__main__", Site(frame.module, ordinal), state)
+        return super()._library_import(dotted, state, frame, ordinal)

@@ -1,0 +1,167 @@
+"""Beginnings and ends: how long workers are waited for, what imports change twice, what processes do at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.machine.effects.receivers import starter
+from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.ledger import Handed
+from cudalint.machine.inheritance.names import Names
+from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.inheritance.sameness import known
+from cudalint.machine.interpreter import Setting
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, Atom, Bound, Lib, Unknown, Value, constant
+
+# Where the values come from whose methods wait for workers.
+_OF_WORKERS = (
+    "multiprocessing.", "concurrent.futures.", "cudalint.", "torch.multiprocessing.", "torch.utils.data.", "joblib.",
+)  # fmt: skip
+# What waits, and which of its arguments says how long; the others say it by keyword.
+_WAITING = {
+    "join": 0, "wait": 0, "result": 0, "exception": 0, "next": 0, "poll": 0, "get": 1, "acquire": 1, "put": 2,
+    "as_completed": 1, "map": None, "Barrier": 2, "DataLoader": None, "Parallel": None,
+}  # fmt: skip
+# The same of values that the code does not show: methods of texts and mappings have these names too.
+_ALSO_OF_OTHERS = frozenset({"join", "get", "put", "map", "acquire"})
+_PROMISES = "cudalint.future."
+# Functions that are given what they wait for first.
+_FOR_MANY = frozenset({"concurrent.futures.wait", "multiprocessing.connection.wait"})
+# What returns when a worker did something.
+_AWAITS = frozenset({"join", "get", "recv", "wait", "acquire", "result"})
+_REGISTERS = frozenset({"atexit.register", "weakref.finalize"})
+_CHANGES_ARGUMENTS = frozenset(
+    f"sys.argv.{name}" for name in ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort")
+)
+_TAKES_FOLDERS = frozenset(f"sys.path.{name}" for name in ("pop", "remove", "clear", "reverse", "sort"))
+
+
+class Times(Names):
+    """A machine that notes what depends on when a process starts, how often its modules run, and when it ends."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # Where processes were made that end with their parent and were started, and that something waited for.
+        self._daemons: set[Site] = set()
+        self._awaited: set[Site] = set()
+        # The variables of the environment that the import of a fresh process sets.
+        self._set_again: set[str] = set()
+        # Whether that adds to where modules are looked for, which it has from its parent.
+        self._adds_folders = False
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(_, ".", str(name))):
+                self._waits(f"?.{name}", given.args, given.kwargs.get("timeout"), given.site)
+        return super()._call_atom(atom, given)
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may wait for a worker, or be done again by a fresh process."""
+        path = self.library.canonical(call.path)
+        self._waits(path, call.args, call.get("timeout"), call.site)
+        self._begins_and_ends(path, call.args, call.site, call.state)
+        if call.text("does") == "process.start":
+            self._starts_daemon(call)
+        return super().library_call(call)
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        self._waits(path, given.args, given.kwargs.get("timeout"), given.site)
+        self._begins_and_ends(path, given.args, given.site, given.state)
+        return super()._foreign(path, atom, given)
+
+    # -- how long is waited --------------------------------------------------------------------------------------
+
+    def _waits(self, path: str, args: list[Value], timeout: Value | None, site: Site) -> None:
+        name = path.rpartition(".")[2]
+        if path == "time.sleep":
+            if any(found.family == "process" for found in self.record.launches.values()):
+                self._asked.setdefault(Doubt(Why.WAITS, "", site))
+            return
+        is_unshown = path.startswith("?.")
+        if not is_unshown and not path.startswith(_OF_WORKERS):
+            return
+        place = 0 if path.startswith(_PROMISES) else 1 if path in _FOR_MANY else _WAITING.get(name)
+        if timeout is None and place is not None and not (is_unshown and name in _ALSO_OF_OTHERS):
+            timeout = args[place] if place < len(args) else None
+        if name in _WAITING and timeout not in (None, NONE) and constant(timeout or ()) != 0:
+            self._asked.setdefault(Doubt(Why.WAITS, "", site))
+        elif name in _AWAITS:
+            self._awaited |= self._daemons
+
+    def _starts_daemon(self, call: Call) -> None:
+        found = starter(call.receiver, call.state)
+        if found is not None and constant(found.fields.get("daemon", NONE)) not in (None, False):
+            self._daemons.add(found.site)
+
+    def _unawaited(self, anchor: Site) -> bool:
+        return anchor in self._daemons - self._awaited
+
+    # -- what is done again, and at the end ----------------------------------------------------------------------
+
+    def _begins_and_ends(self, path: str, args: list[Value], site: Site, state: State) -> None:
+        if path in _REGISTERS:
+            self._repeats(shown(path), site, state)
+            for watch in self._reading(state):
+                watch.doubts.setdefault(Doubt(Why.AT_END, shown(path), site))
+        if path in _CHANGES_ARGUMENTS or path in _TAKES_FOLDERS:
+            self._changes_again(path.rpartition(".")[0], site, state)
+        if path == "os.chdir" and not _is_one_folder(args):
+            self._changes_again("the working folder", site, state)
+
+    def _changes_again(self, name: str, site: Site, state: State) -> None:
+        watch = self._watch(state)
+        if watch is not None and self._at_import(watch):
+            watch.doubts.setdefault(Doubt(Why.AGAIN, name, site))
+
+    def _note(
+        self, why: Why, name: str, site: Site, state: State, ends: bool = False, handed: Handed | None = None
+    ) -> None:
+        if name == "sys.argv":
+            self._changes_again(name, site, state)
+        watch = self._watch(state)
+        if watch is not None and watch.booting:
+            self._adds_folders = self._adds_folders or name.startswith("sys.path")
+            if name.startswith("os.environ["):
+                self._set_again.add(name[len("os.environ['") : -len("']")])
+        super()._note(why, name, site, state, ends, handed)
+
+    def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
+        if self._adds_folders and (path, name) == ("sys", "path"):
+            self._is_called("sys.path", site, state)
+        return super()._library_attribute(path, name, state, frame, site)
+
+    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        if any(isinstance(atom, Lib) and atom.path == "sys.path" for atom in owner):
+            self._changes_again("sys.path", site, state)
+        return super()._delete_item(owner, key, state, frame, site)
+
+    def has_booted(self, children: list[State]) -> None:
+        """The process that began last has imported what it begins with: its environment is that of its parent still."""
+        parent = self._watches[-1].launch.parent.process
+        for child in children:
+            for name, value in child.process.environment:
+                there = parent.environ(name)
+                again = name in self._set_again and not known(value)
+                if there is not None and (there != value or again):
+                    doubt = Doubt(Why.AGAIN, f"os.environ[{name!r}]", self._watches[-1].launch.anchor)
+                    self._watches[-1].doubts.setdefault(doubt)
+        super().has_booted(children)
+
+    def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
+        for watch in self._reading(state) if self._watches and not self._importing else ():
+            homes = [s for states in watch.loaded.values() for s in states] if watch.launch.method == "loky" else ()
+            owner = address[0] if isinstance(address, tuple) and len(address) == 2 else address
+            if any(home.at(address) is not None or home.at(owner) is not None for home in homes):
+                watch.doubts.setdefault(Doubt(Why.REUSED, "", site))
+        super()._stores_into(address, site, state, lossy)
+
+
+def _is_one_folder(args: list[Value]) -> bool:
+    """Whether a path means the same folder from wherever it is taken."""
+    if not args:
+        return True
+    path = constant(args[0])
+    return path.startswith(("/", "~")) if isinstance(path, str) else known(args[0])
