@@ -17,7 +17,7 @@ GIVES = frozenset({"value", "new"})
 _TOP = frozenset(
     {
         "library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment",
-        "words",
+        "words", "methods",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns"})
@@ -30,6 +30,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "context": bool,
     "device": str,
     "device-key": str,
+    "device-index": str,
     "default-gpu": bool,
     "returns": str,
     "type": str,
@@ -70,6 +71,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "marks": list,
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
+_METHODS = frozenset({"compute"})
 _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
     "state": str,
@@ -151,6 +153,9 @@ def validate(document: Mapping[str, object], source: str) -> None:
     for kind, words in _table(document, "words", source).items():
         _only({kind: words}, _WORDS, f"{source}: [words]", "key")
         _texts(words, f"{source}: words.{kind}")
+    for kind, names in _table(document, "methods", source).items():
+        _only({kind: names}, _METHODS, f"{source}: [methods]", "key")
+        _texts(names, f"{source}: methods.{kind}")
     for library, how in _table(document, "pickler", source).items():
         if how not in _PICKLERS:
             raise ModelError(f"{source}: pickler.{library} must be one of {', '.join(sorted(_PICKLERS))}, not {how!r}")

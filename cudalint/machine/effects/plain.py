@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory, questions
-from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.gpu import arrays, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import NONE, Atom, Lib, Ref, Tensor, unknown
@@ -61,7 +61,8 @@ def unmodelled(machine: Machine, call: Call) -> Results:
     asked = questions.asks(path, call.args)
     if asked is not None and not call.kwargs:
         return [(state, asked)]
-    return [(state, unknown("call", call.site, state.process.identity, len(state.facts), path))]
+    result = unknown("call", call.site, state.process.identity, len(state.facts), path)
+    return [(after, result) for after in guesses.after_making(machine, call)]
 
 
 def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:

@@ -40,9 +40,8 @@ from cudalint.machine.values import (
 )
 
 RECURSION = 3
-# What computes with an object that was moved to a GPU, whatever it is: calling it, and methods with these names.
+# What computes with an object that was moved to a GPU, whatever it is: calling it, and methods that a model names so.
 _MODULE_CALL = "torch.nn.Module.__call__"
-_COMPUTES = frozenset({"decode", "embed", "encode", "forward", "generate", "infer", "predict"})
 
 
 @room
@@ -155,13 +154,22 @@ class Calls(Core):
             case Ref():
                 return self._call_ref(atom, given.taken())
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site)
-        moved = _moved(atom, state)
+        moved = self._moved_object(atom, state)
         call = None if moved is None else self._library_call(_MODULE_CALL, state, frame, site, given.args, given.kwargs)
         if call is not None:
             call.receiver = moved
             return self.library_call(call)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts)))]
+
+    def _moved_object(self, function: Atom, state: State) -> Unknown | None:
+        """The unknown object on a GPU with which a call of an unknown function computes."""
+        match function:
+            case Unknown(sym=sym) if sym in state.placed:
+                return function
+            case Unknown(sym=(base, ".", str(name))) if base in state.placed and self.library.computes(name):
+                return Unknown(base)
+        return None
 
     def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """Call a function of a library, or a method of one of its values."""
@@ -346,13 +354,3 @@ def _known_of(arguments: dict[str, Value]) -> Hashable:
     if not any(isinstance(atom, Unknown) for value in arguments.values() for atom in value):
         return None
     return tuple((n, tuple(None if isinstance(a, Unknown) else a for a in v)) for n, v in arguments.items())
-
-
-def _moved(function: Atom, state: State) -> Unknown | None:
-    """The unknown object on a GPU with which a call of an unknown function computes."""
-    match function:
-        case Unknown(sym=sym) if sym in state.placed:
-            return function
-        case Unknown(sym=(base, ".", str(name))) if base in state.placed and name in _COMPUTES:
-            return Unknown(base)
-    return None
