@@ -7,8 +7,9 @@ from dataclasses import replace
 from cudalint.machine import gpu_memory, questions
 from cudalint.machine.effects.gpu import arrays, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import NONE, Atom, Lib, Ref, Tensor, unknown
+from cudalint.machine.values import NONE, Atom, Bound, Lib, Ref, Tensor, unknown
 
 
 def nothing(machine: Machine, call: Call) -> Results:
@@ -48,6 +49,16 @@ def call_argument(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("call", call.site))]
     args = machine.exact_items(call.get("args") or (), call.state) or list(call.args[1:])
     return machine.call_value(function, args, {}, call.state, call.frame, call.site)
+
+
+def own_method(machine: Machine, call: Call) -> Results:
+    """``dataset[i]``, ``transform(x)`` of a library's class: calls what the program's class defines for it."""
+    state, receiver = call.state, call.receiver
+    found = state.get(receiver) if isinstance(receiver, Ref) else None
+    method = machine.user_method(found, call.text("method"), state) if isinstance(found, Instance) else None
+    if method is None or receiver is None:
+        return [(state, unknown("call", call.site, state.process.identity))]
+    return machine.call_value((Bound(method, receiver),), call.args, call.kwargs, state, call.frame, call.site)
 
 
 def unmodelled(machine: Machine, call: Call) -> Results:
