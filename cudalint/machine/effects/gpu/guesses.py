@@ -1,4 +1,4 @@
-"""Classes that nobody models and that are given a GPU: they may use it when they are made, or later, or never."""
+"""Classes and makers that nobody models and that are given a GPU: they may use it when they are made, or later, or never."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.values import Atom, Const, Dev, Value
 
 # Classes that keep what they are told, for others to read.
-_KEEPERS = ("Arguments", "Args", "Conf", "Config", "Options", "Opts", "Params", "Schema", "Settings", "Spec")
+_KEEPERS = (
+    "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Options", "Opts", "Params",
+    "Schema", "Settings", "Spec",
+)  # fmt: skip
+# Functions that make something of what they are given.
+_MAKERS = ("build_", "create_", "from_", "init_", "load", "make_")
 
 
 def after_making(machine: Machine, call: Call) -> list[State]:
@@ -40,7 +45,7 @@ def _may_matter(process: Process) -> bool:
 
 def _makes(path: str) -> bool:
     name = path.rpartition(".")[2]
-    return name[:1].isupper() and not name.endswith(_KEEPERS)
+    return name.startswith(_MAKERS) or (name[:1].isupper() and not name.endswith(_KEEPERS))
 
 
 def _is_given_gpu(call: Call) -> bool:
