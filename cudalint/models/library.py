@@ -198,11 +198,10 @@ class Library:
         return spec is not None and spec.get("decorator") is True
 
     def exports(self, module: str) -> list[str]:
-        """The modelled names of a module, for ``from module import *``."""
+        """The modelled names of a module, and classes with modelled methods, for ``from module import *``."""
         prefix = module + "."
-        return sorted(
-            {p[len(prefix) :] for p in self.functions if p.startswith(prefix) and "." not in p[len(prefix) :]}
-        )
+        below = [path[len(prefix) :].partition(".") for path in self.functions if path.startswith(prefix)]
+        return sorted({name for name, dot, _ in below if not dot or name[:1].isupper()})
 
     def knows(self, name: str) -> bool:
         """Whether a top-level name is a library that is modelled: one that is installed where it is imported."""

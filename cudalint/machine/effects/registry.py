@@ -148,6 +148,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "celery.discover": celery.celery_discover,
     "celery.task": celery.celery_task,
     "celery.worker": celery.celery_worker,
+    "celery.register": celery.celery_register,
     "celery.task.bound": celery.celery_bound_task,
     "celery.settings": celery.celery_settings,
     "celery.signal": celery.signal_connect,

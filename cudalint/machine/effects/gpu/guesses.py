@@ -1,4 +1,4 @@
-"""Classes and makers that nobody models and that are given a GPU: they may use it when they are made, or later, or never."""
+"""Classes and makers that nobody models and that are given a GPU: they may use it at once, or later, or never."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cudalint.machine.values import Atom, Const, Dev, Value
 
 # Classes that keep what they are told, for others to read.
 _KEEPERS = (
-    "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Options", "Opts", "Params",
-    "Schema", "Settings", "Spec",
+    "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Options", "Opts",
+    "Params", "Schema", "Settings", "Spec",
 )  # fmt: skip
 # Functions that make something of what they are given.
 _MAKERS = ("build_", "create_", "from_", "init_", "load", "make_")
