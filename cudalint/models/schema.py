@@ -101,7 +101,7 @@ DOES = frozenset(
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "engine", "enumerate", "environ.contains",
         "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.update", "environments",
-        "environments.of", "environments.copies", "dataset.mapped", "loader.items",
+        "environments.of", "environments.copies", "dataset.mapped", "loader.eager", "loader.items",
         "own-method",
         "environments.worker", "estimator", "estimator.fit", "executor", "executor.loop", "filter",
         "fabric", "fabric.device", "fabric.launch",

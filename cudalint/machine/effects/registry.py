@@ -243,6 +243,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "dataset.transform": loaders.transform_dataset,
     "dataset.with-transform": loaders.with_transform,
     "dataset.mapped": loaders.mapped_dataset,
+    "loader.eager": loaders.eager_loader,
     "loader.items": loaders.items_loader,
     "own-method": plain.own_method,
     "dataset.with-format": loaders.with_format,

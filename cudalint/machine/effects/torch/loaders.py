@@ -72,6 +72,22 @@ def loader(machine: Machine, call: Call) -> Results:
     return [(state, (state.new(("loader", call.site), made),))]
 
 
+def eager_loader(machine: Machine, call: Call) -> Results:
+    """A loader whose workers start when it is made, and stay."""
+    results: Results = []
+    threads = constant_bool(call.get("thread_pool"), False) is not False
+    given = {"persistent_workers": TRUE, **({"num_workers": const(0)} if threads else {})}
+    for state, made in loader(machine, replace(call, kwargs={**call.kwargs, **given})):
+        ref = made[0]
+        found = state.get(ref) if isinstance(ref, Ref) else None
+        if not isinstance(found, LibraryObject) or found.fields.get("<num_workers>", const(0)) == const(0):
+            results.append((state, made))
+            continue
+        started = loader_iter(machine, replace(call, state=state, receiver=ref))
+        results.extend((after, made) for after, _ in started)
+    return results
+
+
 def sampling_loader(machine: Machine, call: Call) -> Results:
     """``NeighborLoader(data, ..., transform=)``: what workers sample is transformed there, if the data is on the CPU.
 
