@@ -58,6 +58,8 @@ class Library:
     bases: dict[str, list[str]] = field(default_factory=dict)
     constants: dict[str, Hashable] = field(default_factory=dict)
     arrays: dict[str, str] = field(default_factory=dict)
+    # Methods that compute with an object where it lies, by their names, whatever it is.
+    computing: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
     frameworks: set[str] = field(default_factory=set)
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -186,17 +188,20 @@ class Library:
         """Whether importing this name from its package imports a module that does something."""
         return f"import {path}" in self.functions
 
+    def computes(self, name: str) -> bool:
+        """Whether a method of this name computes with an object that lies on a device, whatever it is."""
+        return name in self.computing
+
     def decorates(self, path: str) -> bool:
         """Whether a library function means something as a decorator."""
         spec = self.function(path)
         return spec is not None and spec.get("decorator") is True
 
     def exports(self, module: str) -> list[str]:
-        """The modelled names of a module, for ``from module import *``."""
+        """The modelled names of a module, and classes with modelled methods, for ``from module import *``."""
         prefix = module + "."
-        return sorted(
-            {p[len(prefix) :] for p in self.functions if p.startswith(prefix) and "." not in p[len(prefix) :]}
-        )
+        below = [path[len(prefix) :].partition(".") for path in self.functions if path.startswith(prefix)]
+        return sorted({name for name, dot, _ in below if not dot or name[:1].isupper()})
 
     def knows(self, name: str) -> bool:
         """Whether a top-level name is a library that is modelled: one that is installed where it is imported."""
@@ -221,6 +226,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
         library.constants[path] = value if isinstance(value, Hashable) else None
     for path, name in _table(document, "arrays").items():
         library.arrays[path] = str(name)
+    library.computing.update(_list(_table(document, "methods").get("compute")))
     for path, names in _table(document, "metadata").items():
         library.metadata[path] = frozenset(names if isinstance(names, list) else [])
     for root, variables in _table(document, "environment").items():

@@ -17,7 +17,7 @@ GIVES = frozenset({"value", "new"})
 _TOP = frozenset(
     {
         "library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment",
-        "words",
+        "words", "methods",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns"})
@@ -30,6 +30,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "context": bool,
     "device": str,
     "device-key": str,
+    "device-index": str,
     "default-gpu": bool,
     "returns": str,
     "type": str,
@@ -70,6 +71,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "marks": list,
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
+_METHODS = frozenset({"compute"})
 _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
     "state": str,
@@ -86,7 +88,8 @@ DOES = frozenset(
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "builtins.contains", "cache", "call",
         "callback",
-        "cast", "celery.app", "celery.discover", "celery.settings", "celery.signal", "celery.task", "celery.task.bound",
+        "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
+        "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
         "command.with-option", "compiled", "compose", "compose.call", "config.create",
@@ -98,7 +101,8 @@ DOES = frozenset(
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "engine", "enumerate", "environ.contains",
         "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.update", "environments",
-        "environments.of",
+        "environments.of", "environments.copies", "dataset.mapped", "loader.eager", "loader.items",
+        "own-method",
         "environments.worker", "estimator", "estimator.fit", "executor", "executor.loop", "filter",
         "fabric", "fabric.device", "fabric.launch",
         "first-argument", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
@@ -151,6 +155,9 @@ def validate(document: Mapping[str, object], source: str) -> None:
     for kind, words in _table(document, "words", source).items():
         _only({kind: words}, _WORDS, f"{source}: [words]", "key")
         _texts(words, f"{source}: words.{kind}")
+    for kind, names in _table(document, "methods", source).items():
+        _only({kind: names}, _METHODS, f"{source}: [methods]", "key")
+        _texts(names, f"{source}: methods.{kind}")
     for library, how in _table(document, "pickler", source).items():
         if how not in _PICKLERS:
             raise ModelError(f"{source}: pickler.{library} must be one of {', '.join(sorted(_PICKLERS))}, not {how!r}")

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 STARTS = frozenset(
     {
         "celery.app", "celery.settings", "celery.task", "cluster", "dali.define", "default-device", "engine",
-        "environments", "environments.of", "executor", "fork", "fork-launcher", "group",
-        "group.select", "growth", "gunicorn.run", "keras.fit", "loader", "loader.sampling", "manager", "manager.base",
-        "method.set", "parallel", "pool", "pool.once", "process", "queue.work", "queue.worker", "search",
-        "search.validate", "spawn", "text-pipe", "thread.trials", "trainer.strategy", "unknown-map", "visible",
-        "workers",
+        "environments", "environments.copies", "environments.of", "executor", "fork", "fork-launcher", "group",
+        "group.select", "growth", "gunicorn.run", "keras.fit", "loader", "loader.eager", "loader.items",
+        "loader.sampling", "manager", "manager.base", "method.set", "parallel", "pool", "pool.once", "process",
+        "queue.work", "queue.worker", "search", "search.validate", "spawn", "text-pipe", "thread.trials",
+        "trainer.strategy", "unknown-map", "visible", "workers",
     }
 )  # fmt: skip
 # What starts threads, which matters where a device is selected for one of them.

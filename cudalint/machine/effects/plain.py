@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory, questions
-from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.gpu import arrays, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import NONE, Atom, Lib, Ref, Tensor, unknown
+from cudalint.machine.values import NONE, Atom, Bound, Lib, Ref, Tensor, unknown
 
 
 def nothing(machine: Machine, call: Call) -> Results:
@@ -50,6 +51,16 @@ def call_argument(machine: Machine, call: Call) -> Results:
     return machine.call_value(function, args, {}, call.state, call.frame, call.site)
 
 
+def own_method(machine: Machine, call: Call) -> Results:
+    """``dataset[i]``, ``transform(x)`` of a library's class: calls what the program's class defines for it."""
+    state, receiver = call.state, call.receiver
+    found = state.get(receiver) if isinstance(receiver, Ref) else None
+    method = machine.user_method(found, call.text("method"), state) if isinstance(found, Instance) else None
+    if method is None or receiver is None:
+        return [(state, unknown("call", call.site, state.process.identity))]
+    return machine.call_value((Bound(method, receiver),), call.args, call.kwargs, state, call.frame, call.site)
+
+
 def unmodelled(machine: Machine, call: Call) -> Results:
     """A library function that no model names: on arrays it works where they lie, else its result is unknown."""
     state, path = call.state, call.path
@@ -61,7 +72,8 @@ def unmodelled(machine: Machine, call: Call) -> Results:
     asked = questions.asks(path, call.args)
     if asked is not None and not call.kwargs:
         return [(state, asked)]
-    return [(state, unknown("call", call.site, state.process.identity, len(state.facts), path))]
+    result = unknown("call", call.site, state.process.identity, len(state.facts), path)
+    return [(after, result) for after in guesses.after_making(machine, call)]
 
 
 def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:

@@ -12,7 +12,7 @@ from cudalint.machine.heap import Class, Closure, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.outcome import Kind
-from cudalint.machine.state import State
+from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Partial, Ref, Value, only, unknown
 
@@ -30,9 +30,9 @@ _OF_THIS_PROCESS = frozenset(
 class Callbacks(Core):
     """Runs each of them once, on a copy, on steps of its own, as if it were called at once.
 
-    That is done where this process used CUDA on all ways: whether a callback is called is open, and one open thing is
-    enough. What it does to this process is forgotten, and so is that it ran where nothing goes wrong: it is then a
-    function without a known caller, like others.
+    That is done where this process, or the one that it was forked from, used CUDA on all ways: whether a callback is
+    called is open, and one open thing is enough. What it does to this process is forgotten, and so is that it ran where
+    nothing goes wrong, unless the start method is settled: it is then a function without a known caller, like others.
     """
 
     def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
@@ -46,7 +46,7 @@ class Callbacks(Core):
                     continue
                 # What comes of it depends on what the process did before.
                 self.consulted = True
-                if state.process.driver is not None and not state.facts and self._is_new(found):
+                if _is_marked(state.process) and not state.facts and self._is_new(found):
                     self._calls_back(atom, found, state, frame, site)
 
     def _callables(self, atom: Atom, state: State) -> Iterable[Atom]:
@@ -118,8 +118,18 @@ class Callbacks(Core):
         self._steps, self._most_steps, record.cut, record.spent = steps, most, cut, spent
         found = [o for o in record.outcomes[before:] if o.kind in _OF_THIS_PROCESS and not o.unsaid]
         record.outcomes[before:] = found
-        if not found:
+        if not found and not _is_settled(state.process):
             record.entered = entered
+
+
+def _is_settled(process: Process) -> bool:
+    """Whether the program has set its start method, which is then the same whenever a callback runs."""
+    return any(method.where is not None for _, method in process.methods)
+
+
+def _is_marked(process: Process) -> bool:
+    """Whether CUDA's use decides what comes of a callback: by this process, or by the one that it was forked from."""
+    return process.driver is not None or (process.forked and process.poison is not None)
 
 
 def _counted(body: Iterable[ir.Stmt]) -> frozenset[str]:

@@ -42,9 +42,8 @@ from cudalint.machine.values import (
 )
 
 RECURSION = 3
-# What computes with an object that was moved to a GPU, whatever it is: calling it, and methods with these names.
+# What computes with an object that was moved to a GPU, whatever it is: calling it, and methods that a model names so.
 _MODULE_CALL = "torch.nn.Module.__call__"
-_COMPUTES = frozenset({"decode", "embed", "encode", "forward", "generate", "infer", "predict"})
 
 
 @room
@@ -160,13 +159,22 @@ class Calls(Core):
             case Ref():
                 return self._call_ref(atom, given.taken())
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site)
-        moved = _moved(atom, state)
+        moved = self._moved_object(atom, state)
         call = None if moved is None else self._library_call(_MODULE_CALL, state, frame, site, given.args, given.kwargs)
         if call is not None:
             call.receiver = moved
             return self.library_call(call)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts)))]
+
+    def _moved_object(self, function: Atom, state: State) -> Unknown | None:
+        """The unknown object on a GPU with which a call of an unknown function computes."""
+        match function:
+            case Unknown(sym=sym) if sym in state.placed:
+                return function
+            case Unknown(sym=(base, ".", str(name))) if base in state.placed and self.library.computes(name):
+                return Unknown(base)
+        return None
 
     def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """Call a function of a library, or a method of one of its values."""
@@ -381,13 +389,3 @@ def _is_indistinct(atom: Atom) -> bool:
 def _is_unknown(atom: Atom) -> bool:
     """Whether nothing is known of a value, or of what it is an attribute of."""
     return isinstance(atom, Unknown) or (isinstance(atom, Bound) and isinstance(atom.receiver, Unknown))
-
-
-def _moved(function: Atom, state: State) -> Unknown | None:
-    """The unknown object on a GPU with which a call of an unknown function computes."""
-    match function:
-        case Unknown(sym=sym) if sym in state.placed:
-            return function
-        case Unknown(sym=(base, ".", str(name))) if base in state.placed and name in _COMPUTES:
-            return Unknown(base)
-    return None

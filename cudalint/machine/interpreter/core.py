@@ -154,10 +154,8 @@ class Core(Hooks, ABC):
     def _out_of_steps(self, state: State) -> list[State]:
         """What follows a statement for which no step is left: of an import, the rest of the program."""
         most = self._most_steps
-        part = (
-            f", {self._most_import_steps} of them for imports" if self.options.makes else ", half of them for imports"
-        )
-        part = part if self._importing else ""
+        limit = f"{self._most_import_steps}" if self.options.makes else "half"
+        part = f", {limit} of them for imports" if self._importing else ""
         part = " in an import" if self.options.prepares else part
         self.record.cut = self.record.cut or f"more than {most} steps{part}"
         if self._importing and (self._steps <= most or self.options.prepares):

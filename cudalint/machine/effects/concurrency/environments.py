@@ -54,6 +54,21 @@ def environments(machine: Machine, call: Call) -> Results:
     return results
 
 
+def copied_environments(machine: Machine, call: Call) -> Results:
+    """``concat_vec_envs_v1(env, 4, num_cpus=2)``: workers that step copies of one environment; none for 0 or 1."""
+    state = call.state
+    count = call.get(call.text("workers"))
+    if count in (None, const(0)) or not count_of(count, default_many=False):
+        return [(state, unknown("environments", call.site))]
+    if _is_refused(machine, call):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    made = call.get(call.text("function")) or NONE
+    stepped = task((Lib("cudalint.environment"),), [(Partial((Lib("cudalint.identity"),), (made,), ()),)])
+    if not _starts(machine, call, (stepped,), made, number_of(count)):
+        return []
+    return [(state, (state.new(("environments", call.site), LibraryObject(call.path, {}, call.site)),))]
+
+
 def _tried_here(machine: Machine, call: Call, makers: list[Value]) -> list[State]:
     """The states after the first environment was made in this process, to ask for its spaces."""
     if call.text("kind") != "tried-here" or not makers:

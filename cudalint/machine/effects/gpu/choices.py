@@ -11,7 +11,7 @@ from cudalint.machine.frame import Call
 from cudalint.machine.heap import Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Atom, Const, Dev, Ref, Unknown, Value, const, only, strings
+from cudalint.machine.values import NONE, TRUE, Atom, Const, Dev, Index, Rank, Ref, Unknown, Value, const, only, strings
 
 # Effects that a device decides on without their models having to say so, by the parameter that names it.
 _BY_DEVICE = frozenset({"default-device", "device", "move", "set-device", "tensor"})
@@ -66,6 +66,38 @@ def depends(call: Call) -> bool:
 
 def chosen(call: Call) -> Dev | None:
     """The device that the arguments name, else the library's default; None where the code does not show it."""
+    found = _by_name(call)
+    if found is None or not found.is_gpu or found.index is not None or not call.text("device-index"):
+        return found
+    return replace(found, index=_number(call))
+
+
+def _number(call: Call) -> Index:
+    """The number of the GPU where another parameter says it, or a key of the dicts that this parameter holds."""
+    name, _, key = call.text("device-index").partition(".")
+    given = call.get(name) or ()
+    values = list(_under(key, given, call.state)) if key else [given]
+    numbers = {device.index for value in values for device in operators.device_of(value) if device.is_gpu}
+    if len(numbers) == 1:
+        return numbers.pop()
+    return Rank("each", derived=True) if any(values) else None
+
+
+def _under(key: str, value: Value, state: State, depth: int = 0) -> Iterator[Value]:
+    """What the dicts of a value, or of the lists and tuples that it may be, hold under a key."""
+    for atom in value:
+        found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST else None
+        if isinstance(found, Dict) and key in found.items:
+            yield found.items[key]
+        elif isinstance(found, Dict):
+            for inner in found.items.values():
+                yield from _under(key, inner, state, depth + 1)
+        elif isinstance(found, Sequence):
+            for inner in (*(found.items or ()), found.element):
+                yield from _under(key, inner, state, depth + 1)
+
+
+def _by_name(call: Call) -> Dev | None:
     decided = _by_conditions(call)
     if decided is not None:
         return Dev("cuda") if decided else None

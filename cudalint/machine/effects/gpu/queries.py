@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cudalint.machine import operators
+from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu.arrays import returned
 from cudalint.machine.effects.gpu.cuda import hides_all, is_set, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
-from cudalint.machine.values import Dev, const, unknown
+from cudalint.machine.values import Atom, Dev, Ref, const, unknown
 
 
 def gpu_call(machine: Machine, call: Call) -> Results:
@@ -23,6 +23,8 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     device = choices.chosen(call) if choices.depends(call) else _device_argument(call)
     if not _stays_on_gpu(call, device):
         wanted = "none"
+    elif call.receiver is not None and call.get(call.text("device", "device")) is None:
+        device = _own_device(call.receiver, call) or device
     framework = call.text("framework", "torch")
     if call.text("kind") == "started" and not _was_started(call.state.process, framework):
         wanted = "none"
@@ -32,6 +34,12 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     if state is None:
         return []
     return [(state, returned(machine, call, state, device))]
+
+
+def _own_device(receiver: Atom, call: Call) -> Dev | None:
+    """The GPU that an object was moved to, which its methods use unless they are told otherwise."""
+    memory = gpu_memory.placed_tensor(receiver, call.state) if isinstance(receiver, Ref) else None
+    return memory.device if memory is not None and memory.device.is_gpu else None
 
 
 def _was_started(process: Process, framework: str) -> bool:

@@ -8,7 +8,7 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers, in_master
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
@@ -91,6 +91,17 @@ def celery_task(machine: Machine, call: Call) -> Results:
         return [(state, (Partial((Lib("cudalint.celery.task"),), (made,), ()),))]
     keep_handler(state, "task", call.site, function)
     return [(state, function)]
+
+
+def celery_register(machine: Machine, call: Call) -> Results:
+    """``app.register_task(Embed())``: workers call ``run()`` of this instance later."""
+    given = call.args[0] if call.args else NONE
+    atom = only(given)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    method = machine.user_method(found, "run", call.state) if isinstance(found, Instance) else None
+    if method is not None and atom is not None:
+        keep_handler(call.state, "task", call.site, (Bound(method, atom),))
+    return [(call.state, given)]
 
 
 def celery_bound_task(machine: Machine, call: Call) -> Results:

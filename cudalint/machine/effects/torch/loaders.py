@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.receivers import initialised, starter
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.heap import Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
@@ -69,6 +70,22 @@ def loader(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     made = LibraryObject("torch.utils.data.DataLoader", fields, call.site)
     return [(state, (state.new(("loader", call.site), made),))]
+
+
+def eager_loader(machine: Machine, call: Call) -> Results:
+    """A loader whose workers start when it is made, and stay."""
+    results: Results = []
+    threads = constant_bool(call.get("thread_pool"), False) is not False
+    given = {"persistent_workers": TRUE, **({"num_workers": const(0)} if threads else {})}
+    for state, made in loader(machine, replace(call, kwargs={**call.kwargs, **given})):
+        ref = made[0]
+        found = state.get(ref) if isinstance(ref, Ref) else None
+        if not isinstance(found, LibraryObject) or found.fields.get("<num_workers>", const(0)) == const(0):
+            results.append((state, made))
+            continue
+        started = loader_iter(machine, replace(call, state=state, receiver=ref))
+        results.extend((after, made) for after, _ in started)
+    return results
 
 
 def sampling_loader(machine: Machine, call: Call) -> Results:
@@ -367,6 +384,9 @@ def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: 
                     for after, value in made
                     for s, rounds in machine.iterate(value, after, frame, site)
                 ]
+            own = _library_item(machine, atom, found, state)
+            if own is not None:
+                return machine.call_value((own,), [EACH], {}, state, frame, site)
             inner = found.attributes.get("<wrapped>") or found.attributes.get("dataset")
             return nothing if inner is None else fetch(machine, inner, state, frame, site, depth + 1)
         case Sequence(items=items, element=element):
@@ -379,6 +399,13 @@ def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: 
             if "<wrapped>" in fields:
                 return fetch(machine, fields["<wrapped>"], state, frame, site, depth + 1)
     return nothing
+
+
+def _library_item(machine: Machine, atom: Ref, found: Instance, state: State) -> Atom | None:
+    """The ``__getitem__`` of the library's class that a class of the program derives from, where it is modelled."""
+    base = machine.library_base(found.cls, state)
+    path = f"{base}.__getitem__"
+    return Bound(Lib(path), atom) if base is not None and machine.library.function(path) is not None else None
 
 
 def _from_tensors(machine: Machine, tensors: Value, state: State, frame: Frame, site: Site) -> Results:
@@ -440,6 +467,50 @@ def with_format(machine: Machine, call: Call) -> Results:
         return _formatted(call, NONE)
     made = Partial((Lib("cudalint.format"),), (), (("device", device),))
     return _formatted(call, (made,))
+
+
+def mapped_dataset(machine: Machine, call: Call) -> Results:
+    """``dataset.map(f)``, one after the other: a dataset that runs each f on what is read of it."""
+    receiver = call.receiver
+    found = call.state.get(receiver) if isinstance(receiver, Ref) else None
+    before = found.fields.get("<transform>", NONE) if isinstance(found, LibraryObject) else NONE
+    given = [value for value in (*call.args, *call.kwargs.values()) if _is_called(value, call.state)]
+    steps = [*([] if before == NONE else [before]), *given]
+    return _formatted(call, _in_turn(steps, call.state, call.site) if steps else NONE)
+
+
+def _is_called(value: Value, state: State) -> bool:
+    return any(isinstance(a, Partial | Bound) or (isinstance(a, Ref) and _has_code(a, state)) for a in value)
+
+
+def _has_code(ref: Ref, state: State) -> bool:
+    return isinstance(state.get(ref), Closure | Instance)
+
+
+def _in_turn(steps: list[Value], state: State, site: Site) -> Value:
+    """What calls several things, each on what the one before gave."""
+    listed: Value = (state.new(("steps", site), Sequence("list", tuple(steps))),)
+    made = LibraryObject("cudalint.compose", {"<steps>": listed}, site)
+    return (state.new(("compose", site), made),)
+
+
+def items_loader(machine: Machine, call: Call) -> Results:
+    """``ImageDataLoaders.from_folder(path, item_tfms=)``: a loader whose workers run these on each item.
+
+    It takes the GPU for its batches first, unless it is told another device.
+    """
+    device = chosen(call)
+    state: State | None = call.state
+    if device is not None and device.is_gpu:
+        state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, device, True)
+    if state is None:
+        return []
+    given = call.get(call.text("function")) or NONE
+    steps = machine.elements(given, state) or ([] if given == NONE else [given])
+    dataset = LibraryObject(call.path, {"<transform>": _in_turn(steps, state, call.site)} if steps else {}, call.site)
+    fields: dict[str, Value] = {"dataset": (state.new(("dataset", call.site), dataset),)}
+    fields["<num_workers>"] = call.get("num_workers") or unknown("workers", call.site)
+    return [(state, (state.new(("loader", call.site), LibraryObject(call.text("type"), fields, call.site)),))]
 
 
 def _formatted(call: Call, transform: Value) -> Results:

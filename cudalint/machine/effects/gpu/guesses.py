@@ -1,0 +1,62 @@
+"""Classes and makers that nobody models and that are given a GPU: they may use it at once, or later, or never."""
+
+from __future__ import annotations
+
+from cudalint.machine import operators, questions
+from cudalint.machine.effects.gpu import cuda
+from cudalint.machine.frame import Call
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import Process, State
+from cudalint.machine.values import Atom, Const, Dev, Value
+
+# Classes that keep what they are told, for others to read.
+_KEEPERS = (
+    "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Options", "Opts",
+    "Params", "Schema", "Settings", "Spec",
+)  # fmt: skip
+# Functions that make something of what they are given.
+_MAKERS = ("build_", "create_", "from_", "init_", "load", "make_")
+
+
+def after_making(machine: Machine, call: Call) -> list[State]:
+    """The states after an unknown function was called: two where it may have used the GPU that it is given.
+
+    That is a guess, which its path assumes, so that nothing that rests on it is certain.
+    """
+    state = call.state
+    if not _may_matter(state.process) or not _makes(call.path) or not _is_given_gpu(call):
+        return [state]
+    question = (questions.USES, call.path)
+    known = state.fact(question)
+    if known is False:
+        return [state]
+    other = state.clone()
+    state.assume(question, True)
+    used = cuda.touch(machine, state, call.frame, call.site, "unknown", "init", call.label)
+    if known is None:
+        other.assume(question, False)
+    return [s for s in (used, None if known else other) if s is not None]
+
+
+def _may_matter(process: Process) -> bool:
+    """Whether one more use of CUDA changes anything for this process."""
+    return not process.dead and (process.driver is None or process.forked)
+
+
+def _makes(path: str) -> bool:
+    name = path.rpartition(".")[2]
+    return name.startswith(_MAKERS) or (name[:1].isupper() and not name.endswith(_KEEPERS))
+
+
+def _is_given_gpu(call: Call) -> bool:
+    """Whether an argument is a GPU by its type or its text; a number alone may be anything."""
+    return _names_gpu(call.kwargs.get("device", ())) or any(map(_names_gpu, call.args))
+
+
+def _names_gpu(value: Value) -> bool:
+    devices = operators.device_of(tuple(a for a in value if isinstance(a, Dev) or _is_text(a)))
+    return len(devices) == len(value) > 0 and all(device.is_gpu for device in devices)
+
+
+def _is_text(atom: Atom) -> bool:
+    return isinstance(atom, Const) and isinstance(atom.value, str)
