@@ -28,6 +28,8 @@ _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
 IN_ENVIRONMENT = "in environ"
 # Whether a package that is not seen defines a name that stands for something else without it.
 DEFINES = "defines"
+# Whether an import of a package succeeds that the program also does without.
+INSTALLED = "installed"
 # What another process sent: by the call, the process that takes it, and where the channel was made.
 RECEIVED = "received"
 # What does not change while a program runs.

@@ -107,7 +107,7 @@ class Conditions(Core):
         package, _, rest = found.path.partition(".")
         if not rest or not self.is_unseen(package):
             return False
-        return state.fact(("installed", package)) is not True
+        return state.fact((questions.INSTALLED, package)) is not True
 
     def _truth_of(self, atom: Atom, state: State) -> bool | None:
         match atom:
