@@ -9,7 +9,6 @@ from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 
 
-
 def outcome_of(
     machine: Machine,
     state: State,

@@ -22,7 +22,7 @@ Wrap = Callable[[cst.BaseExpression], cst.BaseExpression]
 
 
 class _Wrapper(cst.CSTTransformer):
-    """Wraps the callables that are handed to launchers, but for ``libraries``' own: what these start, they start there."""
+    """Wraps the callables that are handed to launchers, but for those of libraries, which may start something."""
 
     def __init__(self, wrap: Wrap, unpickled: bool, libraries: frozenset[str]) -> None:
         self.wrap, self.unpickled, self.wrapped, self.libraries = wrap, unpickled, 0, libraries

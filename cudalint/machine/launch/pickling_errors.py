@@ -12,7 +12,7 @@ from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
-from cudalint.machine.values import TRUE, Atom, Bound, Const, Lib, Partial, Ref, Task, Unknown, Value, only, strings
+from cudalint.machine.values import TRUE, Atom, Bound, Lib, Partial, Ref, Task, Unknown, Value, only, strings
 
 # How deep objects within the object that is called are looked into.
 _DEEPEST = 3
@@ -159,7 +159,7 @@ def unpicklable_task(state: State, function: Value) -> str | None:
 def _unpicklable(target: Atom, state: State, depth: int = 0) -> str | None:
     found = state.get(target) if isinstance(target, Ref) else None
     match target, found:
-        case (Partial(function=inner) | Task(function=inner)), _:
+        case ((Partial(function=inner) | Task(function=inner)), _):
             return _unpicklable(inner[0], state, depth) if inner else None
         case Bound(function=function, receiver=receiver), _:
             return _unpicklable(function, state, depth) or _unpicklable(receiver, state, depth)
