@@ -84,7 +84,7 @@ class Conditions(Core):
         sym: Hashable | None = None
         for atom in value:
             if isinstance(atom, Unknown | Rank):
-                sym = atom.sym if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
+                sym = questions.truth_of(atom) if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
                 verdicts.add(state.fact(sym))
             elif isinstance(atom, Lib) and self._may_be_false(atom, state):
                 sym = ("value", atom.path)
