@@ -26,6 +26,11 @@ def cast(machine: Machine, call: Call) -> Results:
         if after is None:
             return []
         state = after
+    atom = only(value)
+    found = state.get(atom) if kind == "str" and isinstance(atom, Ref) else None
+    method = machine.user_method(found, "__str__", state) if isinstance(found, Instance) else None
+    if method is not None:
+        return machine.call_value((method,), [value], {}, state, call.frame, call.site)
     return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
 
 
