@@ -22,7 +22,7 @@ def str_method(machine: Machine, call: Call) -> Results:
         return [(state, unknown("str", call.site))]
     if name == "format" and text.startswith("cuda:") and call.args:
         return [(state, operators.joined([const("cuda:"), call.args[0]], ("format", call.site)))]
-    if name in ("format", "join") and call.args and text in ("{}", "{0}"):
+    if name == "format" and call.args and text in ("{}", "{0}"):
         return [(state, call.args[0])]
     if name == "join" and len(call.args) == 1:
         return [(state, _joined(machine, text, call))]
