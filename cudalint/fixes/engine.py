@@ -30,7 +30,7 @@ MOST_TRIALS_OF_RUN = 500
 # What all trials of a run may cost in nodes that are lowered and steps that are made: so much in any case, which is
 # some seconds, and so many times what finding the findings cost. Otherwise n launches in n lines would cost n times
 # n.
-MOST_WORK = 40_000
+MOST_WORK = 20_000
 MOST_TIMES = 10
 MOST_TEXTS = 16
 MOST_STEPS = 8

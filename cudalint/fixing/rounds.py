@@ -17,8 +17,11 @@ from cudalint.text.source import Cells
 
 _NOTEBOOK = ".ipynb"
 
-# Every round repairs something; a file with more findings than that keeps the rest for the next run.
+# Every round repairs something, and checks all again: n repairs of n lines cost n times n. So many rounds are made,
+# and no more than lower so many nodes, or so many times what the first check did; the rest is kept for the next run.
 MOST_ROUNDS = 100
+MOST_LOWERED = 20_000
+MOST_TIMES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +105,23 @@ def _rounds(check: Callable[[Mapping[str, bytes]], Report], before: dict[str, by
     count = 0
     notes: tuple[str, ...] = ()
     report = check(now)
-    for _ in range(MOST_ROUNDS):
+    lowered, most = 0, max(MOST_LOWERED, MOST_TIMES * report.effort.nodes_lowered)
+    for number in range(MOST_ROUNDS + 1):
+        if number and (number == MOST_ROUNDS or lowered >= most) and _is_left(report, rule):
+            notes = (f"stopped after {number} rounds of repairs; run again for the rest",)
+            break
         made = _applied(report, now, before, rule)
         if not made:
             break
         count += made
         report = check(now)
-    else:
-        notes = (f"stopped after {MOST_ROUNDS} rounds of repairs; run again for the rest",)
+        lowered += report.effort.nodes_lowered
     changes = tuple(Changed(path, before[path], data) for path, data in sorted(now.items()) if data != before[path])
     return Fixed(changes, count, report, notes)
+
+
+def _is_left(report: Report, rule: _Admission) -> bool:
+    return any(finding.fix is not None and rule.admits(finding.fix, report.cells) for finding in report.findings)
 
 
 def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], rule: _Admission) -> int:

@@ -110,7 +110,7 @@ def _goes_without_saying(subject: Hashable, told: questions.Asked, answer: bool)
 
 def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer: bool) -> Assumption | None:
     match question:
-        case ("installed", str(package)):
+        case (questions.INSTALLED, str(package)):
             return Assumption(package, _negated(_PRESENT, answer))
         case (questions.DEFINES, str(path), str(name)):
             return Assumption(f"`{path}`", f"{'defines' if answer else 'does not define'} `{name}`")

@@ -28,6 +28,7 @@ from cudalint.machine.values import (
     Atom,
     Bound,
     Const,
+    Deferred,
     Member,
     Other,
     Partial,
@@ -248,6 +249,8 @@ class _Mark:
             case Super(cls=cls, receiver=receiver):
                 self._atom(cls)
                 self._atom(receiver)
+            case Deferred(covered=Ref() as covered):
+                self._ref(covered)
 
     def _key(self, key: Hashable) -> None:
         """What a constant or the key of a dict is made of."""

@@ -15,6 +15,8 @@ BEGAN = "<snapshot>"
 SUPPRESSED = "<suppressed>"
 # The variable that stands for all that ``from package import *`` may bind, where the package is not seen.
 STAR = "*"
+# Where a process keeps what it set in the place of functions of libraries, by their paths.
+REPLACED = Ref(("replaced",))
 
 
 @dataclass(frozen=True, slots=True)

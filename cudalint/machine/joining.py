@@ -24,6 +24,7 @@ from cudalint.machine.values import (
     Tensor,
     Unknown,
     Value,
+    holds_deferred,
     union,
 )
 
@@ -298,6 +299,9 @@ def _names_distinguish(mine: Mapping[_Name, Value], theirs: Mapping[_Name, Value
         # A name that only one path binds is read only where that path is taken again.
         if any(_matters(atom, a) for atom in left) or any(_matters(atom, b) for atom in right):
             return True
+        # What different modules give under one name is as different as functions are.
+        if holds_deferred(left) and holds_deferred(right):
+            return True
     return any(name not in mine and any(_matters(atom, b) for atom in right) for name, right in theirs.items())
 
 
@@ -449,9 +453,12 @@ def _equivalent_at_import(a: State, b: State) -> bool:
 def _differ_in_devices(mine: Object, theirs: Object) -> bool:
     """Whether an object holds another device, method or library on each path."""
     left, right = _parts(mine), _parts(theirs)
+    in_function = isinstance(mine, Scope) and mine.kind == "function"
     for name, given in left.items():
         other = right.get(name, ())
-        if given is not other and given != other and _differ_in_device(given, other):
+        if given is other or given == other:
+            continue
+        if _differ_in_device(given, other) or (in_function and holds_deferred(given) and holds_deferred(other)):
             return True
     return any(name not in left and _differ_in_device((), other) for name, other in right.items())
 

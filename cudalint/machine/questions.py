@@ -15,12 +15,16 @@ from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Un
 Fact = tuple[Hashable, bool]
 # How many GPUs there are: the same number wherever it is asked for.
 DEVICES = unknown("devices")
+NO_GPU = ("is", "==", DEVICES[0], Const(0))
+# The list of all of them, as long as there are many.
+EVERY_GPU = ("every device", "GPU")
 # How many processes the group has that a process joined, and what a launcher says of that.
 RANKS = unknown("ranks")
 _TOLD_RANKS = ("environ", "WORLD_SIZE")
 # More GPUs no machine has; larger numbers stand for something else.
 MOST_GPUS = 64
-# What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains.
+# What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains,
+# ``gives`` what is asked of the answer of its method.
 Asked = tuple[str, Hashable]
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
@@ -30,6 +34,8 @@ IN_ENVIRONMENT = "in environ"
 DEFINES = "defines"
 # Whether a class that no model describes uses the GPU that it is given when it is made.
 USES = "uses GPU"
+# Whether an import of a package succeeds that the program also does without.
+INSTALLED = "installed"
 # What another process sent: by the call, the process that takes it, and where the channel was made.
 RECEIVED = "received"
 # What does not change while a program runs.
@@ -84,6 +90,11 @@ def identity(value: Value) -> Atom | Value | None:
 def truth_of_rank(rank: Rank) -> Hashable:
     """The identity of a rank's truth: any but the first is true."""
     return ("not", ("is", "==", rank, Const(0)))
+
+
+def truth_of(value: Unknown) -> Hashable:
+    """The identity of an unknown's truth: the list of all GPUs is false where there is none."""
+    return ("not", NO_GPU) if value.sym == EVERY_GPU else value.sym
 
 
 def asks(path: str, args: list[Value]) -> Value | None:
@@ -198,9 +209,30 @@ def _answered(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
         return None
     subject, asked = read(wanted)
     known = [(told, value) for sym, value in facts if (told := _told(sym, subject)) is not None]
-    if not known:
-        return _mirrored(facts, wanted)
-    return _follows(asked, known)
+    found = _follows(asked, known) if known else _mirrored(facts, wanted)
+    return _of_a_text(facts, subject, asked) if found is None else found
+
+
+def _of_a_text(facts: tuple[Fact, ...], subject: Hashable, asked: Asked) -> bool | None:
+    """What follows for ``text.upper()`` from what is known of ``text``, and the other way round."""
+    text, asked = _beneath(subject, asked)
+    known: list[tuple[Asked, bool]] = []
+    for sym, value in facts:
+        about, told = _beneath(*read(sym))
+        if about == text:
+            known.append((told, value))
+    return _follows(asked, known) if known else None
+
+
+def _beneath(subject: Hashable, asked: Asked) -> tuple[Hashable, Asked]:
+    """A question about what a method of a text gives, as one about the text."""
+    match subject:
+        case Unknown(sym=("asks", Unknown(sym=(text, ".", str(method))), tuple(args))) if method in _OF_TEXT:
+            given = [only(value) for value in args]
+            if all(isinstance(atom, Const) for atom in given):
+                values = tuple(atom.value for atom in given if isinstance(atom, Const))
+                return _beneath(Unknown(text), (_GIVES, (method, values, asked)))
+    return subject, asked
 
 
 def _told(sym: Hashable, subject: Hashable) -> Asked | None:
@@ -233,6 +265,7 @@ def highest(facts: Iterable[Fact], number: Value) -> int | None:
 
 _COMPARING = ("is", "any")
 _TRUE: Asked = ("true", None)
+_GIVES = "gives"
 
 
 def read(sym: Hashable) -> tuple[Hashable, Asked]:
@@ -288,9 +321,19 @@ def answer_of(asked: Asked, constant: Hashable) -> bool | None:
             return constant in operand
         case "has" if isinstance(operand, str):
             return operand in constant if isinstance(constant, str) else None
+        case "gives" if isinstance(constant, str) and isinstance(operand, tuple):
+            return _answer_of_text(constant, *operand)
         case "<" | "<=" if isinstance(constant, int | float) and isinstance(operand, int | float):
             return constant < operand if op == "<" else constant <= operand
     return None
+
+
+def _answer_of_text(text: str, method: str, args: tuple[Hashable, ...], asked: Asked) -> bool | None:
+    try:
+        given: Hashable = getattr(text, method)(*args)
+    except (TypeError, ValueError):
+        return None
+    return answer_of(asked, given)
 
 
 def _by_order(asked: Asked, known: list[tuple[Asked, bool]]) -> bool | None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import DEFINES, USES, Fact
+from cudalint.machine.questions import DEFINES, INSTALLED, USES, Fact
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
-
-_INSTALLED = "installed"
 
 
 def outcome_of(
@@ -39,8 +37,8 @@ def outcome_of(
     chains = (cause, started, effect, None if launch is None else launch.chain)
     missing = next((chain.missing for chain in chains if chain is not None and chain.missing), "")
     facts = state.facts
-    if missing and (_INSTALLED, missing) not in (question for question, _ in facts):
-        facts = (((_INSTALLED, missing), False), *facts)
+    if missing and (INSTALLED, missing) not in (question for question, _ in facts):
+        facts = (((INSTALLED, missing), False), *facts)
     doubt = _doubt(machine, certain, facts)
     if doubt is Doubt.METHOD and detail == "unseen":
         doubt = Doubt.CALLER
@@ -76,7 +74,7 @@ def _guesses_a_type(fact: Fact) -> bool:
 
 
 def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | None:
-    if any(isinstance(question, tuple) and question[0] == _INSTALLED and not answer for question, answer in facts):
+    if any(isinstance(question, tuple) and question[0] == INSTALLED and not answer for question, answer in facts):
         return Doubt.MISSING
     if any(isinstance(question, tuple) and question[0] == DEFINES for question, _ in facts):
         return Doubt.DEFINED

@@ -157,13 +157,15 @@ class Task:
 class Deferred:
     """A module of the project, or a name in it, that runs when it is first used; ``site`` imports it.
 
-    ``covered`` is what the name stands for unless the module, a package that is not seen, defines it as well.
+    ``covered`` is what the name stands for unless the module, a package that is not seen, defines it as well; or, where
+    nothing but the failed import of ``lacked`` binds it, what it stands for where that package is not installed.
     """
 
     module: str
     name: str | None
     site: Site = field(compare=False)
-    covered: Lib | None = None
+    covered: Atom | None = None
+    lacked: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -355,11 +355,11 @@ class FileProgram:
         )
 
     def _calls_at_top(self, name: str) -> bool:
-        """Whether the top level calls what may use a GPU, or hands a function of the project to a registry."""
+        """Whether the top level calls what may use a GPU or starts something, or hands a function to a registry."""
         calls = self.facts(name).calls_at_top
         if not calls.called and not calls.decorating:
             return False
-        if not calls.called.isdisjoint(self._on_gpu(name)):
+        if not calls.called.isdisjoint(self._on_gpu(name)) or self._launches(calls.called):
             return True
         homes = dict.fromkeys((name, *(i.home for i in self._imports(name))))
         registers = self.facts(name).mentions_gpu
@@ -368,6 +368,9 @@ class FileProgram:
             does_something(self.sources[home].data, words, calls, self._on_gpu(home), registers=registers)
             for home in homes
         )
+
+    def _launches(self, called: frozenset[bytes]) -> bool:
+        return any(name.decode() in self.library.vocabulary.launchers for name in called)
 
     def _on_gpu(self, name: str) -> frozenset[bytes]:
         """The functions that use a GPU of the packages that a file imports, by the last parts of their names."""

@@ -14,6 +14,7 @@ from metamorphic.transformation import (
     Renamed,
     Transformation,
     alone,
+    dotted,
     imported,
     is_future,
     is_import,
@@ -34,8 +35,9 @@ class _Bindings(cst.CSTVisitor):
     def visit_Param(self, node: cst.Param) -> None:
         self.count[node.name.value] += 1
 
-    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
-        self.count.update(found.name for found in imported(node) if not found.renamed)
+    def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
+        if node.asname is None:  # another name is stored as others are
+            self.count.update([(dotted(node.name) or "").partition(".")[0]])
 
     def visit_Global(self, node: cst.Global) -> None:
         self.count.update(item.name.value for item in node.names)

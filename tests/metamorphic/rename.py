@@ -9,7 +9,7 @@ from metamorphic.program import Files
 from metamorphic.transformation import Renamed, Transformation, alone
 
 # Names that a library looks up in the module.
-_HOOKS = frozenset({"app", "preload_app", "worker_class", "workers", "bind", "application"})
+_HOOKS = frozenset({"app", "preload_app", "worker_class", "workers", "bind", "application", "TritonPythonModel"})
 
 
 def _apply(module: cst.Module) -> Files | None:
@@ -46,13 +46,17 @@ class _Bound(cst.CSTVisitor):
         self.parameters.add(node.name.value)
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        for statement in node.body.body:
-            if isinstance(statement, cst.FunctionDef | cst.ClassDef):
-                self.members.add(statement.name.value)
-            for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-                targets = [small.target] if isinstance(small, cst.AnnAssign) else []
-                targets += [t.target for t in small.targets] if isinstance(small, cst.Assign) else []
-                self.members.update(t.value for t in targets if isinstance(t, cst.Name))
+        self._within(node.body)
+
+    def _within(self, block: cst.CSTNode) -> None:
+        """What the body of a class binds, compound statements in it included."""
+        for part in block.children:
+            if isinstance(part, cst.FunctionDef | cst.ClassDef):
+                self.members.add(part.name.value)
+                continue
+            targets = [part.target] if isinstance(part, cst.AnnAssign | cst.AssignTarget) else []
+            self.members.update(t.value for t in targets if isinstance(t, cst.Name))
+            self._within(part)
 
     def visit_Arg(self, node: cst.Arg) -> None:
         if node.keyword is not None:

@@ -70,7 +70,9 @@ def _moving(module: cst.Module) -> list[cst.BaseStatement]:
     called = _names(others)
     shared = _names(module.body).shared
     bound = [name for s in module.body for name in _bound(s)]
-    given = {found.name for s in module.body for found in imported(s)}
+    given = {found.name for s in module.body for found in imported(s)} - _bound_in(
+        s for s in module.body if not is_import(s)
+    )
     moving = [s for s in plain if not _stays(s, called.read, shared, bound)]
     own = {name for s in module.body for name in _bound(s)} | _bound_in(others) | shared
     while True:
@@ -129,6 +131,15 @@ class _Stored(cst.CSTVisitor):
 
     def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
         self.names |= _names([node]).read
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self.names |= _names([node.target]).read
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.names.add(node.name.value)
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self.names.add(node.name.value)
 
 
 def _bound_in(nodes: Iterable[cst.CSTNode]) -> set[str]:

@@ -36,7 +36,9 @@ def tagged(module: cst.Module, anchors: Sequence[tuple[Place, Place]]) -> cst.Mo
         return module
     wanted = {anchor: number for number, anchor in enumerate(anchors)}
     chosen: dict[cst.CSTNode, int] = {}
-    for node, where in positions(module).items():
+    known = positions(module)
+    for node in known:
+        where = known[_anchor(node)]
         place = ((where.start.line, where.start.column + 1), (where.end.line, where.end.column + 1))
         if place in wanted and _slot(node) is not None:
             chosen[node] = wanted[place]
@@ -45,8 +47,15 @@ def tagged(module: cst.Module, anchors: Sequence[tuple[Place, Place]]) -> cst.Mo
     return module.visit(_Tagger(chosen))
 
 
+def _anchor(node: cst.CSTNode) -> cst.CSTNode:
+    """The node at which a finding stands whose number another one carries: a decorator is called without a call."""
+    return node.decorator if isinstance(node, cst.Decorator) else node
+
+
 def _slot(node: cst.CSTNode) -> str | None:
     """The whitespace token of a node that can carry a number."""
+    if isinstance(node, cst.Decorator) and not isinstance(node.decorator, cst.Call):
+        return "whitespace_after_at"
     if isinstance(node, cst.Call):
         return "whitespace_after_func"
     if isinstance(node, cst.AugAssign | cst.AnnAssign | cst.Assign):
@@ -63,6 +72,11 @@ class _Tagger(cst.CSTTransformer):
             return updated_node
         return updated_node.with_changes(whitespace_after_func=self._tag(original_node, ""))
 
+    def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
+        if original_node not in self.chosen:
+            return updated_node
+        return updated_node.with_changes(whitespace_after_at=self._tag(original_node, ""))
+
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
         if original_node not in self.chosen:
             return updated_node
@@ -76,8 +90,9 @@ class _Tagger(cst.CSTTransformer):
 def tags(module: cst.Module) -> dict[Place, int]:
     """Where the tagged nodes start now."""
     found: dict[Place, int] = {}
-    for node, where in positions(module).items():
-        token = _token(node)
+    known = positions(module)
+    for node in known:
+        token, where = _token(node), known[_anchor(node)]
         if isinstance(token, Tag):
             found[(where.start.line, where.start.column + 1)] = token.number
     return found
@@ -86,4 +101,6 @@ def tags(module: cst.Module) -> dict[Place, int]:
 def _token(node: cst.CSTNode) -> cst.CSTNode | None:
     if isinstance(node, cst.Call):
         return node.whitespace_after_func
+    if isinstance(node, cst.Decorator):
+        return node.whitespace_after_at
     return node.targets[0].whitespace_before_equal if isinstance(node, cst.Assign) else None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from metamorphic.program import Files
-from metamorphic.transformation import Transformation, alone, dotted, opening, statements
+from metamorphic.transformation import Transformation, alone, dotted, imported, opening, statements
 
 _KEYWORDS = frozenset({"target", "initializer", "collate_fn", "worker_init_fn"})
 _METHODS = frozenset(
@@ -22,10 +22,10 @@ Wrap = Callable[[cst.BaseExpression], cst.BaseExpression]
 
 
 class _Wrapper(cst.CSTTransformer):
-    """Wraps the callables that are handed to launchers."""
+    """Wraps the callables that are handed to launchers, but for those of libraries, which may start something."""
 
-    def __init__(self, wrap: Wrap, unpickled: bool) -> None:
-        self.wrap, self.unpickled, self.wrapped = wrap, unpickled, 0
+    def __init__(self, wrap: Wrap, unpickled: bool, libraries: frozenset[str]) -> None:
+        self.wrap, self.unpickled, self.wrapped, self.libraries = wrap, unpickled, 0, libraries
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
         args = list(updated_node.args)
@@ -37,7 +37,7 @@ class _Wrapper(cst.CSTTransformer):
 
     def _launched(self, call: cst.Call, index: int) -> bool:
         argument, function = call.args[index], dotted(call.func) or _last(call.func)
-        if argument.star:
+        if argument.star or dotted(argument.value) in self.libraries:
             return False
         last = function.rpartition(".")[2]
         if argument.keyword is not None:
@@ -52,7 +52,7 @@ def _last(function: cst.BaseExpression) -> str:
 
 
 def _with(module: cst.Module, wrap: Wrap, definition: str, *, unpickled: bool = False) -> Files | None:
-    wrapper = _Wrapper(wrap, unpickled)
+    wrapper = _Wrapper(wrap, unpickled, frozenset(found.name for s in module.body for found in imported(s)))
     changed = module.visit(wrapper)
     if not wrapper.wrapped:
         return None

@@ -10,6 +10,7 @@ from cudalint.machine import mappings, operators
 from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import (
     OF_UNKNOWN,
+    REPLACED,
     Class,
     Closure,
     Dict,
@@ -26,6 +27,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     Atom,
+    Const,
     Dev,
     Lib,
     Rank,
@@ -175,7 +177,17 @@ class Assignment(Core):
                 call = self._library_call(f"{atom.path}.{attr}.__set__", state, frame, site, [value])
                 if call is not None:
                     return [s for s, _ in self.library_call(call)]
+                self._replace_function(f"{atom.path}.{attr}", value, state)
         return [state]
+
+    def _replace_function(self, path: str, value: Value, state: State) -> None:
+        """``torch.cuda.is_available = f``: from now on this process calls that."""
+        path = self.library.canonical(path)
+        if self.library.function(path) is None or any(isinstance(atom, Const | Unknown) for atom in value):
+            return
+        found = state.get(REPLACED)
+        before = found.variables if isinstance(found, Scope) else {}
+        state.store(REPLACED, Scope({**before, path: value}, None, "", "library"))
 
     def _keeps_attributes(self, atom: Atom, state: State) -> Atom | None:
         """What a class below dict does with attributes that are set, if it says so."""

@@ -10,6 +10,7 @@ from cudalint.machine import collecting, mappings, questions
 from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Results
 from cudalint.machine.heap import (
     BEGAN,
+    REPLACED,
     Cache,
     Class,
     Closure,
@@ -179,12 +180,23 @@ class Calls(Core):
     def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """Call a function of a library, or a method of one of its values."""
         state, frame, site, args, kwargs = given.state, given.frame, given.site, given.args, given.kwargs
+        replaced = state.get(REPLACED)
+        if isinstance(replaced, Scope) and path in replaced.variables and path not in self._replacing:
+            return self._call_replacement(path, replaced.variables[path], given)
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
             self.hands_over((*args, *kwargs.values()), state, frame, site)
             return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, receiver))
         call.receiver = receiver
         return self.library_call(call)
+
+    def _call_replacement(self, path: str, value: Value, given: Given) -> Results:
+        """Call what the program set in the place of a library's function."""
+        self._replacing.append(path)
+        taken = given.is_open, given.statement
+        results = self.call_value(value, given.args, given.kwargs, given.state, given.frame, given.site, *taken)
+        self._replacing.pop()
+        return results
 
     def _call_ref(self, ref: Ref, given: Given) -> Results:
         state = given.state

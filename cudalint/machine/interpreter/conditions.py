@@ -84,7 +84,7 @@ class Conditions(Core):
         sym: Hashable | None = None
         for atom in value:
             if isinstance(atom, Unknown | Rank):
-                sym = atom.sym if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
+                sym = questions.truth_of(atom) if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
                 verdicts.add(state.fact(sym))
             elif isinstance(atom, Lib) and self._may_be_false(atom, state):
                 sym = ("value", atom.path)
@@ -107,7 +107,7 @@ class Conditions(Core):
         package, _, rest = found.path.partition(".")
         if not rest or not self.is_unseen(package):
             return False
-        return state.fact(("installed", package)) is not True
+        return state.fact((questions.INSTALLED, package)) is not True
 
     def _truth_of(self, atom: Atom, state: State) -> bool | None:
         match atom:

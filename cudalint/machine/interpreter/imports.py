@@ -10,10 +10,10 @@ from cudalint.machine.heap import STAR, Scope
 from cudalint.machine.interpreter import lineages
 from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_IMPORTS, MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
-from cudalint.machine.questions import DEFINES
+from cudalint.machine.questions import DEFINES, INSTALLED
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site, TraceStep
-from cudalint.machine.values import Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
+from cudalint.machine.values import Atom, Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
 
 REEXPORTS = 10
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
@@ -65,7 +65,7 @@ class Imports(Core):
         if not frame.guards_import or not self.is_unseen(first):
             return
         self.consulted = True
-        sym = ("installed", first or frame.module)
+        sym = (INSTALLED, first or frame.module)
         if state.fact(sym) is not None:
             return
         without = state.clone()
@@ -148,14 +148,15 @@ class Imports(Core):
     def resolve_deferred(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
         """What a deferred import stands for: its module runs now, in this process."""
         if len(value) > 1 and holds_deferred(value):
+            value = _possible(value, state)
             parts = [(state if i == 0 else state.clone(), (a,)) for i, a in enumerate(value)]
             return [r for current, part in parts for r in self.resolve_deferred(part, current, frame, depth)]
         atom = only(value)
         if not isinstance(atom, Deferred):
             return [(state, value)]
         if atom.covered is not None:
-            state.assume((DEFINES, atom.module, atom.name), False)
-            return [(state, (atom.covered,))]
+            state.assume((INSTALLED, atom.lacked) if atom.lacked else (DEFINES, atom.module, atom.name), False)
+            return self.resolve_deferred((atom.covered,), state, frame, depth)
         measured = None if atom.name is None else self._measured(atom.module, atom.name)
         if measured is not None:
             return [(state, (measured,))]
@@ -334,3 +335,17 @@ class Imports(Core):
         if frame is None:
             self.uncaught = inner.raises
         return states
+
+
+def _possible(value: Value, state: State) -> Value:
+    """The alternatives of a variable that this path can have, by what it assumes to be installed."""
+    for atom in value:
+        if isinstance(atom, Deferred) and atom.lacked:
+            is_there = state.fact((INSTALLED, atom.lacked))
+            if is_there is not None:
+                return tuple(a for a in value if (a != atom if is_there else _lacks(a, atom.lacked))) or value
+    return value
+
+
+def _lacks(atom: Atom, package: str) -> bool:
+    return isinstance(atom, Deferred) and atom.lacked == package

@@ -7,13 +7,13 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, LibraryObject, Object
+from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, LibraryObject, Object, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
-from cudalint.machine.values import NONE, Bound, Ref, Value, constant, only, union, unknown
+from cudalint.machine.values import NONE, Atom, Bound, Const, Deferred, Lib, Ref, Value, constant, only, union, unknown
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 
@@ -51,7 +51,11 @@ class Unwinding(Core):
             outside, returned = state.stack, len(frame.returns)
             if raised.missing is not None:
                 state.stack = Chain(raised.missing, outside)
+            bound = _variables(state, frame) if raised.missing is not None and self._importing else None
             after = self.block(handler.body, [state], frame)
+            if raised.missing is not None and bound is not None:
+                for current in after:
+                    _mark(current, frame, bound, raised.missing)
             for leaving in (*after, *(s for s, _ in frame.returns[returned:]), *frame.breaks, *frame.continues):
                 leaving.stack = outside
             frame.handling.pop()
@@ -256,3 +260,26 @@ def _gives(statement: ir.Stmt) -> bool:
 def _exits(frame: Frame) -> int:
     """In how many ways a body has left so far without an exception."""
     return len(frame.returns) + len(frame.breaks) + len(frame.continues)
+
+
+def _variables(state: State, frame: Frame) -> dict[str, Value] | None:
+    """What the variables of a module hold now; None in functions and classes."""
+    found = state.get(frame.scope)
+    return dict(found.variables) if isinstance(found, Scope) and found.kind == "module" else None
+
+
+def _mark(state: State, frame: Frame, before: dict[str, Value], missing: TraceStep) -> None:
+    """Have what a handler bound say that it stands there for lack of a package.
+
+    The ways through an imported module are joined, and what each of them assumed is forgotten.
+    """
+    for name, value in (_variables(state, frame) or {}).items():
+        if value != before.get(name):
+            lacking = tuple(_lacking(atom, name, frame.module, missing) for atom in value)
+            state.set_variable(frame.scope, name, lacking)
+
+
+def _lacking(atom: Atom, name: str, module: str, missing: TraceStep) -> Atom:
+    if not isinstance(atom, Const | Lib | Ref):
+        return atom
+    return Deferred(module, name, missing.site, atom, missing.missing)

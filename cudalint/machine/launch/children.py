@@ -156,7 +156,7 @@ def _server_poison(machine: Machine, parent: State) -> Chain | None:
     for name, site in machine.preloads:
         state = State(Process(identity=("forkserver",), label="fork server", is_main=False), {})
         state.stack = machine.chain(parent, site, f"the fork server imports {name}")
-        frame = Frame(Ref(("module", machine.main)), machine.main)
+        frame = Frame(Ref(("module", site.module)), site.module)
         module = machine.program.module(name)
         after = (
             machine.run_module(module, name, state, frame)

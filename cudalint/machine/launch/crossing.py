@@ -133,7 +133,7 @@ def _inside(atom: Atom, state: State, pickler: Pickler) -> list[Value]:
 def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
     found = state.get(ref)
     match found:
-        case Instance() if _pickles_itself(found, state):
+        case Instance() if pickles_itself(found, state):
             return []
         case Instance(attributes=attributes):
             return [v for name, v in attributes.items() if name != "<memory>"]
@@ -150,7 +150,7 @@ def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
     return []
 
 
-def _pickles_itself(instance: Instance, state: State) -> bool:
+def pickles_itself(instance: Instance, state: State) -> bool:
     """Whether a class says itself what is pickled."""
     return any(defines(cls, _HOOKS, state) for cls in lineage(instance.cls, state))
 
@@ -339,7 +339,7 @@ class Transfer:
     def _attributes(self, instance: Instance) -> dict[str, Value]:
         """An object's attributes; a class that says itself how it pickles knows how to send a local function."""
         pickler = self.pickler
-        if pickler is Pickler.NAMES and _pickles_itself(instance, self.source):
+        if pickler is Pickler.NAMES and pickles_itself(instance, self.source):
             self.pickler = Pickler.LOCALS
         made = {k: self.value(v) for k, v in instance.attributes.items()}
         self.pickler = pickler
@@ -351,7 +351,7 @@ class Transfer:
         return made
 
     def _function(self, ref: Ref, closure: Closure) -> Atom:
-        if self.pickler is not Pickler.GLOBALS or closure.module != self.machine.main:
+        if not self._goes_by_value(closure.module):
             found = self._by_name(*closure.address)
             if found is not None:
                 return found
@@ -364,6 +364,10 @@ class Transfer:
         owner = closure.owner
         self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner))
         return made
+
+    def _goes_by_value(self, module: str) -> bool:
+        """Whether functions and classes of a module travel as they are: cloudpickle sends those of main so."""
+        return self.pickler is Pickler.GLOBALS and module == self.machine.main
 
     def _scope(self, ref: Ref, closure: Closure) -> Ref:
         """The variables around a function that travels by value: only those it names."""
@@ -396,12 +400,13 @@ class Transfer:
             return ref
         if ref.address in self.memo:
             return self.memo[ref.address]
-        by_name = self._by_name(found.module, found.qualname)
-        if by_name is not None:
-            return by_name
-        if self.pickler is Pickler.NAMES:
-            self.lost.append(found.qualname)
-            return unknown("lost", ref.address)[0]
+        if not self._goes_by_value(found.module):
+            by_name = self._by_name(found.module, found.qualname)
+            if by_name is not None:
+                return by_name
+            if self.pickler is Pickler.NAMES:
+                self.lost.append(found.qualname)
+                return unknown("lost", ref.address)[0]
         made = self._reserve(ref)
         scope = self.source.get(found.scope)
         inner = Ref(("class scope", found.scope.address, self.owner))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.heap import Closure, LibraryObject, Scope
+from cudalint.machine.heap import Closure, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import LIVES_ON
-from cudalint.machine.launch.crossing import Carried, Pickler, carried
+from cudalint.machine.launch.crossing import Carried, Pickler, carried, pickles_itself
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
-from cudalint.machine.values import TRUE, Atom, Bound, Const, Lib, Partial, Ref, Task, Unknown, Value, only, strings
+from cudalint.machine.values import TRUE, Atom, Bound, Lib, Partial, Ref, Task, Unknown, Value, only, strings
+
+# How deep objects within the object that is called are looked into.
+_DEEPEST = 3
 
 
 def crossing_error(
@@ -150,19 +153,24 @@ def unpicklable_task(state: State, function: Value) -> str | None:
 
     Pools pickle tasks under any method.
     """
-    for atom in function:
-        target: Atom = atom
-        while isinstance(target, Partial | Task):
-            target = target.function[0] if target.function else Const(None)
-        if isinstance(target, Bound):
-            target = target.function
-        found = state.get(target) if isinstance(target, Ref) else None
-        if not isinstance(found, Closure):
-            continue
-        if "<" in found.address[1]:
+    return next((name for atom in function if (name := _unpicklable(atom, state)) is not None), None)
+
+
+def _unpicklable(target: Atom, state: State, depth: int = 0) -> str | None:
+    found = state.get(target) if isinstance(target, Ref) else None
+    match target, found:
+        case ((Partial(function=inner) | Task(function=inner)), _):
+            return _unpicklable(inner[0], state, depth) if inner else None
+        case Bound(function=function, receiver=receiver), _:
+            return _unpicklable(function, state, depth) or _unpicklable(receiver, state, depth)
+        case _, Closure() if "<" in found.address[1]:
             return _local(found.address[1])
-        if target not in _under_its_name(found, state, target):
+        case _, Closure() if target not in _under_its_name(found, state, target):
             return f"{found.address[1]} (its name is bound to another object)"
+        case _, Instance(attributes=attributes) if depth < _DEEPEST and not pickles_itself(found, state):
+            held = (only(value) for name, value in attributes.items() if not name.startswith("<"))
+            names = (_unpicklable(atom, state, depth + 1) for atom in held if atom is not None)
+            return next((name for name in names if name is not None), None)
     return None
 
 

@@ -31,7 +31,8 @@ def complaints(case: Case) -> Iterator[str]:
         for name in case.files:
             (top / name).chmod(_MODE)
         told = _fixed(top)
-        if told:
+        is_cut = told.startswith("cudalint: warning: stopped after")
+        if told and not is_cut:
             yield f"the repair said: {told.splitlines()[0][:200]}"
         after = {name: (top / name).read_bytes() for name in case.files}
         for name, data in after.items():
@@ -39,6 +40,8 @@ def complaints(case: Case) -> Iterator[str]:
             if stat.S_IMODE((top / name).stat().st_mode) != _MODE:
                 yield f"another mode of {name}"
         yield from _new_errors(before, _report(top))
+        if is_cut:
+            return  # the rest is for the next run
         _fixed(top)
         again = {name: (top / name).read_bytes() for name in case.files}
         if again != after:
@@ -54,7 +57,7 @@ def _fixed(top: Path) -> str:
     """What was said on standard error."""
     told, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
     with contextlib.redirect_stdout(told), contextlib.redirect_stderr(errors):
-        main(["check", "--fix", "--unsafe-fixes", "--no-cache", "-q", str(top)])
+        main(["check", "--fix", "--unsafe-fixes", "--no-cache", str(top)])
     return errors.getvalue()
 
 

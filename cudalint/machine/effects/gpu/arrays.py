@@ -27,11 +27,12 @@ from cudalint.machine.values import (
     Value,
     const,
     only,
+    strings,
     unknown,
 )
 
 # The identity of a list of all devices, of which the code names none.
-EVERY = "every device"
+EVERY = questions.EVERY_GPU[0]
 
 
 def returned(machine: Machine, call: Call, state: State, device: Dev | None = None) -> Value:
@@ -71,7 +72,8 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "thing":
             return (state.new(("thing", call.site), LibraryObject(rest, {}, call.site, _origin(machine, call, state))),)
         case "every-device":
-            return unknown(EVERY, call.site, state.process.identity)
+            kinds = strings(call.args[0]) if call.args else []
+            return unknown(*questions.EVERY_GPU) if kinds == ["GPU"] else unknown(EVERY, call.site)
         case "tuple-unknown":
             return unknown("tuple", call.site)
     return unknown("returned", call.site, state.process.identity)

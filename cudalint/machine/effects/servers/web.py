@@ -10,7 +10,7 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import NAMESPACE, Closure, Generator, LibraryObject
+from cudalint.machine.heap import NAMESPACE, Closure, Generator, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State
@@ -18,8 +18,10 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Const, Lib, Ref, Value, only, strings, unknown
 
 APPLICATION = "cudalint.web.Application"
-# Those that answer requests, here or in processes of their own; what only gathers routes is none.
-_APPLICATIONS = frozenset({APPLICATION, "cudalint.web.Sanic"})
+# Those that answer requests, here or in processes of their own; what only gathers routes is none. Sanic hands each
+# handler its request first, however that is called.
+_BY_POSITION = "cudalint.web.Sanic"
+_APPLICATIONS = frozenset({APPLICATION, _BY_POSITION})
 _DEPENDENCY = "cudalint.web.Dependency"
 # A handler's parameter is a request by its type (FastAPI goes by nothing else), or by what all call it.
 _REQUEST_TYPES = frozenset({"Request", "WebSocket", "HTTPConnection"})
@@ -191,8 +193,7 @@ def _given(machine: Machine, state: State, frame: Frame, closure: object, app: V
     if not isinstance(closure, Closure):
         return [(state, {})]
     site = Site(closure.module, closure.function.ordinal)
-    params = closure.function.params
-    named = {param.name for param in params if param.type in _REQUEST_TYPES or param.name in _REQUESTS}
+    named = _requests(closure, state, app)
     request = LibraryObject("cudalint.web.Request", {"app": app}, site)
     first: Arguments = {name: (state.new(("request", site, name), request),) for name in sorted(named)}
     ready = [(state, first)]
@@ -203,6 +204,24 @@ def _given(machine: Machine, state: State, frame: Frame, closure: object, app: V
                 following.extend((s, {**given, name: v}) for s, v in _provided(machine, after, frame, site, value))
         ready = following
     return ready
+
+
+def _requests(closure: Closure, state: State, app: Value) -> set[str]:
+    """The parameters that take the request."""
+    params = closure.function.params
+    module = state.get(Ref(("module", closure.module)))
+    names = module.variables if isinstance(module, Scope) else {}
+    named = {param.name for param in params if _is_request(param, names)}
+    found = state.get(atom) if isinstance(atom := only(app), Ref) else None
+    if params and isinstance(found, LibraryObject) and found.type == _BY_POSITION:
+        named.add(params[0].name)
+    return named
+
+
+def _is_request(param: ir.Param, names: Arguments) -> bool:
+    meant = only(names.get(param.type, ()))
+    type_name = meant.path.rpartition(".")[2] if isinstance(meant, Lib) else param.type
+    return type_name in _REQUEST_TYPES or param.name in _REQUESTS
 
 
 def _dependencies(closure: Closure, state: State) -> Iterator[tuple[str, Value]]:

@@ -22,6 +22,7 @@ from cudalint.machine.values import (
     const,
     constant,
     only,
+    strings,
     union,
     unknown,
 )
@@ -102,7 +103,13 @@ def _says_something(default: Value) -> bool:
 
 
 def setattr_(machine: Machine, call: Call) -> Results:
-    """``setattr(x, name, value)``; under a name that is not known, that may be any setting of the object."""
+    """``setattr(x, name, value)``; under a name that is not known, that may be any setting of the object.
+
+    pytest's ``monkeypatch.setattr`` may be given a path instead: ``("torch.cuda.is_available", f)``.
+    """
+    if len(call.args) == 2 and (paths := strings(call.args[0])):
+        owner, _, attribute = paths[0].rpartition(".")
+        call.args = [(Lib(machine.library.canonical(owner)),), const(attribute), call.args[1]]
     if len(call.args) != 3:
         return [(call.state, NONE)]
     name = constant(call.args[1])

@@ -10,10 +10,24 @@ from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.stdlib.types import is_instance_of_any
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Atom, Const, Dev, Rank, Ref, Tensor, Unknown, Value, const, constant, unknown
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Const,
+    Dev,
+    Rank,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    constant,
+    only,
+    unknown,
+)
 
 
 def cast(machine: Machine, call: Call) -> Results:
@@ -26,6 +40,11 @@ def cast(machine: Machine, call: Call) -> Results:
         if after is None:
             return []
         state = after
+    one = only(value)
+    found = state.get(one) if kind == "str" and isinstance(one, Ref) else None
+    method = machine.user_method(found, "__str__", state) if isinstance(found, Instance) else None
+    if method is not None:
+        return machine.call_value((method,), [value], {}, state, call.frame, call.site)
     return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from cudalint.machine import mappings, operators
+from cudalint.machine import mappings, operators, questions
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
@@ -72,6 +72,8 @@ def len_(machine: Machine, call: Call) -> Results:
     if exact is not None:
         return [(call.state, const(len(exact)))]
     atom = only(call.args[0])
+    if isinstance(atom, Unknown) and atom.sym == questions.EVERY_GPU:
+        return [(call.state, questions.DEVICES)]
     return [(call.state, unknown("len", atom if isinstance(atom, Unknown) else call.site))]
 
 

@@ -11,7 +11,7 @@ from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
-from cudalint.machine.questions import IN_ENVIRONMENT
+from cudalint.machine.questions import IN_ENVIRONMENT, NO_GPU
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -142,6 +142,8 @@ def _same(before: Value | None, value: Value) -> bool:
 def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
     process = state.process
     own = process.device()
+    if state.fact(NO_GPU) is True:
+        return
     if own is not None and not own.maybe:
         # Whoever has named a device does not wait for the variable to choose one: it is meant for other processes.
         return

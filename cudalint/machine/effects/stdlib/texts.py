@@ -22,8 +22,10 @@ def str_method(machine: Machine, call: Call) -> Results:
         return [(state, unknown("str", call.site))]
     if name == "format" and text.startswith("cuda:") and call.args:
         return [(state, operators.joined([const("cuda:"), call.args[0]], ("format", call.site)))]
-    if name in ("format", "join") and call.args and text in ("{}", "{0}"):
+    if name == "format" and call.args and text in ("{}", "{0}"):
         return [(state, call.args[0])]
+    if name == "join" and len(call.args) == 1:
+        return [(state, _joined(machine, text, call))]
     known = [constant(v) for v in call.args]
     named = {k: constant(v) for k, v in call.kwargs.items()}
     if name not in _TEXT_METHODS or call.open or any(v is ... for v in (*known, *named.values())):
@@ -38,6 +40,18 @@ def str_method(machine: Machine, call: Call) -> Results:
         made = Sequence("list" if isinstance(found, list) else "tuple", tuple(const(part) for part in found))
         return [(state, (state.new(("str", call.site), made),))]
     return [(state, const(found))]
+
+
+def _joined(machine: Machine, between: str, call: Call) -> Value:
+    """``":".join(["cuda", index])``, of parts that are known one by one."""
+    sym = ("str", "join", call.receiver, call.site)
+    items = machine.exact_items(call.args[0], call.state)
+    if items is None:
+        return unknown(*sym)
+    parts: list[Value] = []
+    for item in items:
+        parts += [item] if not parts else [const(between), item]
+    return operators.joined(parts, sym)
 
 
 _TEXT_METHODS = frozenset(
