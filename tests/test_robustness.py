@@ -342,6 +342,18 @@ def test_calls_that_go_around(run: Run, tmp_path: Path, forked: str, name: str, 
     assert (code, [entry["code"] for entry in found]) == (0, ["CUD101"])
 
 
+@pytest.mark.parametrize("gives", ["A() if n else self", "self if n else B()", "B()"])
+def test_iterations_that_go_around(run: Run, tmp_path: Path, forked: str, gives: str) -> None:
+    classes = (
+        f"\n\nclass A:\n    def __iter__(self):\n        n = len(input())\n        return {gives}\n"
+        "\n\nclass B(A):\n    def __iter__(self):\n        return iter(ONE)\n\n\nONE = A()\n\n\nif __name__"
+    )
+    program = forked.replace("if __name__", classes)
+    (tmp_path / "a.py").write_text(f"{program}    for each in ONE:\n        print(each)\n", encoding="utf-8")
+    code, found = check(run, "--exit-zero", "--select", "CUD101,CUD9")
+    assert (code, [entry["code"] for entry in found]) == (0, ["CUD101"])
+
+
 def test_a_long_circle_of_star_imports(run: Run, tmp_path: Path, forked: str) -> None:
     package = tmp_path / "pkg"
     package.mkdir()

@@ -247,10 +247,10 @@ class Iteration(Core):
         if method is not None:
             result: list[tuple[State, list[Value]]] = []
             for after, value in self.call_value((method,), [(ref,)], {}, state, frame, site):
-                if value == (ref,):
+                if ref in value:
                     result.extend(self._next_rounds(ref, instance, after, frame, site))
                 else:
-                    result.extend(self.iterate(value, after, frame, site))
+                    result.extend(self._rounds_of_other(ref, value, after, frame, site))
             return result
         held = mappings.dict_of(ref, state)
         if held is not None:
@@ -263,6 +263,18 @@ class Iteration(Core):
             results = self.call_value((getter,), [(ref,), EACH], {}, state, frame, site)
             return [(s, [v, v]) for s, v in results]
         return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
+
+    def _rounds_of_other(
+        self, ref: Ref, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[tuple[State, list[Value]]]:
+        """The rounds over what an instance's ``__iter__`` gave, which may come back to that instance."""
+        again = (ref, len(self._active))
+        if again in self._called:
+            return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
+        self._called.append(again)
+        rounds = self.iterate(value, state, frame, site)
+        self._called.pop()
+        return rounds
 
     def _next_rounds(
         self, ref: Ref, instance: Instance, state: State, frame: Frame, site: Site
