@@ -29,12 +29,11 @@ class _Known:
 
     done: Imported | None
     read: Aside
-    is_of_any: bool
+    is_of_any: bool = False
 
     def elsewhere(self, below: Layer | None, unseen: bool) -> _Known:
         """The same in the other kind of process, upon the layer ``below`` there."""
-        if self.done is None:
-            return self
+        assert self.done is not None
         ways = tuple(_moved(way, below, unseen) for way in self.done.ways)
         return replace(self, done=replace(self.done, ways=ways))
 
@@ -89,9 +88,9 @@ class PreparedImports:
         self.steps += machine.steps
         reported = any(raised.outcome is not None for _, raised in frame.raises)
         if not loaded or reported or not read.asked.isdisjoint(self.looked_at):
-            return _Known(None, read, is_of_any=False)
+            return _Known(None, read)
         if not _is_contained(machine):
-            return _Known(None, read, is_of_any=False)
+            return _Known(None, read)
         record = machine.record
         ways = tuple(sealed(after, base, below, f"{name}{_WAY}{i}") for i, (after, _) in enumerate(loaded))
         neutral = not machine.consulted and all(after.process == base.process for after, _ in loaded)

@@ -257,7 +257,8 @@ class Calls(Core):
         if closure.cache is not None:
             return self._call_cached(ref, closure, given)
         function, state, site = closure.function, given.state, given.site
-        self.record.entered.add(Site(closure.module, function.ordinal))
+        entered = Site(closure.module, function.ordinal)
+        self.record.entered.add(entered)
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
@@ -265,11 +266,11 @@ class Calls(Core):
             self.record.cut = self.record.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, given)
-        started = (Site(closure.module, function.ordinal), dict(variables))
-        if any(started[0] == at and _covers(outer, variables, state) for at, outer in self._given):
+        if any(entered == at and _covers(outer, variables, state) for at, outer in self._given):
             # It calls itself with another thing of which no more is known: what that does, this call does too.
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
+        arguments = dict(variables)
         scope = state.new(
             ("frame", closure.module, function.ordinal), Scope(variables, closure.scope, closure.module, "function")
         )
@@ -277,7 +278,7 @@ class Calls(Core):
             made = Generator(ref, scope, site)
             return [(state, (state.new(("generator", site), made),))]
         label = function.name if not function.is_lambda else "a lambda"
-        self._given.append(started)
+        self._given.append((entered, arguments))
         results = self._run_body(closure, scope, given.args, state, given.frame, site, f"calls {label}()")
         self._given.pop()
         return results
