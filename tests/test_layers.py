@@ -38,6 +38,7 @@ LAYERS = (
     "project.entry_results",
     "project.fixtures",  # runs what pytest puts around a test
     "project.prepared",
+    "project.patience",
     "project.instances",  # runs imports aside, for all entries
     "project.process_map",
     "project.running",  # runs entries on the machine

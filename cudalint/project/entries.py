@@ -87,19 +87,23 @@ def tests(module: ir.Module) -> Iterable[ir.Function]:
             yield function
 
 
-def unreached(module: ir.Module, facts: FileFacts, launchers: frozenset[str]) -> Iterable[ir.Function]:
-    """The functions that hold a launcher, of their own or of their module, or a device object as a statement."""
-    statement = facts.states_a_device
+def launching(module: ir.Module, facts: FileFacts, launchers: frozenset[str]) -> frozenset[str]:
+    """The words by which functions of a module name a launcher: one of these, or what the module makes of them."""
     launchers |= _aliases(module, launchers)
     launchers |= _process_classes(module, launchers) | _held(module, launchers)
     launchers |= _held_by_instances(module, launchers)
-    if facts.may_answer:
-        launchers |= _HAND_OVER
+    return launchers | _HAND_OVER if facts.may_answer else launchers
+
+
+def unreached(module: ir.Module, facts: FileFacts, launchers: frozenset[str]) -> Iterable[ir.Function]:
+    """The functions that hold a launcher, of their own or of their module, or a device object as a statement."""
+    statement = facts.states_a_device
+    words = launching(module, facts, launchers)
     devices = _DEVICES | _aliases(module, _DEVICES)
     for function in functions(module.body):
         if function.name.startswith("test"):
             continue
-        if function.mentions(launchers) or (statement and function.mentions(devices) and _states(function, devices)):
+        if function.mentions(words) or (statement and function.mentions(devices) and _states(function, devices)):
             yield function
 
 

@@ -24,10 +24,19 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.derived import derived_in, launchers
-from cudalint.project.entries import conftests, is_test_module, may_serve, names_modules, tests, unreached
+from cudalint.project.entries import (
+    conftests,
+    is_test_module,
+    launching,
+    may_serve,
+    names_modules,
+    tests,
+    unreached,
+)
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.instances import Instances, Made, constructor
+from cudalint.project.patience import GIVEN_UP, Patience
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram
@@ -346,10 +355,17 @@ class Runner:
             if raised.outcome is not None:
                 collector.emit(raised.outcome)
         yield Ran(module.name, module.name, collector)
+        words = launching(module, self.files.facts(module.name), launchers(self.files))
+        patience = Patience.over(module, words)
         for function in given:
             machine = self._machine(module.name, in_test=True)
             machine.record.cut = collector.record.cut
-            self._test(machine, module, function, fresh.clone())
+            # Those that are chosen were all run before.
+            if self.chosen is not None or patience.lasts_for(function):
+                self._test(machine, module, function, fresh.clone())
+                patience.note(machine.record)
+            else:
+                machine.record.cut = GIVEN_UP
             yield Ran(module.name, function.qualname, machine)
 
     def _collected(self, machine: Machine, module: ir.Module) -> State:
