@@ -24,8 +24,9 @@ MOST_ASSUMED_STEPS = 3_000
 MOST_MAKING_STEPS = 8_000
 # What many entries begin with is imported once, and that all the way: diffusers needs 20,000, mmengine 30,000.
 MOST_PREPARED_STEPS = 40_000
-# Tests are many, and each one does little by itself.
+# Tests are many, and each one does little by itself; what all tests of a module begin with is imported for few of them.
 MOST_TEST_STEPS = 700
+MOST_COLLECTING_STEPS = 4_000
 # Outcomes that another path takes back, by what it does first.
 _BY_ABSENCE = frozenset({Kind.INIT_BEFORE_DEVICE, Kind.BARRIER_BEFORE_DEVICE, Kind.GLOBAL_RANK_DEVICE})
 # Outcomes that take several ranks.
@@ -78,8 +79,8 @@ class EntryOptions:
             return MOST_PREPARED_STEPS
         if self.makes:
             return MOST_MAKING_STEPS
-        if self.in_test and not self.collects:
-            return MOST_TEST_STEPS
+        if self.in_test:
+            return MOST_COLLECTING_STEPS if self.collects else MOST_TEST_STEPS
         return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
 
 
