@@ -438,9 +438,13 @@ class State:
         return questions.answered(self.facts, sym) if self.facts else None
 
     def assume(self, sym: Hashable, value: bool) -> None:
-        """Add an assumption; of very many the oldest is forgotten."""
+        """Add an assumption, where nothing is known that says more."""
         if self.fact(sym) is None:
-            self.facts = (*self.facts[1 - MOST_ASSUMED :], questions.plain(sym, value))
+            self.learn(sym, value)
+
+    def learn(self, sym: Hashable, value: bool) -> None:
+        """Add what this path was asked and had no answer to; of very many assumptions the oldest is forgotten."""
+        self.facts = (*self.facts[1 - MOST_ASSUMED :], questions.plain(sym, value))
 
     def set_variable(self, scope: Ref, name: str, value: Value) -> None:
         """Bind a name in a scope."""

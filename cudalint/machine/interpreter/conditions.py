@@ -39,8 +39,8 @@ class Conditions(Core):
                 other = current.clone()
                 if sym is not None:
                     self._note_asking(test, sym, frame)
-                    current.assume(sym, True)
-                    other.assume(sym, False)
+                    current.learn(sym, True)
+                    other.learn(sym, False)
                 yes.append(current)
                 no.append(other)
             else:
@@ -141,8 +141,8 @@ class Conditions(Core):
                         other = after.clone()
                         if sym is not None:
                             self._note_asking(part, sym, frame)
-                            after.assume(sym, not stops)
-                            other.assume(sym, stops)
+                            after.learn(sym, not stops)
+                            other.learn(sym, stops)
                         done.append((other, const(stops) if sym is not None else value))
                         following.append((after, value))
                     elif truth is stops:
