@@ -6,7 +6,7 @@ import pytest
 
 from cudalint.finding import Finding
 from cudalint.machine.effects.registry import LibraryEffects
-from cudalint.machine.interpreter import EntryOptions, Host, Machine, Setting
+from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
 from cudalint.machine.state import Lineage, Process
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
@@ -96,7 +96,9 @@ def test_unknown_callers_get_an_import_run_for_programs_unless_it_asks_what_they
     files.begin(1_000_000)
 
     def machine(name: str) -> Machine:
-        return Machine(Setting(files, files.library, LibraryEffects(), name, Host(), EntryOptions(prepares=True)))
+        return Machine(
+            Setting(files, files.library, LibraryEffects(), name, Host(), EntryOptions(purpose=Purpose.PREPARATION))
+        )
 
     imports = PreparedImports(files, machine)
     took = []

@@ -15,7 +15,7 @@ from cudalint.ir.walk import functions
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
-from cudalint.machine.interpreter import EntryOptions, Host, Machine, Setting
+from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
 from cudalint.machine.mapping import Mapper
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher
@@ -349,7 +349,7 @@ class Runner:
         given = [f for f in tests(module) if self.chosen is None or (module.name, f.qualname) in self.chosen]
         if not given and self.chosen is not None and (module.name, module.name) not in self.chosen:
             return
-        collector = self._machine(module.name, in_test=True, collects=True)
+        collector = self._machine(module.name, in_test=True, purpose=Purpose.COLLECTION)
         fresh = self._collected(collector, module)
         for _, raised in collector.uncaught:
             if raised.outcome is not None:
@@ -456,7 +456,7 @@ class Runner:
         return self._instances.of(module, entry.function)
 
     def _maker(self, name: str, few: bool) -> Machine:
-        return self._machine(name, assumed=True, makes=True, follows_few=few)
+        return self._machine(name, assumed=True, purpose=Purpose.MAKING, follows_few=few)
 
     def _application_over(self, module: ir.Module) -> ir.Module:
         """The one module that imports a file of handlers and makes an application of them; else the file itself."""
@@ -474,27 +474,24 @@ class Runner:
         self,
         name: str,
         in_test: bool = False,
-        collects: bool = False,
         assumed: bool = False,
-        prepares: bool = False,
-        makes: bool = False,
+        purpose: Purpose = Purpose.ENTRY,
         follows_few: bool = False,
     ) -> Machine:
+        aside = purpose is Purpose.PREPARATION
         options = EntryOptions(
             in_test=in_test,
-            collects=collects,
-            prepares=prepares,
-            makes=makes,
+            purpose=purpose,
             follows_few=follows_few,
             assumed=assumed,
-            uses_gpu=prepares or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
+            uses_gpu=aside or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
             # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.shaped),
             listens=self.listens,
             watched=self.watched,
             shaped=self.shaped,
         )
-        importer = None if prepares or self.listens or self.proves or self.maps else self._prepared_imports()
+        importer = None if aside or self.listens or self.proves or self.maps else self._prepared_imports()
         setting = Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer)
         return self._kind(setting)
 
@@ -509,7 +506,7 @@ class Runner:
     def _prepared_imports(self) -> PreparedImports:
         if self._importer is None:
             looked_at = frozenset(site.module for site in self.watched | self.shaped)
-            self._importer = PreparedImports(self.files, partial(self._machine, prepares=True), looked_at)
+            self._importer = PreparedImports(self.files, partial(self._machine, purpose=Purpose.PREPARATION), looked_at)
         return self._importer
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:

@@ -12,7 +12,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance
-from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord
+from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord, Purpose
 from cudalint.machine.interpreter.hooks import Hooks
 from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.program import Host, Program
@@ -78,6 +78,8 @@ class Core(Hooks, ABC):
         self.steps_aside = 0
         self._steps = 0
         self._most_steps = options.most_steps
+        self._makes = options.purpose is Purpose.MAKING
+        self._prepares = options.purpose is Purpose.PREPARATION
         # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
         self._importing = 0
         self._active: list[tuple[str, int]] = []
@@ -112,14 +114,14 @@ class Core(Hooks, ABC):
     @property
     def _most_import_steps(self) -> int:
         """How many steps imports leave to the program; one that does nothing but import may use all."""
-        if self.options.makes:
+        if self._makes:
             return self._most_steps - self._most_steps // LONG_PART
-        return self._most_steps if self.options.prepares else self._most_steps // 2
+        return self._most_steps if self._prepares else self._most_steps // 2
 
     @property
     def _joins_readily(self) -> bool:
         """Whether paths stay apart for devices and processes alone: before an entry itself, and where it is long."""
-        return self._importing > 0 or self.options.makes or self._steps > self._most_steps // LONG_PART
+        return self._importing > 0 or self._makes or self._steps > self._most_steps // LONG_PART
 
     def joined(self, states: list[State]) -> list[State]:
         """Paths that come to the same place, those joined that need not stay apart."""
@@ -156,11 +158,11 @@ class Core(Hooks, ABC):
     def _out_of_steps(self, state: State) -> list[State]:
         """What follows a statement for which no step is left: of an import, the rest of the program."""
         most = self._most_steps
-        limit = f"{self._most_import_steps}" if self.options.makes else "half"
+        limit = f"{self._most_import_steps}" if self._makes else "half"
         part = f", {limit} of them for imports" if self._importing else ""
-        part = " in an import" if self.options.prepares else part
+        part = " in an import" if self._prepares else part
         self.record.cut = self.record.cut or f"more than {most} steps{part}"
-        if self._importing and (self._steps <= most or self.options.prepares):
+        if self._importing and (self._steps <= most or self._prepares):
             # What modules do after that is left out, so that the program itself is still seen.
             return [state]
         self.record.spent = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from cudalint.machine.assumptions import Asking, Facts, assumptions
 from cudalint.machine.launched import Launched
@@ -47,23 +48,33 @@ _OF_INHERITING = frozenset(
 )
 
 
+class Purpose(Enum):
+    """What a machine runs for.
+
+    ``ENTRY``: what a process does. ``COLLECTION``: the import of what all tests of a module begin with, which miss what
+    is not there. ``PREPARATION``: an import that several entries begin with, ``MAKING``: the instance that they do.
+    """
+
+    ENTRY = "entry"
+    COLLECTION = "collection"
+    PREPARATION = "preparation"
+    MAKING = "making"
+
+
 @dataclass(frozen=True, slots=True)
 class EntryOptions:
     """How an entry is run.
 
-    ``in_test``: its module is one that pytest runs. ``collects``: it imports what all tests of a module begin with,
-    which miss what is not there. ``prepares``: it imports what several entries begin with, ``makes``: it makes the
-    instance that they begin with. ``follows_few``: of each process one path goes on that used a GPU and one that did
-    not. ``assumed``: an unknown caller is assumed to call it. ``uses_gpu``: the program has
-    code that may use a GPU. ``ignores_pickling_errors``: workers run although what is sent to them does not pickle, for
-    a look at what they do with it. ``listens``: what functions do is recorded. ``watched`` are the statements whose
-    processes are recorded, ``shaped`` the expressions whose values are (``machine/shapes.py``).
+    ``in_test``: its module is one that pytest runs. ``purpose``: what it is run for. ``follows_few``: of each process
+    one path goes on that used a GPU and one that did not. ``assumed``: an unknown caller is assumed to call it.
+    ``uses_gpu``: the program has code that may use a GPU. ``ignores_pickling_errors``: workers run although what is
+    sent to them does not pickle, for a look at what they do with it. ``listens``: what functions do is recorded.
+    ``watched`` are the statements whose processes are recorded, ``shaped`` the expressions whose values are
+    (``machine/shapes.py``).
     """
 
     in_test: bool = False
-    collects: bool = False
-    prepares: bool = False
-    makes: bool = False
+    purpose: Purpose = Purpose.ENTRY
     follows_few: bool = False
     assumed: bool = False
     uses_gpu: bool = True
@@ -75,13 +86,17 @@ class EntryOptions:
     @property
     def most_steps(self) -> int:
         """How many statements the entry may run."""
-        if self.prepares:
-            return MOST_PREPARED_STEPS
-        if self.makes:
-            return MOST_MAKING_STEPS
-        if self.in_test:
-            return MOST_COLLECTING_STEPS if self.collects else MOST_TEST_STEPS
-        return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
+        match self.purpose:
+            case Purpose.PREPARATION:
+                return MOST_PREPARED_STEPS
+            case Purpose.MAKING:
+                return MOST_MAKING_STEPS
+            case Purpose.COLLECTION:
+                return MOST_COLLECTING_STEPS
+            case Purpose.ENTRY:
+                if self.in_test:
+                    return MOST_TEST_STEPS
+                return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
 
 
 @dataclass(slots=True)
