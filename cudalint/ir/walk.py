@@ -57,6 +57,22 @@ def functions(body: Iterable[ir.Stmt]) -> Iterable[ir.Function]:
                 yield from functions(inner_statements(statement))
 
 
+# Decorators of methods that are called without an instance.
+_OF_CLASSES = frozenset({"classmethod", "staticmethod"})
+
+
+def is_of_class(module: ir.Module, method: ir.Function) -> bool:
+    """Whether a method of a class at the top of a module is called on the class, and not on an instance."""
+    return any(
+        isinstance(inner, ir.FunctionDef)
+        and inner.function is method
+        and any(last_name(decorator) in _OF_CLASSES for decorator in inner.decorators)
+        for statement in module.body
+        if isinstance(statement, ir.ClassDef)
+        for inner in statement.body
+    )
+
+
 def mentions(module: ir.Module, words: Set[str]) -> bool:
     """Whether one of these words stands anywhere in a module."""
     return not module.words.isdisjoint(words) or any(f.mentions(words) for f in functions(module.body))

@@ -338,10 +338,13 @@ def item(found: Sequence | Dict, key: Value) -> Value:
 
 
 def _of_rank(items: list[Value], rank: Rank) -> Atom | None:
-    """``devices[rank]``: of GPUs, or their numbers, that lie in a row, each rank has another one."""
+    """``devices[rank]``: of GPUs, or their numbers, that lie in a row, each rank has another one.
+
+    Of one that stands alone only the first of several ranks would find it: the list is longer where there are more.
+    """
     atoms = [only(item) for item in items]
     numbers = [_gpu_number(atom) for atom in atoms]
-    if len(set(numbers)) < 2 or len(set(numbers)) < len(numbers) or None in numbers:
+    if not numbers or len(set(numbers)) < len(numbers) or None in numbers:
         return None
     # By the rank among all machines only one machine's GPUs lie in a row.
     in_order = numbers == list(range(len(numbers)))

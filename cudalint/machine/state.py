@@ -54,7 +54,8 @@ class Launch:
 class Group:
     """The process group of a process; ``rank`` is the number it joined with, where the code shows it.
 
-    ``early``: GPU 0 was in use before the group was joined. ``bound``: the group has met on a GPU, which it keeps.
+    ``early``: GPU 0 was in use before the group was joined. ``bound``: the group has met on a GPU, which it keeps;
+    ``named``: the program said on which one.
     ``guess``: the barrier that had to guess the GPU, where the guess holds unless another GPU is chosen later.
     """
 
@@ -65,6 +66,7 @@ class Group:
     rank: Rank | Const | None = None
     early: bool = False
     bound: bool = False
+    named: bool = False
     guess: Chain | None = None
 
 

@@ -11,7 +11,7 @@ from typing import ParamSpec, Protocol, TypeAlias, TypeVar
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, in_one_piece, room
-from cudalint.ir.walk import functions
+from cudalint.ir.walk import functions, is_of_class
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
@@ -450,6 +450,8 @@ class Runner:
         facts = self.files.facts(module.name)
         if facts.may_route or facts.may_answer or self._kind is not Machine or self.listens:
             return None
+        if is_of_class(module, entry.function):
+            return None
         if self._instances is None:
             imported = partial(self._imported, assumed=True)
             self._instances = Instances(self.files, self._maker, imported)
@@ -596,6 +598,10 @@ def _find(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
         return None, state
     if parts[1] == "__init__":
         return cls, state
+    if is_of_class(module, function):
+        for last, method in machine.attribute(cls, parts[1], state, frame, site):
+            return method, last
+        return None, state
     for made, instance in machine.call_value(cls, [], {}, state, frame, _making(module, parts[0], site)):
         if not machine.options.in_test:
             return _method(machine, module, function, instance, made)

@@ -80,12 +80,24 @@ def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:
     """A method of a library value that no model names: on arrays it reads them."""
     state = call.state
     if isinstance(receiver, Tensor):
+        if _may_stay_aside(machine, call.path, receiver):
+            return [(state, unknown("method", call.site, state.process.identity))]
         return arrays.like(machine, replace(call, spec={"framework": receiver.framework}))
     if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
         after = cuda.read(machine, receiver, state, call.frame, call.site, call.path.rpartition(".")[2] + "()")
         memory = gpu_memory.placed_tensor(receiver, state)
         return [] if after is None else [(after, (memory,) if memory is not None else ())]
     return [(state, unknown("method", call.site, state.process.identity))]
+
+
+# Parts of a model that are arrays, whose methods read them.
+_PARAMETERS = frozenset({"weight", "bias"})
+
+
+def _may_stay_aside(machine: Machine, path: str, moved: Tensor) -> bool:
+    """Whether a method of some part of what lies on a GPU need not touch it there: a model's part may prepare data."""
+    *parts, name = path.removeprefix(f"{moved.type}.").split(".")
+    return bool(parts) and parts[-1] not in _PARAMETERS and not machine.library.computes(name)
 
 
 def _object_of(path: str, atom: Atom) -> Atom:

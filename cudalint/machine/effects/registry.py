@@ -374,3 +374,4 @@ class LibraryEffects:
         """A process ends in this state."""
         ranks.ends(machine, state)
         lending.ends(machine, state)
+        environment.ends(machine, state)

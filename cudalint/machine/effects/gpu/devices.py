@@ -45,8 +45,7 @@ def set_device(machine: Machine, call: Call) -> Results:
     """``torch.cuda.set_device(i)``: selects for this thread, and initialises."""
     value = call.get("device") or (call.args[0] if call.args else ())
     found = [d for d in operators.device_of(value) if d.is_gpu]
-    indices = {d.index for d in found}
-    index: Index = indices.pop() if len(indices) == 1 else Rank("each", derived=bool(indices))
+    index = _index_of(found)
     framework = call.text("framework", "torch")
     state = touch(
         machine, call.state, call.frame, call.site, framework, call.text("gpu", "init"), call.label, Dev("cuda", index)
@@ -68,6 +67,12 @@ def set_device(machine: Machine, call: Call) -> Results:
         _chosen_by_rank(machine, call, state, index, where)
     state.process = replace(process, allocated=None).with_device(Selected(index, False, where))
     return [(state, NONE)]
+
+
+def _index_of(devices: list[Dev]) -> Index:
+    """The number of the GPU that one of these is; where it can be several, one for each rank."""
+    indices = {device.index for device in devices}
+    return indices.pop() if len(indices) == 1 else Rank("each", derived=bool(indices))
 
 
 def _chosen_by_rank(machine: Machine, call: Call, state: State, rank: Rank, where: Chain) -> None:
@@ -103,7 +108,7 @@ def _rank_outcome(
 def device_object(machine: Machine, call: Call) -> Results:
     """``torch.cuda.device(i)``: selects only inside a ``with`` block."""
     state = call.state
-    if call.statement:
+    if call.statement and not _is_current(call):
         chain = machine.chain(state, call.site, f"{call.label} as a statement selects nothing")
         machine.emit(
             outcome_of(
@@ -117,6 +122,16 @@ def device_object(machine: Machine, call: Call) -> Results:
         )
     fields: dict[str, Value] = {"<device>": call.args[0] if call.args else unknown("device", call.site)}
     return [(state, (state.new(("device", call.site), LibraryObject(call.path, fields, call.site)),))]
+
+
+def _is_current(call: Call) -> bool:
+    """Whether the GPU that a call names is the one that its process works on anyway."""
+    process = call.state.process
+    named = [d for d in operators.device_of(call.args[0] if call.args else ()) if d.is_gpu]
+    current = process.device()
+    if current is None:
+        return not (process.unseen or process.in_thread) and _index_of(named) == 0
+    return not current.maybe and current.index == _index_of(named)
 
 
 def device_enter(machine: Machine, call: Call) -> Results:

@@ -168,6 +168,20 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
     state.process = replace(state.process, late_visible=(*state.process.late_visible, site))
 
 
+def ends(machine: Machine, state: State) -> None:
+    """A test ends that has only set the variable: nothing in it was to run on the GPUs that it names.
+
+    What it called sets the variable for other callers too.
+    """
+    process = state.process
+    own = all(site.module == machine.main for site in process.late_visible)
+    if not (machine.options.in_test and process.late_visible and own):
+        return
+    wanted = process.environ(VISIBLE)
+    if all(context.visible != wanted for context in process.contexts):
+        workers.forget_late_variable(machine, state)
+
+
 def environ_preset(machine: Machine, call: Call) -> Results:
     """Importing a library sets a variable, or a helper of a launcher does, to another value for each rank."""
     process = call.state.process

@@ -122,7 +122,7 @@ def selected(machine: Machine, state: State, where: Call) -> None:
     if state.process.device() is not None:
         return
     site = group.made.step.site
-    untouched = not group.bound and (group.early or state.process.allocated is None)
+    untouched = (not group.bound or group.named) and (group.early or state.process.allocated is None)
     words = "set_device after init_process_group"
     _emit(machine, where, state, Kind.INIT_BEFORE_DEVICE, site, "latent", words, benign=untouched)
 
@@ -209,8 +209,9 @@ def barrier(machine: Machine, call: Call) -> Results:
     group = process.group
     if group is None or not _uses_nccl(group) or group.bound or not _of_all(call):
         return [(state, NONE)]
-    _meets(call, group)
-    if group.device_id is not None or call.get("device_ids") not in (None, NONE):
+    named = group.device_id is not None or call.get("device_ids") not in (None, NONE)
+    _meets(call, replace(group, named=named))
+    if named:
         return [(state, NONE)]
     where = machine.chain(state, call.site, call.label)
     if process.device() is None and not _numbered_by_launcher(process, group):
