@@ -708,7 +708,7 @@ _LONG = 3_000
 
 
 def parse(text: str) -> cst.Module:
-    """The libcst tree of a text; raises ``libcst.ParserSyntaxError``. A short text that was parsed lately has its own."""
+    """The libcst tree of a text; raises ``libcst.ParserSyntaxError``. A short one that was parsed lately is kept."""
     return cst.parse_module(text) if len(text) > _LONG else _kept(text)
 
 

@@ -179,7 +179,8 @@ def acts_at_top(text: Text) -> bool:
     looked_for = _ACTS.keys() | _SETTLES.keys() if b"multiprocess" in text.data else _ACTS.keys()
     patterns = [_PATTERNS[word] for word in sorted(looked_for & text.words)]
     patterns.extend(re.compile(rb"\b%s\(" % word) for word in sorted(_starting(text)))
-    return any(_stands_at_top(text.data, found.start()) for pattern in patterns for found in pattern.finditer(text.data))
+    places = (found.start() for pattern in patterns for found in pattern.finditer(text.data))
+    return any(_stands_at_top(text.data, place) for place in places)
 
 
 def _starting(text: Text) -> set[bytes]:
@@ -214,7 +215,7 @@ def _is_imported(data: bytes, name: bytes) -> bool:
 
 
 _DEVICE_NAME = re.compile(rb"[\"']cuda")
-_GIVEN = re.compile(rb"(?:\bto\(|\b[dD]evice\w*\s*[=:(,])\s*f?$")
+_GIVEN = re.compile(rb"(?:\bto\(|\b[dD]evice\w*\s*[=:(,])[\s(]*f?$")
 _NEAR = 80
 
 
