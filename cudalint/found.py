@@ -15,7 +15,8 @@ from cudalint.text.source import Cells
 class Effort:
     """What a run cost before it looked for repairs, in units that do not depend on the computer.
 
-    ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended.
+    ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended;
+    ``steps`` were made in all of them.
     """
 
     files_read: int = 0
@@ -26,6 +27,7 @@ class Effort:
     functions: int = 0
     entries: int = 0
     cut: int = 0
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)

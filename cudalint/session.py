@@ -32,6 +32,7 @@ from cudalint.policy.accepted import Accepted
 from cudalint.policy.baseline import Baseline, BaselineError
 from cudalint.project.markers import worth_a_look
 from cudalint.project.scripts import METADATA
+from cudalint.project.seen import Seen
 from cudalint.recalled import alone, keep, recalled, replayed
 from cudalint.results import Question, Result
 from cudalint.salvage import Outcome, of_analyses, salvage
@@ -41,7 +42,7 @@ from cudalint.text.source import Cells
 from cudalint.unparsed import syntax_errors, worth_reading
 
 if TYPE_CHECKING:
-    from cudalint.project.analysis import Analysis, Options, Seen
+    from cudalint.project.analysis import Analysis, Options
     from cudalint.project.process_map import ProcessMap
 
 _Comments: TypeAlias = Callable[[str], Suppressions]
@@ -219,10 +220,10 @@ class Session:
     def seen(self, filename: str) -> Seen:
         """What the analysis believes about all lines of a file; raises ``NotFound`` for a missing one."""
         intake = self._with_context((filename,))
-        from cudalint.project.analysis import Seen, seen
-
         if intake.findings or not intake.mattering:
             return Seen({}, ())
+        from cudalint.project.analysis import seen
+
         path = os.path.abspath(filename)
         cells = next((source.cells for source in intake.sources if source.path == path), None)
         return replace(seen(intake.sources, self._options(), path, self._store), cells=cells)

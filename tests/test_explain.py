@@ -46,6 +46,19 @@ def test_each_kind_of_state_is_named(run: Run, tmp_path: Path, before: str) -> N
     assert f"  {STATES[before]}\n" in done.stdout
 
 
+def test_a_place_may_have_a_column_as_reports_print_it(run: Run, tmp_path: Path) -> None:
+    text = program("torch.cuda.set_device(1)")
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    (tmp_path / "train.py:3").write_text(text, encoding="utf-8")
+    place = f"train.py:{row(text, 'here')}"
+    assert run("explain", f"{place}:5").stdout == run("explain", place).stdout
+    # Unless it is the name of a file: that is no Python, and nothing is known of it.
+    assert run("explain", "train.py:3:1").stdout != run("explain", "train.py:3").stdout
+    done = run("explain", f"{place}:0")
+    assert done.returncode == 2
+    assert "expected FILE:LINE, not" in done.stderr
+
+
 def test_a_worker_knows_of_its_parent(run: Run, tmp_path: Path) -> None:
     text = program("torch.cuda.init()", "multiprocessing.get_context('fork').Process(target=work, args=(1,)).start()")
     (tmp_path / "train.py").write_text(text, encoding="utf-8")

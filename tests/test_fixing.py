@@ -11,12 +11,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cudalint.fixing.rounds import Changed
+from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Span
+from cudalint.fixing.rounds import Changed, fix_text
 from cudalint.fixing.write import Refused, clear_leftovers, write
+from cudalint.found import Effort, Report
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -379,3 +382,24 @@ def test_the_owner_and_the_group_stay(run: Run, pinned: Path) -> None:
     assert run("check", "--fix").returncode == 0
     after = pinned.stat()
     assert (after.st_uid, after.st_gid, stat.S_IMODE(after.st_mode)) == (12345, 54321, 0o6755)
+
+
+class _Growing:
+    """A check that always has one more repair, and takes more steps each time."""
+
+    def __init__(self, finding: Finding, more: int) -> None:
+        self._finding, self._more, self._checks = finding, more, 0
+
+    def check_alone(self, filename: str, data: bytes, admits: object) -> Report:
+        self._checks += 1
+        place = Span(os.path.abspath(filename), Position(1, 1), Position(1, 1))
+        repair = Fix(Applicability.SAFE, "one more row", (Edit(place, "# one more\n"),))
+        effort = Effort(nodes_lowered=100, steps=self._checks * self._more)
+        return Report(findings=(replace(self._finding, span=place, fix=repair),), effort=effort)
+
+
+@pytest.mark.parametrize(("more", "rounds"), [(0, 100), (1_000, 6)])
+def test_rounds_that_give_the_machine_more_to_do_are_fewer(finding: Finding, more: int, rounds: int) -> None:
+    fixed = fix_text(_Growing(finding, more), "train.py", b"x = 1\n")  # type: ignore[arg-type]
+    assert fixed.stdin == b"# one more\n" * rounds + b"x = 1\n"
+    assert fixed.notes == (f"stopped after {rounds} rounds of repairs; run again for the rest",)

@@ -185,3 +185,19 @@ def test_third_party_packages_stay_where_they_belong() -> None:
 def test_only_verify_could_run_user_code() -> None:
     running = {"exec", "eval", "compile", "__import__"}
     assert [one.name for one in modules() if not one.name.startswith("verify") and one.called & running] == []
+
+
+def test_who_speaks_to_editors_loads_no_parser() -> None:
+    """The server is two processes; the one that never waits needs nothing of what the other analyses with."""
+    known = {one.name: one for one in modules()}
+    reached: set[str] = set()
+    waiting = ["server.language_server"]
+    while waiting:
+        name = waiting.pop()
+        if name in reached or name not in known:
+            continue
+        reached.add(name)
+        own = (found.removeprefix("cudalint.") for found in known[name].imports)
+        waiting.extend(place for found in own for place in (found, found.rpartition(".")[0]))
+    assert "finding" in reached
+    assert [name for name in sorted(reached) if any(one.startswith("libcst") for one in known[name].imports)] == []

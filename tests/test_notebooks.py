@@ -177,6 +177,7 @@ def test_a_note_on_a_cell_that_was_run_again_is_silenced_where_the_cell_is(run: 
         (b'{"cells": [], "nbformat": 3}', "notebooks before format 4 are not read"),
         (b'{"cells": [{"cell_type": "code", "source": 3}]}', "the source of a cell is no text"),
         (b'{"cells": [{"cell_type": "code", "source": ["x", null]}]}', "the source of a cell is no text"),
+        (b'{"cells": [{"cell_type": "code", "source": "x = 1 # \\ud800"}]}', "the source of a cell is no text"),
         (b'{"x": ' + b"9" * 5000 + b"}", "a number that is too long"),
         (b"\xff", "byte 1 is not valid utf-8"),
     ],
@@ -228,6 +229,15 @@ def test_a_notebook_in_another_language_is_not_skipped_in_silence(run: Run, tmp_
     done = run("check", ".")
     assert (done.returncode, done.stdout) == (0, "Nothing was checked.\n")
     assert "a.ipynb: not checked: its cells are r, not Python" in done.stderr
+
+
+@pytest.mark.parametrize(("language", "expected"), [("sql", 0), ("python", 1), (3, 1)])
+def test_a_cell_that_an_editor_holds_in_another_language_is_no_python(
+    language: object, expected: int, run: Run, tmp_path: Path
+) -> None:
+    cells = [{"cell_type": "code", "metadata": {"vscode": {"languageId": language}}, "source": "select (\n"}]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4}), encoding="utf-8")
+    assert run("check", ".").returncode == expected
 
 
 def test_what_is_no_python_is_shown_in_its_cell(run: Run, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from fixture_markers import programs
 from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
 
-from cudalint.ir.places import Places
+from cudalint.ir.places import Family, Places
 
 ODD = {
     "parentheses and comments": "x = (  # one\n    (f)(a,\n      b)  # two\n)\n",
@@ -26,18 +26,20 @@ ODD = {
 )
 def test_places_and_parents_are_those_of_libcst(text: str) -> None:
     tree = cst.parse_module(text)
-    places, wrapper = Places(tree), MetadataWrapper(tree, unsafe_skip_copy=True)
+    places, wrapper = Family(tree), MetadataWrapper(tree, unsafe_skip_copy=True)
+    alone = Places(tree)
     ranges, parents = wrapper.resolve(PositionProvider), wrapper.resolve(ParentNodeProvider)
     for node, found in ranges.items():
         start, end = found.start, found.end
         assert places.place(node) == (start.line, start.column, end.line, end.column)
+        assert alone.place(node) == places.place(node)
         assert places.parent(node) is parents.get(node)
         assert {id(below) for below in places.children(node)} == {id(below) for below in node.children}
 
 
 def test_nodes_below_a_node_are_in_the_order_of_the_text() -> None:
     tree = cst.parse_module("import torch  as  t\n")
-    places = Places(tree)
+    places = Family(tree)
     names = [
         tree.code_for_node(node) for node in places.children(cst.ensure_type(tree.body[0].body[0], cst.Import).names[0])
     ]
@@ -45,6 +47,6 @@ def test_nodes_below_a_node_are_in_the_order_of_the_text() -> None:
 
 
 def test_a_node_of_another_tree_stands_nowhere() -> None:
-    places = Places(cst.parse_module("x = 1\n"))
+    places = Family(cst.parse_module("x = 1\n"))
     other = cst.parse_module("x = 1\n")
     assert (places.place(other), places.parent(other), places.children(other)) == (None, None, [])

@@ -18,7 +18,7 @@ from notebook_files import notebook
 
 from cudalint.finding import Position
 from cudalint.opening import Options
-from cudalint.project.analysis import Seen
+from cudalint.project.seen import Seen
 from cudalint.server.actions import text_edit
 from cudalint.server.analyst import Analyst
 from cudalint.server.documents import Documents

@@ -10,17 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from cudalint.history.git import Repository
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 _WHO = {f"GIT_{who}_{what}": "x@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
-def git(folder: Path, *arguments: str) -> str:
+def git(folder: Path, *arguments: str, text: str | None = None) -> str:
     nothing = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     done = subprocess.run(
         ["git", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", *arguments],
         cwd=folder,
         env=os.environ | _WHO | nothing,
+        input=text,
         capture_output=True,
         text=True,
         check=False,
@@ -249,3 +252,54 @@ def test_what_nearer_settings_show_is_known_of_the_revision(run: Run, tmp_path: 
     done = run("check", "--since", "HEAD", "--output-format", "json", ".")
     (finding,) = json.loads(done.stdout)
     assert (finding["code"], "CUD206" in finding["message"]) == ("CUD902", True)
+
+
+def test_submodules_are_as_the_revision_had_them(run: Run, project: Path, tmp_path: Path, forked: str) -> None:
+    part = tmp_path / "part"
+    part.mkdir()
+    git(part, "init", "-q")
+    (part / "inner.py").write_text(forked, encoding="utf-8")
+    commit(part)
+    git(project, "submodule", "add", "-q", str(part), "lib/part")
+    commit(project)
+    assert run("check", "--since", "HEAD", cwd=project).returncode == 0
+    (project / "lib" / "part" / "newer.py").write_text(forked, encoding="utf-8")
+    commit(project / "lib" / "part")
+    done = run("check", "--since", "HEAD", "--output-format", "concise", cwd=project)
+    assert done.returncode == 1
+    assert "newer.py:" in done.stdout.replace("\\", "/")
+    assert "inner.py:" not in done.stdout
+    # What was not fetched counts as new.
+    git(project, "submodule", "deinit", "-q", "-f", "lib/part")
+    (project / "lib" / "part").mkdir(exist_ok=True)
+    (project / "lib" / "part" / "inner.py").write_text(forked, encoding="utf-8")
+    assert run("check", "--since", "HEAD", cwd=project).returncode == 1
+
+
+def test_a_submodule_among_other_files_is_left(tmp_path: Path, forked: str) -> None:
+    """A link of one could lead the files of the other out of the folder where names differ in case only."""
+    top, part = tmp_path / "top", tmp_path / "top" / "lib"
+    part.mkdir(parents=True)
+    for folder in (part, top):
+        git(folder, "init", "-q")
+    (part / "inner.py").write_text(forked, encoding="utf-8")
+    commit(part)
+    (top / "a.py").write_text(forked, encoding="utf-8")
+    git(top, "add", "a.py")
+    files, module = git(top, "write-tree").strip(), git(part, "rev-parse", "HEAD").strip()
+    for other, shown in (("Lib", []), ("library", ["inner.py"])):
+        rows = f"040000 tree {files}\t{other}\n160000 commit {module}\tlib\n"
+        tree = git(top, "mktree", "--missing", text=rows).strip()
+        made = tmp_path / other
+        Repository(str(top)).write(
+            git(top, "commit-tree", "-m", "x", tree).strip(), str(made), lambda path, program: True
+        )
+        assert sorted(path.name for path in made.rglob("*.py")) == ["a.py", *shown]
+
+
+def test_a_repository_without_commits(run: Run, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
+    done = run("check", "--since", "HEAD", ".")
+    assert done.returncode == 2
+    assert "git knows no revision 'HEAD'; nothing was committed here yet" in done.stderr

@@ -12,7 +12,7 @@ import libcst as cst
 from cudalint.fixes.edits import Change
 from cudalint.ir.depth import TREE, room
 from cudalint.ir.lower import origins
-from cudalint.ir.places import Place, Places
+from cudalint.ir.places import Family, Place
 from cudalint.text.lines import Rows
 from cudalint.text.source import SourceFile
 
@@ -37,7 +37,7 @@ class View:
         with room(TREE):
             self.tree, self._origins = origins(source.text, source.path, name)
             self._ordinals = {node: ordinal for ordinal, node in reversed(self._origins.items())}
-            self._places = Places(self.tree)
+            self._places = Family(self.tree)
         self._rows = Rows(source.text)
         self.newline = self.tree.default_newline
 

@@ -19,6 +19,7 @@ _NOTEBOOK = ".ipynb"
 
 # Every round repairs something, and checks all again: n repairs of n lines cost n times n. So many rounds are made,
 # and no more than lower so many nodes, or so many times what the first check did; the rest is kept for the next run.
+# A check that makes more steps than the first one, since repairs give workers more to do, counts for these as well.
 MOST_ROUNDS = 100
 MOST_LOWERED = 20_000
 MOST_TIMES = 10
@@ -105,9 +106,10 @@ def _rounds(check: Callable[[Mapping[str, bytes]], Report], before: dict[str, by
     count = 0
     notes: tuple[str, ...] = ()
     report = check(now)
-    lowered, most = 0, max(MOST_LOWERED, MOST_TIMES * report.effort.nodes_lowered)
+    first = report.effort
+    work, most = 0, max(MOST_LOWERED, MOST_TIMES * first.nodes_lowered)
     for number in range(MOST_ROUNDS + 1):
-        if number and (number == MOST_ROUNDS or lowered >= most) and _is_left(report, rule):
+        if number and (number == MOST_ROUNDS or work >= most) and _is_left(report, rule):
             notes = (f"stopped after {number} rounds of repairs; run again for the rest",)
             break
         made = _applied(report, now, before, rule)
@@ -115,7 +117,7 @@ def _rounds(check: Callable[[Mapping[str, bytes]], Report], before: dict[str, by
             break
         count += made
         report = check(now)
-        lowered += report.effort.nodes_lowered
+        work += report.effort.nodes_lowered + max(0, report.effort.steps - first.steps)
     changes = tuple(Changed(path, before[path], data) for path, data in sorted(now.items()) if data != before[path])
     return Fixed(changes, count, report, notes)
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -19,6 +19,7 @@ from cudalint import disk
 _LINK = b"120000"
 _PROGRAM = b"100755"
 _BLOB = b"blob"
+_COMMIT = b"commit"
 _PART = 1_000_000
 _OPTIONS = ("--no-pager", "--literal-pathspecs", "-c", "safe.bareRepository=explicit", "-c", "core.fsmonitor=false")
 # What hooks set for the programs that they start; the repository is to be found by its folder alone.
@@ -38,9 +39,10 @@ class GitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One file of a revision."""
+    """One file of a revision, or a submodule."""
 
     mode: bytes
+    kind: bytes
     name: bytes
     path: str
 
@@ -61,18 +63,26 @@ class Repository:
             more = "; this is a shallow clone: fetch more of its history (git fetch --unshallow, or fetch-depth: 0)"
         else:
             more = ""
+        if self._asked("HEAD") is None:
+            more = "; nothing was committed here yet"
         raise GitError(f"git knows no revision {revision!r}{more}")
 
     def write(self, commit: str, folder: str, is_wanted: Callable[[str, bool], bool]) -> None:
-        """Put files of a commit below a folder.
+        """Put files of a commit below a folder, and those of its submodules that are there.
 
         ``is_wanted`` is given a path with forward slashes, and whether the file is executable. Links stay links.
 
         Raises:
             GitError: where git fails, or lacks a file.
         """
+        rows = list(self._rows(commit))
+        for module in rows:
+            if module.kind == _COMMIT and _lies_apart(module, rows):
+                self._write_module(module, folder, is_wanted)
         # Links come last, so that nothing is written through one where names differ in case only.
-        items = sorted(self._items(commit, is_wanted), key=_is_link)
+        items = sorted(
+            (row for row in rows if row.kind == _BLOB and is_wanted(row.path, row.mode == _PROGRAM)), key=_is_link
+        )
         # By a file, so that neither side waits for the other.
         with tempfile.TemporaryFile() as names:
             names.write(b"".join(item.name + b"\n" for item in items))
@@ -84,7 +94,17 @@ class Repository:
                     if data is not None:
                         _put(folder, item, data)
 
-    def _items(self, commit: str, is_wanted: Callable[[str, bool], bool]) -> Iterator[_Item]:
+    def _write_module(self, module: _Item, folder: str, is_wanted: Callable[[str, bool], bool]) -> None:
+        """Put the files of a submodule below a folder, unless it, or its commit, was not fetched."""
+        home = os.path.realpath(os.path.join(self.top, *module.path.split("/")))
+        with contextlib.suppress(GitError):
+            own = repository(home)
+            commit = own.commit(module.name.decode()) if own.top == home else None
+            if commit is not None:
+                below = os.path.join(folder, *module.path.split("/"))
+                own.write(commit, below, lambda path, program: is_wanted(f"{module.path}/{path}", program))
+
+    def _rows(self, commit: str) -> Iterator[_Item]:
         done = self._run("ls-tree", "-r", "-z", "--full-tree", commit)
         if done.returncode:
             raise GitError(_words(done.stderr))
@@ -94,8 +114,8 @@ class Repository:
             head, _, name = row.partition(b"\t")
             mode, kind, item = head.split()
             path = os.fsdecode(name)
-            if kind == _BLOB and _is_plain(path) and is_wanted(path, mode == _PROGRAM):
-                yield _Item(mode, item, path)
+            if _is_plain(path):
+                yield _Item(mode, kind, item, path)
 
     def _asked(self, revision: str) -> str | None:
         done = self._run("rev-parse", "--verify", "--quiet", revision)
@@ -120,6 +140,13 @@ def _is_plain(path: str) -> bool:
 
 def _is_link(item: _Item) -> bool:
     return item.mode == _LINK
+
+
+def _lies_apart(module: _Item, rows: Iterable[_Item]) -> bool:
+    """Whether nothing else lies at, in or above a submodule, as links of one could lead the files of the other away."""
+    own = f"{module.path}/".casefold()
+    others = (f"{row.path}/".casefold() for row in rows if row is not module)
+    return not any(other.startswith(own) or own.startswith(other) for other in others)
 
 
 def _put(folder: str, item: _Item, data: bytes) -> None:

@@ -1,7 +1,7 @@
 """libcst trees to the program form.
 
-The tree lives only while its file is lowered. Long left-leaning runs (operators, calls, ``elif``) are
-walked in loops, because generated files hold runs that recursion does not survive.
+A tree lives while its text is lowered, and that of a short text a little longer. Long left-leaning runs (operators,
+calls, ``elif``) are walked in loops, because generated files hold runs that recursion does not survive.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import libcst as cst
 
@@ -701,9 +702,17 @@ def _type_name(annotation: cst.Annotation | None) -> str:
     return ""
 
 
+# A function is parsed when it is entered, where a finding stands in it, and for each repair that is tried out.
+_MOST_KEPT = 64
+_LONG = 3_000
+
+
 def parse(text: str) -> cst.Module:
-    """The libcst tree of a text; raises ``libcst.ParserSyntaxError``."""
-    return cst.parse_module(text)
+    """The libcst tree of a text; raises ``libcst.ParserSyntaxError``. A short one that was parsed lately is kept."""
+    return cst.parse_module(text) if len(text) > _LONG else _kept(text)
+
+
+_kept = lru_cache(_MOST_KEPT)(cst.parse_module)
 
 
 def lower(text: str, filename: str, name: str) -> ir.Module:

@@ -27,8 +27,6 @@ class Places(CodegenState):
         # By identity, which is also how nodes compare; the tree is kept so that an identity stays one node's.
         self._tree = tree
         self._places: dict[int, Place] = {}
-        self._parents: dict[int, cst.CSTNode] = {}
-        self._children: dict[int, list[cst.CSTNode]] = {}
         self._open: list[tuple[cst.CSTNode, int, int]] = []
         self.row, self.column = 1, 0
         tree._codegen(self)
@@ -36,14 +34,6 @@ class Places(CodegenState):
     def place(self, node: cst.CSTNode) -> Place | None:
         """Where a node stands, without its own parentheses and the white space around it; None outside this tree."""
         return self._places.get(id(node))
-
-    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The node around a node."""
-        return self._parents.get(id(node))
-
-    def children(self, node: cst.CSTNode) -> list[cst.CSTNode]:
-        """The nodes right below a node, in the order of the text."""
-        return self._children.get(id(node), [])
 
     # -- what the generator says -------------------------------------------------------------------------------
 
@@ -64,10 +54,6 @@ class Places(CodegenState):
 
     def before_codegen(self, node: cst.CSTNode) -> None:
         """Enter a node."""
-        if self._open:
-            around = self._open[-1][0]
-            self._parents[id(node)] = around
-            self._children.setdefault(id(around), []).append(node)
         self._open.append((node, self.row, self.column))
 
     def after_codegen(self, node: cst.CSTNode) -> None:
@@ -88,6 +74,31 @@ class Places(CodegenState):
         start = (row, column) if first is None else self._places[id(first)][:2]
         end = (self.row, self.column) if last is None else self._places[id(last)][2:]
         self._places[id(node)] = (*start, *end)
+
+
+class Family(Places):
+    """The places of all nodes of a tree, and which node each stands in."""
+
+    def __init__(self, tree: cst.Module) -> None:
+        self._parents: dict[int, cst.CSTNode] = {}
+        self._children: dict[int, list[cst.CSTNode]] = {}
+        super().__init__(tree)
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node around a node."""
+        return self._parents.get(id(node))
+
+    def children(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """The nodes right below a node, in the order of the text."""
+        return self._children.get(id(node), [])
+
+    def before_codegen(self, node: cst.CSTNode) -> None:
+        """Enter a node of another one."""
+        if self._open:
+            around = self._open[-1][0]
+            self._parents[id(node)] = around
+            self._children.setdefault(id(around), []).append(node)
+        super().before_codegen(node)
 
 
 class _Extent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import libcst as cst
 
@@ -26,14 +26,14 @@ def spans(text: str, filename: str, name: str, ordinals: Iterable[int]) -> dict[
         if found is not None:
             return found
         tree, nodes = origins(text, filename, name)
-        return _located(filename, tree, {o: n for o, n in nodes.items() if o in wanted}, lambda row: row) or {}
+        return _located(filename, tree, {o: n for o, n in nodes.items() if o in wanted}, _Whole())
 
 
 def all_spans(text: str, filename: str, name: str) -> dict[int, Span]:
     """The span of every ordinal of a file."""
     with room(TREE):
         tree, nodes = origins(text, filename, name)
-        return _located(filename, tree, nodes, lambda row: row) or {}
+        return _located(filename, tree, nodes, _Whole())
 
 
 def _of_parts(shape: Outline, filename: str, name: str, wanted: set[int]) -> dict[int, Span] | None:
@@ -50,10 +50,7 @@ def _of_parts(shape: Outline, filename: str, name: str, wanted: set[int]) -> dic
         lowering.module(tree)
         if lowering.outermost != len(shape.pieces):
             return None
-        rows = shape.origins
-        result = _located(filename, tree, _some(lowering, wanted), lambda row: _next(rows[row - 1]))
-        if result is None:
-            return None
+        result = _located(filename, tree, _some(lowering, wanted), _Rows(shape))
         for number in {number for ordinal in wanted if (number := ir.number_of(ordinal)) is not None}:
             result.update(_of_body(shape, outers[number], filename, name, wanted))
         return result
@@ -67,22 +64,51 @@ def _of_body(shape: Outline, outer: Outer, filename: str, name: str, wanted: set
     assert isinstance(definition, cst.FunctionDef)
     lowering = Lowering(filename, name, record=True)
     lowering.body(outer, definition.body)
-    first = shape.pieces[outer.number].first
-    return _located(filename, tree, _some(lowering, wanted), lambda row: first + row - 1) or {}
+    return _located(filename, tree, _some(lowering, wanted), _Below(shape.pieces[outer.number].first))
 
 
 def _some(lowering: Lowering, wanted: set[int]) -> dict[int, cst.CSTNode]:
     return {ordinal: node for ordinal, node in (lowering.origin or {}).items() if ordinal in wanted}
 
 
-def _next(row: int | None) -> int | None:
-    return None if row is None else row + 1
+class _Whole:
+    """The rows of a tree that is that of a file."""
+
+    def at(self, row: int, column: int) -> Position:
+        """Where in the file something stands; columns count from 0 in the tree."""
+        return Position(row, column + 1)
 
 
-def _located(
-    filename: str, tree: cst.Module, nodes: Mapping[int, cst.CSTNode], row: Callable[[int], int | None]
-) -> dict[int, Span] | None:
-    """Where nodes of a tree stand; ``row`` gives the row of the file. None where a node ends in no row of it.
+class _Below(_Whole):
+    """The rows of a tree whose second row is the file's next one after some."""
+
+    def __init__(self, before: int) -> None:
+        self._before = before
+
+    def at(self, row: int, column: int) -> Position:
+        return Position(self._before + row - 1, column + 1)
+
+
+class _Rows(_Whole):
+    """The rows of an outline; what ends in the row that stands for a body ends where the body does."""
+
+    def __init__(self, shape: Outline) -> None:
+        self._shape = shape
+        self._origins = shape.origins
+
+    def at(self, row: int, column: int) -> Position:
+        origin = self._origins[row - 1]
+        if origin is not None:
+            return Position(origin + 1, column + 1)
+        number = self._origins[:row].count(None) - 1
+        tree = parse(self._shape.body(number))
+        found = Places(tree).place(tree.body[0])
+        assert found is not None
+        return _Below(self._shape.pieces[number].first).at(*found[2:])
+
+
+def _located(filename: str, tree: cst.Module, nodes: Mapping[int, cst.CSTNode], rows: _Whole) -> dict[int, Span]:
+    """Where nodes of a tree stand; ``rows`` tells where its rows lie in the file.
 
     Raises ``RecursionError`` where the tree is deeper than the running Python follows.
     """
@@ -92,11 +118,6 @@ def _located(
     result: dict[int, Span] = {}
     for ordinal, node in nodes.items():
         found = places.place(node)
-        if found is None:
-            continue
-        first_row, first_column, last_row, last_column = found
-        first, last = row(first_row), row(last_row)
-        if first is None or last is None:
-            return None
-        result[ordinal] = Span(filename, Position(first, first_column + 1), Position(last, last_column + 1))
+        if found is not None:
+            result[ordinal] = Span(filename, rows.at(*found[:2]), rows.at(*found[2:]))
     return result

@@ -32,6 +32,7 @@ from cudalint.project.near import near
 from cudalint.project.process_map import Mapped, Tree, sites, trees
 from cudalint.project.program import FileProgram, program
 from cudalint.project.running import Entry, Others, Ran, Runner, at_work
+from cudalint.project.seen import Seen
 from cudalint.project.summary import summaries
 from cudalint.project.worker import Brief
 from cudalint.project.workers import Workers
@@ -39,7 +40,7 @@ from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.store import Store
 from cudalint.text.lines import split_rows
-from cudalint.text.source import Cells, SourceFile
+from cudalint.text.source import SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,19 +579,6 @@ def _syntax_errors(files: FileProgram) -> Iterable[Finding]:
 
 
 # -- explain -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What the machine saw in one file: the processes that come to each of its rows, and what it says of launches.
-
-    ``rows`` holds lines of text by row; ``launches`` a few words for the place of each. ``cells`` says of a notebook
-    where its rows are.
-    """
-
-    rows: Mapping[int, tuple[str, ...]]
-    launches: tuple[tuple[Span, str], ...]
-    cells: Cells | None = None
 
 
 def explain(

@@ -40,7 +40,7 @@ def _may_launch(program: FileProgram, name: str) -> bool:
     return facts.may_launch or facts.mentions_own or bool(derived_in(program, name))
 
 
-_TASK = re.compile(rb"^@\w+\.task\b", re.MULTILINE)
+_TASK = re.compile(rb"^[ \t]*@\w+\.task\b", re.MULTILINE)
 
 
 def may_serve(program: FileProgram, name: str) -> bool:

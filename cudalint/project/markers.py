@@ -175,13 +175,19 @@ _NO_STATEMENT = b"#'\")]}"
 
 
 def acts_at_top(text: Text) -> bool:
-    """Whether a line that runs at the import of a file may do something to the process."""
+    """Whether a line that runs at the import of a file may do something to the process, or start another one."""
     looked_for = _ACTS.keys() | _SETTLES.keys() if b"multiprocess" in text.data else _ACTS.keys()
-    return any(
-        _stands_at_top(text.data, found.start())
-        for word in sorted(looked_for & text.words)
-        for found in _PATTERNS[word].finditer(text.data)
-    )
+    patterns = [_PATTERNS[word] for word in sorted(looked_for & text.words)]
+    patterns.extend(re.compile(rb"\b%s\(" % word) for word in sorted(_starting(text)))
+    places = (found.start() for pattern in patterns for found in pattern.finditer(text.data))
+    return any(_stands_at_top(text.data, place) for place in places)
+
+
+def _starting(text: Text) -> set[bytes]:
+    """The words of a file by which it shows that it may start something."""
+    known = text.vocabulary.starts
+    alone = (known.anywhere | known.used) & text.words
+    return alone.union(*(group for group in known.together if group <= text.words))
 
 
 def _stands_at_top(data: bytes, place: int) -> bool:
@@ -209,7 +215,7 @@ def _is_imported(data: bytes, name: bytes) -> bool:
 
 
 _DEVICE_NAME = re.compile(rb"[\"']cuda")
-_GIVEN = re.compile(rb"(?:\bto\(|\b[dD]evice\w*\s*[=:(,])\s*f?$")
+_GIVEN = re.compile(rb"(?:\bto\(|\b[dD]evice\w*\s*[=:(,])[\s(]*f?$")
 _NEAR = 80
 
 
@@ -256,17 +262,19 @@ def _called_in(data: bytes) -> Iterator[bytes]:
 def does_something(
     data: bytes, vocabulary: Vocabulary, calls: TopCalls, on_gpu: frozenset[bytes], *, registers: bool
 ) -> bool:
-    """Whether a file defines one of these so that calling it may use a GPU, or as a decorator that keeps what it gets.
+    """Whether a file defines one of these so that calling it may use a GPU or start something.
 
-    ``on_gpu`` are the functions of libraries that use one. The second matters where the file that decorates
-    ``registers`` GPU code.
+    ``on_gpu`` are the functions of libraries that use one. A decorator that keeps what it gets counts as well where
+    the file that decorates ``registers`` GPU code.
     """
     for found in _DEFINED.finditer(data):
         name = found[2]
         if name not in calls.called and name not in calls.decorating:
             continue
         body = _body(data, found.end(), len(found[1]))
-        uses = mentions_gpu(Text.of(body, vocabulary)) or (bool(on_gpu) and not on_gpu.isdisjoint(_called_in(body)))
+        text = Text.of(body, vocabulary)
+        uses = mentions_gpu(text) or text.shows(vocabulary.starts)
+        uses = uses or (bool(on_gpu) and not on_gpu.isdisjoint(_called_in(body)))
         if uses or (registers and name in calls.decorating and _KEEPS.search(body) is not None):
             return True
     return False

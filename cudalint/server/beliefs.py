@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from lsprotocol import types
 
-from cudalint.project.analysis import Seen
+from cudalint.project.seen import Seen
 from cudalint.server.positions import Places
 
 

@@ -13,7 +13,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from cudalint.finding import Finding
-from cudalint.project.analysis import Seen
+from cudalint.project.seen import Seen
 from cudalint.server.actions import text_edit
 from cudalint.server.analyst import Analyst
 from cudalint.server.diagnostics import Found, Opened, diagnostics

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cudalint.found import Report
-from cudalint.project.analysis import Seen
+from cudalint.project.seen import Seen
 
 # A length before each message.
 HEADER_BYTES = 8

@@ -14,7 +14,7 @@ from cudalint.discovery import NotFound
 from cudalint.fixing.rounds import Changed, fix
 from cudalint.found import Report
 from cudalint.opening import Options, opened
-from cudalint.project.analysis import Seen
+from cudalint.project.seen import Seen
 from cudalint.server.jobs import HEADER_BYTES, Answer, Check, Checked, Job, Look, Refused, Repair, Repaired, packed
 from cudalint.text import notebook
 from cudalint.text.decode import Refusal, decode

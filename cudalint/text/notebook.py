@@ -22,6 +22,8 @@ from cudalint.text.source import Cells, SourceFile
 
 SUFFIX = ".ipynb"
 _BLANKS = re.compile(r"[ \t\n\r]*")
+# Half of a character beyond the first plane, which JSON can hold and no file of Python can.
+_HALF = re.compile("[\ud800-\udfff]")
 _DECODER = json.JSONDecoder()
 # One character of a string as it stands in JSON.
 _CHARACTER = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\u\w{4}|\\.|[^\\]", re.DOTALL)
@@ -173,6 +175,13 @@ def _language(metadata: object) -> str:
     return "python"
 
 
+def _is_of_another_language(metadata: object) -> bool:
+    """Whether an editor was told that a cell is not in the language of the kernel, which then does not run it."""
+    told = metadata.get("vscode") if isinstance(metadata, dict) else None
+    language = told.get("languageId") if isinstance(told, dict) else None
+    return isinstance(language, str) and language.lower() != "python"
+
+
 # -- the JSON ----------------------------------------------------------------------------------------------
 
 
@@ -200,15 +209,18 @@ class _Walk:
     def _cell(self, number: int) -> Cell | None:
         kind: object = None
         count: object = None
+        metadata: object = None
         source: Cell | int | None = None
         for name in self._members():
             if name == "cell_type":
                 kind = self._value()
             elif name == "execution_count":
                 count = self._value()
+            elif name == "metadata":
+                metadata = self._value()
             elif name == "source":
                 source = self._source(number)
-        if kind != "code" or source is None:
+        if kind != "code" or source is None or _is_of_another_language(metadata):
             return None
         if isinstance(source, int):
             raise json.JSONDecodeError("the source of a cell is no text", self._text, source)
@@ -224,7 +236,7 @@ class _Walk:
     def _piece(self) -> Piece | None:
         start = self._at
         value = self._value()
-        if not isinstance(value, str):
+        if not isinstance(value, str) or _HALF.search(value) is not None:
             return None
         self._row += self._text.count("\n", self._counted, start)
         self._counted = start

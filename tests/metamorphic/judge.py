@@ -52,6 +52,7 @@ class Verdict:
     seen: str = ""
     inherited: bool = False
     spoilt: bool = False
+    lost_in: frozenset[str] = frozenset()
 
 
 def judged(program: Program, transformation: Transformation, *, on_paper: bool = False) -> Verdict | None:
@@ -70,9 +71,10 @@ def judged(program: Program, transformation: Transformation, *, on_paper: bool =
         compile(text, f"{name}.py", "exec")
     after = analysed(texts)
     if transformation.preserving:
-        complaint = _difference(_told({MAIN: module}, before), _told(files, after))
+        told, now = _told({MAIN: module}, before), _told(files, after)
+        complaint = _difference(told, now)
         if complaint or not on_paper:
-            return Verdict(program, transformation, texts, complaint)
+            return Verdict(program, transformation, texts, complaint, lost_in=_homes(files, told - now))
     complaint, output = run(program, texts, after)
     verdict = Verdict(program, transformation, texts, complaint, _last_line(output))
     if complaint is None or transformation.preserving:
@@ -111,6 +113,12 @@ def _told(files: Files, findings: tuple[Finding, ...]) -> Told:
         where = known[finding.span.filename].get(start, f"{finding.span.filename}:{start[0]}:{start[1]}")
         told.add((_PICKLED.get(finding.code, finding.code), finding.severity.value, where))
     return frozenset(told)
+
+
+def _homes(files: Files, told: Told) -> frozenset[str]:
+    """The files in which the anchors of findings stand."""
+    wanted = {where for _, _, where in told}
+    return frozenset(name for name, module in files.items() if wanted and not wanted.isdisjoint(tags(module).values()))
 
 
 def _difference(before: Told, after: Told) -> str | None:

@@ -26,6 +26,8 @@ from cudalint.text.lines import split_rows
 
 _IN_NOTEBOOK = re.compile(r"(?P<file>.+\.ipynb):(?:cell )?(?P<cell>[1-9]\d*):(?P<row>[1-9]\d*)(?::\d+)?")
 
+_WITH_COLUMN = re.compile(r"(?P<place>.+:[1-9]\d*):[1-9]\d*")
+
 
 @click.command()
 @click.argument("place", metavar="FILE:LINE", shell_complete=files)
@@ -57,12 +59,20 @@ def _parsed(place: str) -> tuple[str, int | None, int]:
     in_notebook = _IN_NOTEBOOK.fullmatch(place)
     if in_notebook is not None:
         return in_notebook["file"], int(in_notebook["cell"]), int(in_notebook["row"])
-    filename, _, row = place.rpartition(":")
+    filename, _, row = _without_column(place).rpartition(":")
     if filename.endswith(".ipynb"):
         raise click.UsageError(f"expected {filename}:CELL:LINE, not {place!r}")
     if not filename or not row.isdecimal() or int(row) < 1:
         raise click.UsageError(f"expected FILE:LINE, not {place!r}")
     return filename, None, int(row)
+
+
+def _without_column(place: str) -> str:
+    """``FILE:LINE`` of a place with a column, as reports print it, unless that is the name of a file."""
+    with_column = _WITH_COLUMN.fullmatch(place)
+    if with_column is None or os.path.lexists(with_column["place"]):
+        return place
+    return with_column["place"]
 
 
 def _require_row(filename: str, row: int) -> None:

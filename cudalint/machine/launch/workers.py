@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from cudalint.machine import questions
@@ -40,6 +40,12 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     ended = _started(machine, state, frame, start, way, parent)
     machine.ends_fresh(ended.began, start.family == "loader" and _lends(ended))
     return ended
+
+
+def _worst(made: Sequence[Outcome], anchors: set[Site]) -> Outcome | None:
+    """How workers of a launch fail: what their parent is told of first, in whatever order their paths were taken."""
+    ends = [o for o in made if o.how in _ENDS and not o.caught and o.within in anchors]
+    return next((o for o in ends if o.how == "crash"), ends[0] if ends else None)
 
 
 def _lends(ended: Ended) -> bool:
@@ -91,8 +97,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
     if noted is not None:
         for child, _ in done:
             note_process(noted, child.process)
-    made = machine.record.outcomes[before:]
-    failed = next((o for o in made if o.how in _ENDS and not o.caught and o.within in _anchors(start)), None)
+    failed = _worst(machine.record.outcomes[before:], _anchors(start))
     if failed is not None and not fresh:
         _method_elsewhere(machine, state, start, failed)
     if failed is None and start.shares and (fresh or start.family != "loader"):
