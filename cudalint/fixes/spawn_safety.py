@@ -141,8 +141,14 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "nothing waits for the worker, which ends with the program: a fresh process may not have begun"
         case Why.DROPPED:
             return "only the arguments hold a lock or a queue, which is gone before a fresh process opens it"
+        case Why.TRAVELS:
+            return "its arguments may not pickle: an iterator, or a view of a dict"
         case Why.AT_END:
             return f"a fresh process does at its end what `{name}()` registers, and a forked one does not"
+        case Why.LEFT_OPEN:
+            return f"a fresh process writes or removes at its end what `{name}()` gave, and a forked one leaves it"
+        case Why.FEWER:
+            return f"an executor starts fresh processes as they are needed, and `{name}()` shows how many there are"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:

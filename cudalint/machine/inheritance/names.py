@@ -120,7 +120,7 @@ class Names(Statements):
     def shows(self, values: Iterable[Value], site: Site, state: State) -> None:
         """Values are made into text: sets in their order, classes with their module, processes with their name."""
         for value in values:
-            self.spreads(value, site, state)
+            self._takes_order(value, site, state)
         self._may_name(values, site, state)
 
     def _may_name(self, values: Iterable[Value], site: Site, state: State) -> None:
@@ -170,7 +170,16 @@ class Names(Statements):
                 if isinstance(atom, Ref) and isinstance(found := state.get(atom), Closure | Class):
                     name = found.name if isinstance(found, Class) else found.function.name
                     self._asked.setdefault(Doubt(Why.NAME, f"{name}.{attr}", site))
+        elif attr == "__class__" and any(not isinstance(a, Ref) or not _is_instance(a, state) for a in owner):
+            # A module of another class has properties, which are not followed.
+            self._asked.setdefault(Doubt(Why.STORES, "", site))
         return super().set_attribute(owner, attr, value, state, frame, site)
+
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``; what stands for a module is not followed."""
+        if any(isinstance(atom, Lib) and atom.path == "sys.modules" for atom in owner):
+            self._asked.setdefault(Doubt(Why.STORES, "", site))
+        return super().set_item(owner, key, value, state, frame, site)
 
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
         if path == "__main__" or f"{path}.{name}" in _OF_PROCESS:
@@ -181,3 +190,7 @@ class Names(Statements):
         if dotted == "__main__":
             self._is_called("__main__", Site(frame.module, ordinal), state)
         return super()._library_import(dotted, state, frame, ordinal)
+
+
+def _is_instance(ref: Ref, state: State) -> bool:
+    return isinstance(state.get(ref), Instance)
