@@ -135,6 +135,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"`{name}` is not found in a fresh process of a program that is started by `python -m`"
         case Why.AGAIN:
             return f"the top of the module changes `{name}`, which each fresh process would change once more"
+        case Why.FILES:
+            return f"the top of a module reads files, and `{name}()` changes what a fresh process finds there"
         case Why.WAITS:
             return f"`{name}()` waits for a limited time, and a fresh process takes seconds to start"
         case Why.UNAWAITED:

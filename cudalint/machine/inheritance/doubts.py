@@ -25,6 +25,7 @@ class Why(Enum):
     NAME = "the program asks for a name that is another one in a fresh process"
     NAMELESS = "the main module of a fresh process does not have what it is to run"
     AGAIN = "the import of a module changes what a fresh process has from its parent, and would change it twice"
+    FILES = "the program changes a file that the imports of a fresh process read again"
     WAITS = "the program waits for a limited time, and a fresh process takes longer to start"
     UNAWAITED = "the worker ends with a program that does not wait for it"
     DROPPED = "nothing but the arguments of a worker holds what a fresh process has yet to open"

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
+from cudalint.machine.inheritance.files import Files
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.sameness import Comparison
-from cudalint.machine.inheritance.times import Times
 from cudalint.machine.interpreter import Fresh, Machine, Setting
 from cudalint.machine.launch.crossing import inside_of, reachable, reached, visited
 from cudalint.machine.state import State
@@ -18,7 +18,7 @@ from cudalint.machine.values import Atom, Ref, Tensor, Value
 from cudalint.models.library import lies_below
 
 
-class Prover(Times):
+class Prover(Files):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -57,6 +57,7 @@ class Prover(Times):
         launch = watch.launch
         doubts = dict.fromkeys(self._lacks(watch))
         doubts.update(watch.doubts)
+        doubts.update(dict.fromkeys(self._rereads(watch)))
         doubts.update(dict.fromkeys(self._read(watch)))
         for why, holds in (
             (Why.STOPPED, not ran),
