@@ -329,6 +329,51 @@ def test_processes_that_the_probe_cannot_enter_are_named(tmp_path: Path, monkeyp
     assert " -I -c " in unseen
 
 
+REPLACED = """\
+import multiprocessing, os, sys
+
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        os.{call}
+    torch.zeros(1, device="cuda")
+    with multiprocessing.Pool(1) as pool:
+        print(pool.map(work, [1]))
+"""
+
+
+def test_a_program_that_becomes_another_was_not_verified(process: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(REPLACED.format(call='execvp("true", ["true"])'))
+    done = process("--verify", "--paper", "train.py")
+    assert done.returncode == 2
+    assert "true, into which the probe does not look" in done.stdout
+    assert "nothing was verified" in done.stderr
+
+
+@pytest.mark.parametrize("call", ["execv(sys.executable, [sys.executable, __file__, 'x'])", "path"])
+def test_a_program_that_becomes_python_again_is_followed(process: Command, tmp_path: Path, call: str) -> None:
+    failed = "try:\n            os.execv('/nowhere', ['nowhere'])\n        except OSError:\n            pass"
+    text = REPLACED.format(call=call)
+    (tmp_path / "train.py").write_text(text.replace("os.path\n", failed + "\n"))
+    done = process("--verify", "--paper", "train.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 finding: 1 confirmed" in done.stdout
+    assert "does not look" not in done.stdout
+
+
+def test_what_a_program_says_gives_a_terminal_no_commands(process: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("raise RuntimeError('\\x1b[2J ##[error] \\u202e')\n")
+    done = process("--verify", "--paper", "train.py")
+    assert "\x1b" not in done.stdout
+    assert "RuntimeError: \\x1b[2J #\ufffd[error] \\u202e" in done.stdout
+
+
 WORKING = """\
     import multiprocessing, os, sys, threading
 

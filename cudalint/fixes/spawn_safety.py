@@ -135,14 +135,22 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"`{name}` is not found in a fresh process of a program that is started by `python -m`"
         case Why.AGAIN:
             return f"the top of the module changes `{name}`, which each fresh process would change once more"
+        case Why.FILES:
+            return f"the top of a module reads files, and `{name}()` changes what a fresh process finds there"
         case Why.WAITS:
             return f"`{name}()` waits for a limited time, and a fresh process takes seconds to start"
         case Why.UNAWAITED:
             return "nothing waits for the worker, which ends with the program: a fresh process may not have begun"
         case Why.DROPPED:
             return "only the arguments hold a lock or a queue, which is gone before a fresh process opens it"
+        case Why.TRAVELS:
+            return "its arguments may not pickle: an iterator, or a view of a dict"
         case Why.AT_END:
             return f"a fresh process does at its end what `{name}()` registers, and a forked one does not"
+        case Why.LEFT_OPEN:
+            return f"a fresh process writes or removes at its end what `{name}()` gave, and a forked one leaves it"
+        case Why.FEWER:
+            return f"an executor starts fresh processes as they are needed, and `{name}()` shows how many there are"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:

@@ -81,11 +81,15 @@ class _Unit:
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """What the body of an outermost function has to know of its file: its number there, its name, its parameters."""
+    """What the body of an outermost function has to know of its file: its number there, its name, its parameters.
+
+    ``annotates``: annotations in it are evaluated.
+    """
 
     number: int
     qualname: str
     params: tuple[str, ...]
+    annotates: bool = True
 
 
 class Lowering:
@@ -106,6 +110,8 @@ class Lowering:
         # How many functions are around what is lowered, and how many outermost ones came before.
         self._depth = 0
         self.outermost = 0
+        # Whether annotations are evaluated, which a file can say that they are not.
+        self._annotates = True
         self.origin: dict[int, cst.CSTNode] | None = {} if record else None
 
     def module(self, tree: cst.Module) -> ir.Module:
@@ -118,6 +124,7 @@ class Lowering:
     def body(self, outer: Outer, suite: cst.BaseSuite) -> ir.Code:
         """The body of an outermost function, as it is lowered within its file."""
         before, self._qualname = self._qualname, [outer.qualname, "<locals>"]
+        self._annotates = outer.annotates
         self._next = (outer.number + 1) * ir.STRIDE
         self._depth += 1
         unit = self._push()
@@ -174,8 +181,21 @@ class Lowering:
                 self._statement(small, out)
             return
         lower = _STATEMENTS.get(type(node))
-        if lower is not None:
-            out.append(lower(self, node))
+        if lower is None:
+            return
+        if isinstance(node, cst.FunctionDef):
+            out.extend(self._annotations(_annotations_of(node)))
+        elif isinstance(node, cst.Raise) and node.cause is not None and _acts(node.cause.item):
+            out.append(ir.ExprStmt(self._mark(node.cause), self._expr(node.cause.item)))
+        out.append(lower(self, node))
+        if isinstance(node, cst.AnnAssign) and self._qualname[-1:] != ["<locals>"]:
+            out.extend(self._annotations((node.annotation,)))
+
+    def _annotations(self, nodes: Iterable[cst.Annotation]) -> Iterable[ir.Stmt]:
+        """What annotations do; those of the variables of a function are never evaluated."""
+        for node in nodes if self._annotates else ():
+            if _acts(node.annotation):
+                yield ir.Annotation(self._mark(node), self._expr(node.annotation))
 
     def _expr_stmt(self, node: cst.Expr) -> ir.Stmt:
         return ir.ExprStmt(self._mark(node), self._expr(node.value))
@@ -268,7 +288,8 @@ class Lowering:
         params = self._params(node.params)
         qualname = ".".join([*self._qualname, name])
         if self._depth == 0 and isinstance(node.body, cst.IndentedBlock):
-            source = self._outermost(Outer(self.outermost, qualname, tuple(p.name for p in params)), node.body)
+            outer = Outer(self.outermost, qualname, tuple(p.name for p in params), self._annotates)
+            source = self._outermost(outer, node.body)
         else:
             source = self._inner(name, params, node.body)
         function = ir.Function(ordinal, name, qualname, params, node.asynchronous is not None, source)
@@ -333,6 +354,8 @@ class Lowering:
         if isinstance(node.names, cst.ImportStar):
             return ir.ImportFrom(ordinal, module, level, None)
         names = tuple((self._dotted(a.name), self._alias(a)) for a in node.names)
+        if module == "__future__" and ("annotations", None) in names:
+            self._annotates = False
         for dotted, alias in names:
             self._bind(alias or dotted)
         return ir.ImportFrom(ordinal, module, level, names)
@@ -494,8 +517,17 @@ class Lowering:
                 self._units[-1].words.update(_named(part.value))
                 parts.append(ir.Const(self._mark(part), part.value))
             elif isinstance(part, cst.FormattedStringExpression):
-                parts.append(self._expr(part.expression))
+                parts.append(self._formatted_value(part))
         return ir.Joined(ordinal, tuple(parts))
+
+    def _formatted_value(self, node: cst.FormattedStringExpression) -> ir.Expr:
+        """``{value:spec}``; what computes the format is evaluated too, and nobody knows what it makes of the value."""
+        value = self._expr(node.expression)
+        specs = [p for p in node.format_spec or () if isinstance(p, cst.FormattedStringExpression)]
+        if not specs:
+            return value
+        ordinal = self._mark(node)
+        return ir.Joined(ordinal, (value, ir.Opaque(self._mark(node), tuple(map(self._formatted_value, specs)))))
 
     def _boolean(self, node: cst.BooleanOperation) -> ir.Expr:
         ordinal = self._mark(node)
@@ -599,6 +631,33 @@ class Lowering:
 def _code(unit: _Unit, body: tuple[ir.Stmt, ...], params: Iterable[str]) -> ir.Code:
     names = frozenset(unit.bound - unit.outside).union(params)
     return ir.Code(body, unit.is_generator, frozenset(unit.words), unit.size, names)
+
+
+def _annotations_of(node: cst.FunctionDef) -> Iterable[cst.Annotation]:
+    """The annotations of a function's parameters and of what it returns."""
+    params = node.params
+    given = [*params.posonly_params, *params.params, params.star_arg, *params.kwonly_params, params.star_kwarg]
+    for param in given:
+        if isinstance(param, cst.Param) and param.annotation is not None:
+            yield param.annotation
+    if node.returns is not None:
+        yield node.returns
+
+
+def _acts(node: cst.CSTNode) -> bool:
+    """Whether an expression calls or binds something; asked of every annotation, most of which are names."""
+    stack = [node]
+    while stack:
+        match stack.pop():
+            case cst.Call() | cst.NamedExpr():
+                return True
+            case cst.Name() | cst.SimpleString() | cst.Lambda():
+                pass
+            case cst.Attribute(value=value):
+                stack.append(value)
+            case other:
+                stack.extend(other.children)
+    return False
 
 
 def _captures(pattern: cst.CSTNode) -> set[str]:

@@ -338,6 +338,16 @@ class Declare(Stmt):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Annotation(Stmt):
+    """An annotation that calls or binds something, which Python evaluates when it defines what bears it.
+
+    It stands beside the definition or the variable, as a statement of its own; all other annotations are left out.
+    """
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class AugAssign(Stmt):
     """``target op= value``; ``op`` without the equals sign."""
 

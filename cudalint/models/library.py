@@ -35,13 +35,16 @@ class ProcessEffect:
 
     ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
     outside of the process, so that a process that does it again makes a difference. ``pickles``: what it gives may
-    travel to another process; False where no pickler takes it.
+    travel to another process; False where no pickler takes it. ``felt_by``: the only functions that find what stays.
+    ``ends``: what it gives does something when its process ends, as long as something holds it.
     """
 
     state: str = "none"
     gives: str = ""
     shows: bool = False
     pickles: bool = True
+    felt_by: tuple[str, ...] = ()
+    ends: bool = False
 
 
 # What a file says that functions leave behind, in the order in which it does.
@@ -152,7 +155,7 @@ class Library:
         if found is None and spec is not None and "state" in spec:
             return ProcessEffect(str(spec["state"]))
         if found is None:
-            below = (effect for pattern, effect in reversed(self.wide_process_effects) if _lies_below(path, pattern))
+            below = (effect for pattern, effect in reversed(self.wide_process_effects) if lies_below(path, pattern))
             found = next(below, None)
         return ProcessEffect() if found is None and spec is not None else found
 
@@ -294,6 +297,8 @@ def _add_effect(library: Library, entry: Mapping[str, object], declared: _Declar
         str(entry.get("gives", "")),
         entry.get("shows") is True,
         entry.get("pickle") != "never",
+        tuple(_list(entry.get("felt-by"))),
+        entry.get("ends") is True,
     )
     for name in _list(entry["names"]):
         if name.endswith("*"):
@@ -312,8 +317,10 @@ def _settle_effects(library: Library, declared: Iterable[tuple[str, _Declared]])
         library.process_effects.update(given)
 
 
-def _lies_below(path: str, pattern: str) -> bool:
-    """``a.*`` are the names directly below ``a``, ``a.**`` those at any depth."""
+def lies_below(path: str, pattern: str) -> bool:
+    """``a.*`` are the names directly below ``a``, ``a.**`` those at any depth, another name is itself."""
+    if not pattern.endswith("*"):
+        return path == pattern
     if pattern.endswith(".**"):
         return path.startswith(pattern[:-2])
     prefix = pattern[:-1]

@@ -68,6 +68,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "selects": str,
     "note": str,
     "state": str,
+    "calls": bool,
     "marks": list,
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
@@ -78,6 +79,8 @@ _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "gives": str,
     "shows": bool,
     "pickle": str,
+    "felt-by": list,
+    "ends": bool,
 }
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cudalint.policy.selection import matches
+from cudalint.report.plain import plain
 from cudalint.verify import evidence, facts, gpus, headers, own_repairs, paper, program_report, repairs_report, report
 from cudalint.verify import program as programs
 from cudalint.verify.campaign import Campaign
@@ -133,6 +134,10 @@ def verify_program(
         return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
     if trial.went_on_unseen:
         return _nothing(err, "the program went on in the background and was ended: what had been seen is shown")
+    if trial.was_replaced:
+        return _nothing(
+            err, f"the program became {plain(trial.became)}, into which nothing looks: nothing was verified"
+        )
     if trial.seen.spoiled:
         return _nothing(err, f"{trial.seen.spoiled[0]}: nothing was verified")
     if trial.showed_nothing and trial.suspects:

@@ -33,12 +33,13 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """All notes of a run, in their order."""
+    """All notes of a run, in their order; ``became``: what replaced its first process, where no probe is there."""
 
     events: tuple[Event, ...] = ()
     entered: frozenset[int] = frozenset()
     forks: Mapping[str, Fork] = field(default_factory=dict)
     made_by: Mapping[int, str] = field(default_factory=dict)
+    became: str = ""
 
     def of(self, *kinds: str) -> Iterator[Event]:
         """The notes of some kinds."""
@@ -61,6 +62,7 @@ def read(lines: Sequence[str]) -> Journal:
     return Journal(
         events=events,
         entered=frozenset(_entered(lines)),
+        became=_became(lines),
         forks={
             event.values[0]: Fork(event.pid, bool(event.values[1]), event.stack, position)
             for position, event in enumerate(events)
@@ -80,6 +82,17 @@ def _events(lines: Iterable[str]) -> Iterator[Event]:
             continue
         stack: Stack = tuple(values.pop()) if values and isinstance(values[-1], list) else ()
         yield Event(kind, pid, tuple(values), stack)
+
+
+def _became(lines: Iterable[str]) -> str:
+    first, found = "", ""
+    for line in lines:
+        what, _, rest = line.partition(" ")
+        pid, _, path = rest.partition(" ")
+        first = first or (pid if what == "python" else "")
+        if pid == first and what in ("python", "stayed", "replaced"):
+            found = path
+    return found
 
 
 def _entered(lines: Iterable[str]) -> Iterator[int]:

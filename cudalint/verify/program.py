@@ -90,7 +90,8 @@ class Judged:
 class Trial:
     """All that came of one run; ``printed`` are the lines of its standard output.
 
-    Of a notebook, ``cells`` says by path where the rows of its programs are, and ``left_out`` what of it did not run.
+    ``became``: the program that took its place, into which the probe does not look. Of a notebook, ``cells`` says by
+    path where the rows of its programs are, and ``left_out`` what of it did not run.
     """
 
     program: Program
@@ -102,6 +103,7 @@ class Trial:
     printed: tuple[str, ...] = ()
     cells: Mapping[str, Cells] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    became: str = ""
 
     @property
     def is_refuted(self) -> bool:
@@ -118,9 +120,17 @@ class Trial:
     @property
     def went_on_unseen(self) -> bool:
         """Whether processes outlived it, as those of a daemon do, so that what was not reached may have come yet."""
+        return bool(self.seen.left_behind) and self._is_open
+
+    @property
+    def was_replaced(self) -> bool:
+        """Whether another program took its place before anything was seen."""
+        return bool(self.became) and self._is_open
+
+    @property
+    def _is_open(self) -> bool:
         statuses = {one.status for one in self.findings}
-        open_ones = {Status.NOT_REACHED, Status.REACHED}
-        return bool(self.seen.left_behind and statuses & open_ones) and Status.CONFIRMED not in statuses
+        return bool(statuses & {Status.NOT_REACHED, Status.REACHED}) and Status.CONFIRMED not in statuses
 
     @property
     def suspects(self) -> tuple[Judged, ...]:
@@ -262,6 +272,7 @@ def try_out(
         unpredicted=tuple(one for one in found if one.is_wrong and not pairs[one]),
         processes=len(journal.entered),
         not_entered=tuple(_not_entered(run, journal)),
+        became=journal.became,
         printed=tuple(run.stdout.splitlines()),
         cells={} if plan is None else plan.cells,
         left_out=() if plan is None else plan.left_out,

@@ -11,6 +11,7 @@ from typing import Any
 
 from cudalint.finding import Severity
 from cudalint.report import junit
+from cudalint.report.plain import plain
 from cudalint.text.lines import split_rows
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.journal import Stack
@@ -31,7 +32,7 @@ def render(trial: Trial, place: Place, output_format: Format) -> str:
         case Format.JUNIT:
             return junit.render(f"cudalint --verify {trial.program.name}, {where(place)}", _cases(trial))
         case Format.TABLE:
-            return "\n".join(_lines(trial, place)) + "\n"
+            return "\n".join(map(plain, _lines(trial, place))) + "\n"
         case Format.MARKDOWN:
             return "\n".join(_marked(trial, place)) + "\n"
 
@@ -87,6 +88,8 @@ def _ending(trial: Trial) -> Iterator[str]:
         yield f"process {one.pid}: GPU {one.gpu}" + (f", {one.mib} MiB" if one.mib is not None else "")
     if seen.left_behind:
         yield f"{_count(seen.left_behind, 'process')} went on after the program had ended, and had to be ended"
+    if trial.became:
+        yield f"the program became {trial.became}, into which the probe does not look"
     for line in trial.left_out:
         yield f"left out, as it needs IPython: {line}"
     for words in trial.not_entered:
@@ -203,6 +206,7 @@ def _document(trial: Trial, place: Place) -> dict[str, Any]:
         "gpus": [{"process": one.pid, "gpu": one.gpu, "mib": one.mib} for one in trial.seen.footprints],
         "not entered": list(trial.not_entered),
         "left out": list(trial.left_out),
+        "became": trial.became,
         "left behind": trial.seen.left_behind,
         "interrupted": trial.seen.end == "cancelled",
         "findings": [_finding(trial, judged) for judged in trial.findings],

@@ -11,6 +11,7 @@ from typing import Any
 
 from cudalint.finding import Finding
 from cudalint.report import junit
+from cudalint.report.plain import plain
 from cudalint.verify.evidence import Place, head
 from cudalint.verify.own_repairs import Attempt, Comparison, Status
 from cudalint.verify.program import Trial
@@ -29,7 +30,7 @@ def render(compared: Sequence[Comparison], place: Place, output_format: Format) 
             cases = (_case(one, attempt) for one in compared for attempt in one.attempts)
             return junit.render(f"cudalint --verify --fixes, {where(place)}", cases)
         case Format.TABLE:
-            lines = [line for one in compared for line in _lines(one)]
+            lines = [plain(line) for one in compared for line in _lines(one)]
         case Format.MARKDOWN:
             lines = [line for one in compared for line in _marked(one)]
     return "\n".join([*lines, where(place), summary(compared)]) + "\n"

@@ -328,7 +328,7 @@ def _read(folder: Path) -> Run:
 
 def _deaths(journal: Sequence[str], reaped: Mapping[int, int], main: int) -> dict[int, int]:
     """Python processes that ended badly by themselves: not the main one, and none that was told to end."""
-    lines = [line.split() for line in journal if not line.startswith("event ")]
+    lines = [line.split() for line in journal if not line.startswith(("event ", "replaced "))]
     notes = [(words[0], [int(word) for word in words[1:]]) for words in lines]
     codes = {pid: code for pid, code in reaped.items() if code}
     codes.update({numbers[0]: numbers[1] for what, numbers in notes if what == "ended"})

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from paper.run import Observed
 
 from oracle.fix_grammar import Broken
-from oracle.fix_render import LABELS
+from oracle.fix_render import LABELS, RAISED
 from oracle.states import STATES
 
 
@@ -55,6 +56,7 @@ class Complaint:
 BROKEN = "the repaired program is broken"
 CHANGED = "a safe repair changes what is printed"
 WORKED = "a safe repair of a program that works as it is"
+_STATES = re.compile(rf" (?=[{LABELS}] )")
 UNNAMED = "the reason does not name what differs"
 CAUTIOUS = "not safe, although nothing is inherited"
 
@@ -106,8 +108,8 @@ def named(kind: str, reasons: Iterable[str]) -> bool:
 
 def differing(choice: Broken, wanted: str, got: str) -> tuple[str, ...]:
     """The kinds of state whose lines differ; where other lines do, all that are inherited may be why."""
-    lines = Counter(wanted.splitlines())
-    lines.subtract(got.splitlines())
+    lines = Counter(_told(wanted))
+    lines.subtract(_told(got))
     differ = [line for line, count in lines.items() if count]
     found = tuple(
         name
@@ -115,6 +117,12 @@ def differing(choice: Broken, wanted: str, got: str) -> tuple[str, ...]:
         if any(line.startswith((f"{label} ", *STATES[name].marks)) for line in differ)
     )
     return found or (_inherited(choice) if wanted != got else ())
+
+
+def _told(output: str) -> Iterator[str]:
+    """The lines of an output; an exception tells of all states on one."""
+    for line in output.splitlines():
+        yield from _STATES.split(line) if line.startswith(RAISED) else (line,)
 
 
 def _inherited(choice: Broken) -> tuple[str, ...]:

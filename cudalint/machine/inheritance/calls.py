@@ -12,6 +12,7 @@ from cudalint.machine.inheritance.iteration import ITERATING, WITHOUT_ORDER, Ite
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.sameness import follows, known
 from cudalint.machine.interpreter import Setting
+from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -24,6 +25,7 @@ from cudalint.machine.values import (
     Tensor,
     Unknown,
     Value,
+    const,
     constant,
     only,
     unknown,
@@ -41,6 +43,16 @@ _RUN = frozenset(
 _MAKING = frozenset({"__new__", "__init__", "__call__"})
 # What runs the function it is given at another time, or beside what follows.
 _LATE = frozenset({"map", "filter", "starmap", "thread.start", "thread.call", "executor.loop"})
+# Methods by which an object gives its elements, and builtins that take them without going through them one by one.
+_GIVES_ELEMENTS = ("__iter__", "__next__", "__getitem__", "keys")
+_TAKES_ELEMENTS = frozenset(
+    {"builtins.str.join", "builtins.bytes.join", "builtins.dict", "builtins.dict.update", "builtins.bytes"}
+)
+_GIVES_VIEWS = (".keys", ".values", ".items")
+# What the standard library calls of what it is given by such a name, in this process.
+_CALLED_BY_NAME = frozenset({"key", "default_factory"})
+# What a class is told of, or asked, without being called by its name.
+_OF_CLASS = frozenset({"__class_getitem__", "__subclasshook__", "_missing_"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 
@@ -86,13 +98,29 @@ class Calls(Iteration):
             self._is_given_sets(path, receiver, (*given.args, *given.kwargs.values()), site, state)
         self._hands(given.args, given.kwargs, state, given.frame, site)
         results = super()._call_atom(atom, given)
-        if effect is None or not effect.gives:
+        if effect is None:
+            return results
+        if effect.ends:
+            self._opens(path, given, results)
+        if not effect.gives:
             return results
         if effect.gives == "value" and receiver is None and _all_known(given):
             return [(s, unknown("follows", path, *given.args)) for s, _ in results]
         if given.frame.function is not None:
             self._own.add((site, state.process.identity))
         return results
+
+    def _opens(self, path: str, given: Given, results: Results) -> None:
+        """What is opened to be written is written out at the end of its process, where something still holds it."""
+        mode = given.kwargs.get("mode", given.args[1] if len(given.args) > 1 else const("r"))
+        text = constant(mode) if path.endswith("open") else "w"
+        if isinstance(text, str) and not set(text) & set("wxa+"):
+            return
+        if not isinstance(text, str) or set(text) & set("wx"):
+            self._repeats(shown(path), given.site, given.state)
+        for state, value in results:
+            if any(self._reading(state)):
+                self._ending.update(dict.fromkeys(value, shown(path)))
 
     def _hands(self, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site) -> None:
         """What a library is given it may call."""
@@ -123,16 +151,12 @@ class Calls(Iteration):
                 return
         if not isinstance(found, Closure):
             return
-        place = (found.module, found.function.ordinal, state.process.identity, bool(self._watches))
+        place = (found.module, found.function.ordinal, state.process.identity, any(self._reading(state)))
         if place in self._speculated:
             return
         self._speculated.add(place)
-        outside, self._outside = self._outside, self._outside or state
-        copy = state.clone()
-        inner_frame = Frame(frame.scope, frame.module, tries=1)
-        for after, value in self.call_value((atom,), [], {}, copy, inner_frame, site):
-            self.drained([(after, value)], inner_frame)
-        self._outside = outside
+        around = Frame(frame.scope, frame.module, tries=1)
+        self._some_day(state, lambda copy: self.drained(self.call_value((atom,), [], {}, copy, around, site), around))
 
     def _call_ref(self, ref: Ref, given: Given) -> Results:
         site, state = given.site, given.state
@@ -158,6 +182,8 @@ class Calls(Iteration):
         self._looks_at_files(path, state)
         if does in _MAKES_POOL:
             self._made[state.process.identity, site] = self._moment
+            if does == "executor" and call.get("max_workers") == const(1):
+                self._alone.add(site)
         if does in _CONTAINER_METHODS:
             self._changes_container(call)
         elif does.startswith("environ."):
@@ -175,11 +201,15 @@ class Calls(Iteration):
         if not by_name:
             self._reflects(path, site, state)
         key = call.kwargs.get("key")
-        if key is not None:
-            self._hands([key], {}, state, call.frame, site)
+        called = [value for name, value in call.kwargs.items() if name in _CALLED_BY_NAME or call.flag("calls")]
+        self._hands([*called, *(call.args if call.flag("calls") else ())], {}, state, call.frame, site)
         if path == "builtins.type" and len(call.args) > 1:
             # A class that is made by a call: its bases and its metaclass are told of it.
             self._calls_unknown("type", site, state)
+        if path == "builtins.iter" and len(call.args) > 1:
+            self._hands(call.args[:1], {}, state, call.frame, site)
+        for value in call.args if path in _TAKES_ELEMENTS else ():
+            self.spreads(value, site, state)
         late = does in _LATE or call.text("family") == "thread"
         if does == "stack.enter":
             self._enters(call)
@@ -189,8 +219,11 @@ class Calls(Iteration):
         results = super().library_call(call)
         self._late -= late
         self._orders = ordered
+        made = {a.address for _, value in results for a in value if isinstance(a, Ref)}
         if does in ITERATING:
-            self._iterators.update(a.address for _, value in results for a in value if isinstance(a, Ref))
+            self._iterators |= made
+        if does == "dict.method" and path.endswith(_GIVES_VIEWS):
+            self._views |= made
         if path == "builtins.frozenset":
             for after, value in results:
                 as_set(value, after)
@@ -209,6 +242,9 @@ class Calls(Iteration):
         scoped = self._scopes.get(place)
         if scoped is not None:
             self._note(Why.SETS, scoped, place, state, ends=True)
+        if any(self._reading(state)):
+            for value in (*given.args, *given.kwargs.values()):
+                self.finds(value, state, given.site)
         self._where.append(given.site)
         self._late += closure.function.is_async
         results = super().call_closure(ref, closure, given)
@@ -216,16 +252,22 @@ class Calls(Iteration):
         self._where.pop()
         if scoped is not None:
             self._close(place, state)
+        for after, value in results if closure.cache is not None or closure.kind == "cached" else ():
+            self._keeps(value, given.site, after)
         return results
 
     def _form(self, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
         """The methods that a class has from its metaclass, and Python may call by itself, may run some day."""
         states = super()._form(cls, state, frame, site)
         for after in states:
+            made = after.get(cls)
+            for atom in made.meta if isinstance(made, Class) else ():
+                if not isinstance(atom, Ref) or not isinstance(after.get(atom), Class):
+                    self._speculate(atom, after, frame, site)
             meta = self._kind_of(cls, after)
             of_meta = [] if meta is None else [Bound(m, cls) for n, m in _methods(meta, after) if n not in _MAKING]
-            subscript = self._class_attribute(cls, "__class_getitem__", after)
-            for method in (*of_meta, *(Bound(a, cls) for a in subscript or ())):
+            of_class = [self._class_attribute(cls, name, after) or () for name in sorted(_OF_CLASS)]
+            for method in (*of_meta, *(Bound(a, cls) for found in of_class for a in found)):
                 self._speculate(method, after, frame, site)
         return states
 
@@ -241,15 +283,40 @@ class Calls(Iteration):
         for after, made in results:
             atom = only(made)
             for name, method in _methods(ref, after):
-                if isinstance(atom, Ref) and name.startswith("__") and name not in _RUN:
+                if isinstance(atom, Ref) and _is_implicit(name):
                     self._speculate(Bound(method, atom), after, frame, site)
         return results
+
+    def finds(self, value: Value, state: State, site: Site) -> None:
+        """A worker finds objects that it did not make: what Python calls of them by itself may run there."""
+        frame = Frame(Ref(("module", self.main)), self.main)
+        for atom in visited(value, state):
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            for name, method in _methods(found.cls, state) if isinstance(found, Instance) else ():
+                if isinstance(atom, Ref) and _is_implicit(name):
+                    self._speculate(Bound(method, atom), state, frame, site)
+
+    def spreads(self, value: Value, site: Site, state: State) -> None:
+        """The elements of a value are taken: an object of the program gives them by its methods."""
+        super().spreads(value, site, state)
+        frame = Frame(Ref(("module", self.main)), self.main)
+        for atom in value:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            for method in _GIVES_ELEMENTS if isinstance(found, Instance) else ():
+                function = self.user_method(found, method, state) if isinstance(found, Instance) else None
+                if function is not None and isinstance(atom, Ref):
+                    self._speculate(Bound(function, atom), state, frame, site)
 
     def passes_over(self, site: Site, state: State) -> None:
         """A call of a user function is not followed any further: a bound is met."""
         self._note(Why.CUT, "", site, state)
         for watch in self._reading(state):
             watch.doubts.setdefault(Doubt(Why.CUT, "", site))
+
+
+def _is_implicit(name: str) -> bool:
+    """Whether Python calls a method of this name by itself, where the machine does not follow."""
+    return name.startswith("__") and name not in _RUN
 
 
 def _all_known(given: Given) -> bool:

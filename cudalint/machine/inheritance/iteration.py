@@ -38,8 +38,9 @@ class Iteration(Stores):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        # The addresses of iterators.
+        # The addresses of iterators, and those of views of dicts, which no pickler takes.
         self._iterators: set[Hashable] = set()
+        self._views: set[Hashable] = set()
         # Whether what runs does not look at the order of what it iterates.
         self._orders = False
 
@@ -69,6 +70,9 @@ class Iteration(Stores):
 
     def spreads(self, value: Value, site: Site, state: State) -> None:
         """``*value``: a set gives its elements in an order of its own in each fresh process."""
+        self._takes_order(value, site, state)
+
+    def _takes_order(self, value: Value, site: Site, state: State) -> None:
         for atom in value:
             self._iterates(atom, site, state)
 
@@ -102,7 +106,7 @@ class Iteration(Stores):
         if path in _WITHOUT_ELEMENTS or path.startswith(("builtins.set.", "builtins.frozenset.", "builtins.list.")):
             return
         for value in given if not self._orders else ():
-            self.spreads(value, site, state)
+            self._takes_order(value, site, state)
 
     def _iterates(self, atom: Atom, site: Site, state: State) -> None:
         found = state.get(atom) if isinstance(atom, Ref) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -26,7 +26,7 @@ class Handed(Enum):
 class Entry:
     """Something that a process did at a place, reached by some calls, and from when to when that stands.
 
-    ``handed``: what of it a process that is spawned gets when it starts.
+    ``handed``: what of it a process that is spawned gets when it starts. ``felt_by``: the only functions that find it.
     """
 
     key: Hashable
@@ -35,6 +35,7 @@ class Entry:
     end: int | None = None
     ends: bool = False
     handed: Handed | None = None
+    felt_by: tuple[str, ...] = ()
 
     def stands(self, at: int) -> bool:
         """Whether it is in force at a moment."""
@@ -59,6 +60,8 @@ class Watch:
     doubts: dict[Doubt, None] = field(default_factory=dict)
     # What of that which it was handed its imports look at: there its parent found something else.
     notices: set[Handed] = field(default_factory=set)
+    # The functions of libraries that it called at its work.
+    called: set[str] = field(default_factory=set)
 
 
 class Ledger(Machine):
@@ -70,10 +73,18 @@ class Ledger(Machine):
         self._ledger: dict[tuple[str, ...], list[Entry]] = {}
         # When pools and executors were made, by process and place.
         self._made: dict[tuple[tuple[str, ...], Site], int] = {}
+        # Where executors of one worker were made.
+        self._alone: set[Site] = set()
         self._watches: list[Watch] = []
         # The modules and calls that lead to what runs now, from the import of the last module on.
         self._where: list[Hashable] = []
         self._outside: State | None = None
+
+    def _some_day(self, state: State, run: Callable[[State], object]) -> None:
+        """Run on a copy what may run at another time, or not at all: for what it reads and does."""
+        outside, self._outside = self._outside, self._outside or state
+        run(state.clone())
+        self._outside = outside
 
     def _key(self, site: Site, why: Why) -> Hashable:
         """An action, by the calls that lead to it from the top of its module.
@@ -85,7 +96,14 @@ class Ledger(Machine):
         return (*self._where[modules[-1] if modules else 0 :], site, why, when)
 
     def _note(
-        self, why: Why, name: str, site: Site, state: State, ends: bool = False, handed: Handed | None = None
+        self,
+        why: Why,
+        name: str,
+        site: Site,
+        state: State,
+        ends: bool = False,
+        handed: Handed | None = None,
+        felt_by: tuple[str, ...] = (),
     ) -> None:
         """Something was done to this process that a fresh one may lack; ``ends``: it is taken back some day."""
         identity = state.process.identity
@@ -96,7 +114,7 @@ class Ledger(Machine):
         if any(e.key == key and e.end is None and e.handed is handed for e in entries):
             return
         self._moment += 1
-        entries.append(Entry(key, Doubt(why, name, site), self._moment, ends=ends, handed=handed))
+        entries.append(Entry(key, Doubt(why, name, site), self._moment, ends=ends, handed=handed, felt_by=felt_by))
 
     def _boots(self, key: Hashable, state: State) -> None:
         """What the import of modules does is done again by a fresh process, in which it is the same."""

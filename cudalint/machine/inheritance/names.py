@@ -27,6 +27,7 @@ _LOOKS_ONLY = frozenset(
 )  # fmt: skip
 # What tells how this process was started, and what else was imported in it.
 _OF_PROCESS = frozenset({"sys.modules", "sys.orig_argv", "sys.path_importer_cache", "warnings.filters"})
+_OF_ANY_PROCESS = frozenset({"pid", "ident", "is_alive", "exitcode"})
 _PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
 # What a format for messages has where the name of the process is to stand.
 _NAME_OF_PROCESS = "processName"
@@ -40,6 +41,12 @@ class Names(Statements):
         # What the parent asks about the processes that it starts, whenever it does.
         self._asked: dict[Doubt, None] = {}
         self._named: set[Site] = set()
+
+    def _differs_in_loky(self, name: str, site: Site, state: State) -> None:
+        """A worker of loky is no daemon, and has its parent's standard input."""
+        for watch in self._reading(state):
+            if watch.launch.method == "loky":
+                watch.doubts.setdefault(Doubt(Why.NAME, name, site))
 
     def _is_called(self, name: str, site: Site, state: State, by_value: bool = False) -> None:
         """``by_value``: what travels by value keeps its name."""
@@ -77,6 +84,8 @@ class Names(Statements):
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
         values = (*given.args, *given.kwargs.values())
+        if path == "builtins.input":
+            self._differs_in_loky("sys.stdin", given.site, given.state)
         self._formats(values, given.site)
         if path not in _LOOKS_ONLY and not path.startswith("builtins.object."):
             self._may_name(values, given.site, given.state)
@@ -120,7 +129,7 @@ class Names(Statements):
     def shows(self, values: Iterable[Value], site: Site, state: State) -> None:
         """Values are made into text: sets in their order, classes with their module, processes with their name."""
         for value in values:
-            self.spreads(value, site, state)
+            self._takes_order(value, site, state)
         self._may_name(values, site, state)
 
     def _may_name(self, values: Iterable[Value], site: Site, state: State) -> None:
@@ -155,6 +164,8 @@ class Names(Statements):
                     self._is_called("current_process().name", site, state)
                 elif name not in fields:
                     self._asks_of((ref,), "", site, state)
+            case LibraryObject(type=kind) if kind == _CURRENT and name not in _OF_ANY_PROCESS:
+                self._differs_in_loky(f"current_process().{name}", site, state)
             case Class(module=module) | Closure(module=module) if name == "__module__" and module == self.main:
                 self._is_called("__module__", site, state)
             case Instance() if name == "__module__":
@@ -170,9 +181,20 @@ class Names(Statements):
                 if isinstance(atom, Ref) and isinstance(found := state.get(atom), Closure | Class):
                     name = found.name if isinstance(found, Class) else found.function.name
                     self._asked.setdefault(Doubt(Why.NAME, f"{name}.{attr}", site))
+        elif attr == "__class__" and any(not isinstance(a, Ref) or not _is_instance(a, state) for a in owner):
+            # A module of another class has properties, which are not followed.
+            self._asked.setdefault(Doubt(Why.STORES, "", site))
         return super().set_attribute(owner, attr, value, state, frame, site)
 
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``; what stands for a module is not followed."""
+        if any(isinstance(atom, Lib) and atom.path == "sys.modules" for atom in owner):
+            self._asked.setdefault(Doubt(Why.STORES, "", site))
+        return super().set_item(owner, key, value, state, frame, site)
+
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
+        if (path, name) == ("sys", "stdin"):
+            self._differs_in_loky("sys.stdin", site, state)
         if path == "__main__" or f"{path}.{name}" in _OF_PROCESS:
             self._is_called(f"{path}.{name}", site, state)
         return super()._library_attribute(path, name, state, frame, site)
@@ -181,3 +203,7 @@ class Names(Statements):
         if dotted == "__main__":
             self._is_called("__main__", Site(frame.module, ordinal), state)
         return super()._library_import(dotted, state, frame, ordinal)
+
+
+def _is_instance(ref: Ref, state: State) -> bool:
+    return isinstance(state.get(ref), Instance)

@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import Dict
-from cudalint.machine.inheritance.doubts import Why
+from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.ledger import Handed
 from cudalint.machine.inheritance.reads import Reads
 from cudalint.machine.inheritance.sameness import is_bare
@@ -110,9 +110,12 @@ class ProcessEffects(Reads):
         name = shown(path)
         if effect.shows:
             self._repeats(name, site, state)
+            self._prepares(name, site, state)
+        for watch in self._reading(state):
+            watch.called.add(path)
         match effect.state:
             case "process":
-                self._note(Why.SETS, name, site, state)
+                self._note(Why.SETS, name, site, state, felt_by=effect.felt_by)
             case "folder":
                 self._note(Why.SETS, name, site, state, handed=Handed.FOLDER)
             case "path":
@@ -125,6 +128,15 @@ class ProcessEffects(Reads):
                 self._scopes[site] = name
             case "scope":
                 self._note(Why.SETS, name, site, state, ends=site in self._managers)
+
+    def _prepares(self, name: str, site: Site, state: State) -> None:
+        """A forking executor starts all its workers at once, one of fresh processes as many as are needed."""
+        launch = state.process.launch
+        if launch is None or launch.stage != "initializer" or launch.family != "executor":
+            return
+        for watch in self._reading(state):
+            if watch.launch.made not in self._alone:
+                watch.doubts.setdefault(Doubt(Why.FEWER, name, site))
 
     def _reflects(self, path: str, site: Site, state: State) -> None:
         if path in _REFLECTING:
@@ -146,7 +158,9 @@ class ProcessEffects(Reads):
             return
         shown = f"os.environ[{sorted(names - _READ_LATE)[0]!r}]" if names - _READ_LATE else "os.environ"
         read = any(self.library.reads_at_import(root, name) for root in self._imported for name in names - _READ_LATE)
-        handed = Handed.ENVIRONMENT if whole and not read and does in _SETS_VARIABLES else None
+        # What is set beside os.environ is not seen in it, until another process begins with it.
+        known = whole and not read and does in _SETS_VARIABLES and call.path.startswith("os.environ")
+        handed = Handed.ENVIRONMENT if known else None
         self._note(Why.STORES, shown, call.site, call.state, handed=handed)
 
     def _looks_at_files(self, path: str, state: State) -> None:

@@ -7,17 +7,18 @@ from dataclasses import replace
 
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
+from cudalint.machine.inheritance.files import Files
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.sameness import Comparison
-from cudalint.machine.inheritance.times import Times
 from cudalint.machine.interpreter import Fresh, Machine, Setting
 from cudalint.machine.launch.crossing import inside_of, reachable, reached, visited
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Ref, Tensor, Value
+from cudalint.models.library import lies_below
 
 
-class Prover(Times):
+class Prover(Files):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -56,12 +57,14 @@ class Prover(Times):
         launch = watch.launch
         doubts = dict.fromkeys(self._lacks(watch))
         doubts.update(watch.doubts)
+        doubts.update(dict.fromkeys(self._rereads(watch)))
         doubts.update(dict.fromkeys(self._read(watch)))
         for why, holds in (
             (Why.STOPPED, not ran),
             (Why.LENDS, lends),
             (Why.IN_SHARED_MEMORY, self._shares_memory(watch)),
             (Why.DROPPED, self._drops(watch)),
+            (Why.TRAVELS, self._hands_views(watch)),
             (Why.CUT, self.record.cut is not None),
             (Why.TESTED, self.options.in_test),
             (Why.ASSUMED, self.options.assumed),
@@ -92,6 +95,11 @@ class Prover(Times):
                         return True
         return False
 
+    def _hands_views(self, watch: Watch) -> bool:
+        """Whether the worker is given an iterator or a view, which is seen as a list here and may not pickle."""
+        parent, passing = watch.launch.parent, self._iterators | self._views
+        return any(r.address in passing for value in watch.launch.given for r in reachable(value, parent))
+
     def _drops(self, watch: Watch) -> bool:
         """Whether only the arguments of a process hold a lock or a queue: they are let go when it has started."""
         launch, parent = watch.launch, watch.launch.parent
@@ -120,6 +128,8 @@ class Prover(Times):
             handed.discard(Handed.FOLDER)
         handed -= watch.notices
         for entry in done:
+            if entry.felt_by and not any(lies_below(path, name) for path in watch.called for name in entry.felt_by):
+                continue
             if entry.handed in handed:
                 # An executor may start more of its workers when more work comes, and then hands them this.
                 if entry.begin > watch.moments[0] and watch.launch.held:
@@ -138,6 +148,7 @@ class Prover(Times):
     def _read_of(self, watch: Watch, parent: State) -> Iterator[Doubt]:
         """The same of one state of the parent."""
         given = {r.address for value in watch.launch.given for r in reachable(value, parent) if _is_mutable(r, parent)}
+        given |= {key for address in tuple(given) for key in self._keyed.get(address, ())}
         compared: dict[int, Comparison] = {}
         for (module, name), site in watch.reads.items():
             scope = parent.get(Ref(("module", module)))

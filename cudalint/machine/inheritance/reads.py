@@ -12,6 +12,9 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value
 
+# Attributes by which a function shows what it is made of, and what it sees around itself.
+_OF_FUNCTIONS = frozenset({"__globals__", "__closure__", "__code__"})
+
 
 class Reads(Ledger):
     """A machine that notes what fresh processes read while they do their work, and what of that is not shown."""
@@ -26,9 +29,15 @@ class Reads(Ledger):
 
     def _reads(self, module: str, name: str, state: State, site: Site | None = None) -> None:
         for watch in self._reading(state):
-            if self._importing and module in self._where[-1:]:
+            if (self._importing and module in self._where[-1:]) or (module, name) in watch.reads:
                 continue
-            watch.reads.setdefault((module, name), site or watch.launch.anchor)
+            watch.reads[module, name] = site or watch.launch.anchor
+            scope = state.get(Ref(("module", module)))
+            if isinstance(scope, Scope):
+                self.finds(scope.variables.get(name, ()), state, watch.reads[module, name])
+
+    def finds(self, value: Value, state: State, site: Site) -> None:
+        """A worker finds objects that it did not make."""
 
     def _is_unshown(self, name: str, site: Site, state: State) -> None:
         for watch in self._reading(state):
@@ -71,6 +80,6 @@ class Reads(Ledger):
 
     def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
         self._reads_of((ref,), name, state)
-        if name == "__dict__" and isinstance(state.get(ref), Scope | Class):
-            self._is_unshown("__dict__", site, state)
+        if (name == "__dict__" and isinstance(state.get(ref), Scope | Class)) or name in _OF_FUNCTIONS:
+            self._is_unshown(name, site, state)
         return super()._object_attribute(ref, name, state, frame, site)

@@ -10,6 +10,7 @@ from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.inheritance.calls import Calls
 from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.interpreter.statements import LAZY_ANNOTATIONS
 from cudalint.machine.joining import merge, merge_imported
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -48,6 +49,8 @@ class Statements(Calls):
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
         match node:
+            case ir.Annotation(value=value) if self.host.lowest >= LAZY_ANNOTATIONS:
+                self._some_day(state, lambda copy: self.eval(value, copy, Frame(frame.scope, frame.module, tries=1)))
             case ir.Delete():
                 self._deletes_attributes(node, state, frame)
             case ir.Try(handlers=(_, *_)):

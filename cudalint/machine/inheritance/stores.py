@@ -6,11 +6,12 @@ from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import library_self
-from cudalint.machine.frame import Call, Frame
+from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
-from cudalint.machine.inheritance.doubts import Why
+from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.process_effects import ProcessEffects
 from cudalint.machine.interpreter import Setting
+from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, constant, only
@@ -35,6 +36,10 @@ class Stores(ProcessEffects):
         self._unsteady: dict[Hashable, set[Hashable]] = {}
         # Calls that gave a new object in a function, which nothing else holds.
         self._own: set[tuple[Site, tuple[str, ...]]] = set()
+        # What the workers opened that is written out or removed when a process ends, and the functions that gave it.
+        self._ending: dict[Atom, str] = {}
+        # By dict, the objects that it has as keys: they are found by what they are, or by what they hold.
+        self._keyed: dict[Hashable, set[Hashable]] = {}
         # How deep in code that runs at another time than where it is evaluated here, or only in part.
         self._late = 0
 
@@ -49,6 +54,13 @@ class Stores(ProcessEffects):
             owner = address[0] if isinstance(address, tuple) and len(address) == 2 else address
             if self._outside.at(address) is not None or self._outside.at(owner) is not None:
                 self._note(Why.STORES, "", site, state)
+
+    def _keeps(self, value: Value, site: Site, state: State) -> None:
+        """Something holds a value on, beside the function that has it: perhaps until its process ends."""
+        for atom in visited(value, state) if self._ending else ():
+            name = self._ending.get(atom)
+            for watch in self._reading(state) if name is not None else ():
+                watch.doubts.setdefault(Doubt(Why.LEFT_OPEN, name or "", site))
 
     def _is_own(self, atom: Atom, state: State) -> bool:
         """Whether an unknown is, or is part of, an object that a function of this process made for itself."""
@@ -70,12 +82,16 @@ class Stores(ProcessEffects):
         if home != frame.scope or (isinstance(found, Scope) and found.kind == "module"):
             site = Site(frame.module, frame.function.ordinal if frame.function is not None else 0)
             self._stores_into((home.address, name), site, state)
+            self._keeps(value, site, state)
         super().bind(name, value, state, frame)
 
     def set_attribute(
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
     ) -> list[State]:
         """``owner.attr = value``."""
+        self._keeps(value, site, state)
+        if attr == "__class__":
+            self._note(Why.STORES, "", site, state)
         for atom in owner:
             found = state.get(atom) if isinstance(atom, Ref) else None
             match atom, found:
@@ -103,14 +119,33 @@ class Stores(ProcessEffects):
 
     def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``owner[key] = value``."""
+        self._keeps(value, site, state)
         atom = only(owner)
         found = state.get(atom) if isinstance(atom, Ref) else None
         setter = self.user_method(found, "__setitem__", state) if isinstance(found, Instance) else None
         if setter is not None:
             return [s for s, _ in self.call_value((setter,), [owner, key, value], {}, state, frame, site)]
+        self._is_keyed_by(owner, key, state)
         for each in owner:
             self._changes_item(each, "__setitem__", site, state)
         return super().set_item(owner, key, value, state, frame, site)
+
+    def _dict_display(self, node: ir.DictDisplay, state: State, frame: Frame) -> Results:
+        """``{key: value}``, whose keys may be objects."""
+        keys = [key for key, _ in node.items if isinstance(key, ir.Name)]
+        found = [self.lookup(key.id, state, frame.scope) or () for key in keys]
+        results = super()._dict_display(node, state, frame)
+        for after, made in results:
+            for key in found:
+                self._is_keyed_by(made, key, after)
+        return results
+
+    def _is_keyed_by(self, owner: Value, key: Value, state: State) -> None:
+        for atom in key:
+            if isinstance(atom, Ref) and isinstance(state.get(atom), Instance):
+                for made in owner:
+                    if isinstance(made, Ref):
+                        self._keyed.setdefault(made.address, set()).add(atom.address)
 
     def _writes_array(self, state: State) -> None:
         """A worker changes an array in place."""
@@ -158,6 +193,8 @@ class Stores(ProcessEffects):
         found = call.state.get(receiver) if isinstance(receiver, Ref) else None
         if name not in _LOSSY and name not in _CHANGES:
             return
+        for value in call.args:
+            self._keeps(value, call.site, call.state)
         if not isinstance(receiver, Ref) or not isinstance(found, Sequence | Dict):
             self._calls_unknown("", call.site, call.state)
             return
@@ -170,10 +207,18 @@ class Stores(ProcessEffects):
         name = constant(call.args[1]) if len(call.args) > 1 else ...
         if isinstance(name, str):
             self._reads_of(call.args[0], name, call.state)
+            if does == "hasattr":
+                self._some_day(call.state, lambda state: self._looks_for(call, name, state))
         elif does == "setattr":
             self._note(Why.STORES, "", call.site, call.state)
         elif any(not isinstance(a, Const | Tensor) for a in call.args[0]):
             self._is_unshown(does, call.site, call.state)
+
+    def _looks_for(self, call: Call, name: str, state: State) -> None:
+        """An attribute is asked for, which a method or a property of the program may give."""
+        for atom in call.args[0]:
+            if isinstance(atom, Ref) and isinstance(state.get(atom), Instance | Class):
+                self.attribute((atom,), name, state, Frame(call.frame.scope, call.frame.module, tries=1), call.site)
 
     def _deletes_attributes(self, node: ir.Delete, state: State, frame: Frame) -> None:
         site = Site(frame.module, node.ordinal)

@@ -14,7 +14,7 @@ from cudalint.machine.inheritance.sameness import known
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Atom, Bound, Lib, Unknown, Value, constant
+from cudalint.machine.values import NONE, Atom, Bound, Lib, Unknown, Value, const, constant
 
 # Where the values come from whose methods wait for workers.
 _OF_WORKERS = (
@@ -36,6 +36,13 @@ _REGISTERS = frozenset({"atexit.register", "weakref.finalize"})
 _CHANGES_ARGUMENTS = frozenset(
     f"sys.argv.{name}" for name in ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort")
 )
+# What a process has from the one that started it, whatever program it runs, and what adds to that.
+_KEPT_BY_SYSTEM = frozenset(
+    {
+        "os.nice", "os.sched_setaffinity", "os.setpgid", "os.setpriority", "resource.setrlimit",
+        "signal.pthread_sigmask",
+    }
+)  # fmt: skip
 _TAKES_FOLDERS = frozenset(f"sys.path.{name}" for name in ("pop", "remove", "clear", "reverse", "sort"))
 
 
@@ -62,14 +69,14 @@ class Times(Names):
         """A call of a library, which may wait for a worker, or be done again by a fresh process."""
         path = self.library.canonical(call.path)
         self._waits(path, call.args, call.get("timeout"), call.site)
-        self._begins_and_ends(path, call.args, call.site, call.state)
+        self._begins_and_ends(path, call.args, call.kwargs, call.site, call.state)
         if call.text("does") == "process.start":
             self._starts_daemon(call)
         return super().library_call(call)
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
         self._waits(path, given.args, given.kwargs.get("timeout"), given.site)
-        self._begins_and_ends(path, given.args, given.site, given.state)
+        self._begins_and_ends(path, given.args, given.kwargs, given.site, given.state)
         return super()._foreign(path, atom, given)
 
     # -- how long is waited --------------------------------------------------------------------------------------
@@ -101,13 +108,19 @@ class Times(Names):
 
     # -- what is done again, and at the end ----------------------------------------------------------------------
 
-    def _begins_and_ends(self, path: str, args: list[Value], site: Site, state: State) -> None:
+    def _begins_and_ends(
+        self, path: str, args: list[Value], kwargs: dict[str, Value], site: Site, state: State
+    ) -> None:
         if path in _REGISTERS:
             self._repeats(shown(path), site, state)
             for watch in self._reading(state):
                 watch.doubts.setdefault(Doubt(Why.AT_END, shown(path), site))
         if path in _CHANGES_ARGUMENTS or path in _TAKES_FOLDERS:
             self._changes_again(path.rpartition(".")[0], site, state)
+        if path in _KEPT_BY_SYSTEM and (path == "os.nice" or not all(map(known, args))):
+            self._changes_again(f"{path}()", site, state)
+        if path == "logging.basicConfig" and constant(kwargs.get("filemode", const("a"))) != "a":
+            self._repeats(shown(path), site, state)
         if path == "os.chdir" and not _is_one_folder(args):
             self._changes_again("the working folder", site, state)
 
@@ -117,7 +130,14 @@ class Times(Names):
             watch.doubts.setdefault(Doubt(Why.AGAIN, name, site))
 
     def _note(
-        self, why: Why, name: str, site: Site, state: State, ends: bool = False, handed: Handed | None = None
+        self,
+        why: Why,
+        name: str,
+        site: Site,
+        state: State,
+        ends: bool = False,
+        handed: Handed | None = None,
+        felt_by: tuple[str, ...] = (),
     ) -> None:
         if name == "sys.argv":
             self._changes_again(name, site, state)
@@ -126,7 +146,7 @@ class Times(Names):
             self._adds_folders = self._adds_folders or name.startswith("sys.path")
             if name.startswith("os.environ["):
                 self._set_again.add(name[len("os.environ['") : -len("']")])
-        super()._note(why, name, site, state, ends, handed)
+        super()._note(why, name, site, state, ends, handed, felt_by)
 
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
         if self._adds_folders and (path, name) == ("sys", "path"):

@@ -61,7 +61,7 @@ class Calls(Core):
             self._begin_lazy(function, state)
         for current, values in self.eval_all([a.value for a in node.args], state, frame):
             for arg, value in zip(node.args, values, strict=True):
-                if arg.star == "*":
+                if arg.star:
                     self.spreads(value, site, current)
             args, kwargs, is_open = self._arguments(node, values, current)
             result.extend(self.call_value(function, args, kwargs, current, frame, site, is_open, statement))

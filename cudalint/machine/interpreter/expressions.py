@@ -218,6 +218,7 @@ class Expressions(Core):
             for key, _ in node.items:
                 if key is None:
                     spread = queue.pop(0)
+                    self.spreads(spread, Site(frame.module, node.ordinal), after)
                     atom = only(spread)
                     found = after.get(atom) if isinstance(atom, Ref) else None
                     if isinstance(found, Dict):

@@ -42,7 +42,7 @@ class Hooks:
         """Values are made into text."""
 
     def spreads(self, value: Value, site: Site, state: State) -> None:
-        """``*value``: the elements of a value, in its order."""
+        """``*value`` or ``**value``: the elements of a value, in its order."""
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""

@@ -110,7 +110,9 @@ class Iteration(Core):
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         if endless:
             # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
-            after = [*finished, *(_leaving(current, left) for current in states)] if left else finished
+            # One within a generator waits where it yields, for as long as nobody asks for more.
+            goes_on = left or frame.yields
+            after = [*finished, *(_leaving(current, left) for current in states)] if goes_on else finished
         else:
             left_last = [s for current in states for s in self._left_by(node.test, current, frame)]
             after = self.block(node.orelse, self.joined([*left_last, *finished]), frame)
@@ -260,8 +262,7 @@ class Iteration(Core):
             return [(state, _two_rounds(list(row)))]
         getter = self.user_method(instance, "__getitem__", state)
         if getter is not None:
-            results = self.call_value((getter,), [(ref,), EACH], {}, state, frame, site)
-            return [(s, [v, v]) for s, v in results]
+            return self._until("IndexError", getter, [(ref,), EACH], state, frame, site)
         return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
 
     def _rounds_of_other(
@@ -282,8 +283,20 @@ class Iteration(Core):
         method = self.user_method(instance, "__next__", state)
         if method is None:
             return [(state, [unknown("each", site, 0)] * 2)]
-        results = self.call_value((method,), [(ref,)], {}, state, frame, site)
-        return [(s, [v, v]) for s, v in results]
+        return self._until("StopIteration", method, [(ref,)], state, frame, site)
+
+    def _until(
+        self, end: str, method: Atom, args: list[Value], state: State, frame: Frame, site: Site
+    ) -> list[tuple[State, list[Value]]]:
+        """The rounds over what a method gives, until it raises what says that there is no more."""
+        outer, frame.raises = frame.raises, []
+        frame.tries += 1
+        results = self.call_value((method,), args, {}, state, frame, site)
+        frame.tries -= 1
+        raised, frame.raises = frame.raises, outer
+        outer.extend((current, exception) for current, exception in raised if end not in exception.names)
+        ended: list[tuple[State, list[Value]]] = [(s, []) for s, exception in raised if end in exception.names]
+        return [(s, [v, v]) for s, v in results] or ended[:1]
 
     def _comprehension(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
         # A step, as a loop is one: rounds of comprehensions within one another multiply.

@@ -102,6 +102,8 @@ class Machine(
                 states = self._scoping(node, state, frame)
             case ir.Declare():
                 states = [state]
+            case ir.Annotation():
+                states = self._annotation(node, state, frame)
             case ir.Break():
                 states = self._break(node, state, frame)
             case ir.Delete():

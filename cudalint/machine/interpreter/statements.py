@@ -17,6 +17,8 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Value, unknown
 
+LAZY_ANNOTATIONS = (3, 14)
+
 
 @room
 class Statements(Core):
@@ -36,6 +38,12 @@ class Statements(Core):
     def _expr_stmt(self, node: ir.ExprStmt, state: State, frame: Frame) -> list[State]:
         if isinstance(node.value, ir.Call):
             return [s for s, _ in self._call(node.value, state, frame, statement=True)]
+        return [s for s, _ in self.eval(node.value, state, frame)]
+
+    def _annotation(self, node: ir.Annotation, state: State, frame: Frame) -> list[State]:
+        """What an annotation does; from Python 3.14 nothing, until something asks for it."""
+        if self.host.lowest >= LAZY_ANNOTATIONS:
+            return [state]
         return [s for s, _ in self.eval(node.value, state, frame)]
 
     def _return(self, node: ir.Return, state: State, frame: Frame) -> list[State]:

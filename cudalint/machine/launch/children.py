@@ -170,7 +170,7 @@ def _server_poison(machine: Machine, parent: State) -> Chain | None:
 
 
 def _child_methods(before: Process, start: Start, way: Way) -> tuple[tuple[str, Method], ...]:
-    """A spawned child starts with its parent's method as its own default, already set."""
+    """A child that multiprocessing starts afresh has as its own default, already set, what it was started by."""
     method = before.method(start.library)
-    names = method.names if method.names is not None else None
+    names = method.names if way.method == "loky" else (way.method,)
     return ((start.library, Method(names, None, None)),) if names is not None else ()

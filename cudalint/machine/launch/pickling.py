@@ -24,7 +24,14 @@ _CONTAINERS = ("builtins.dict", "builtins.list", "builtins.set", "builtins.froze
 # process starts, and what is wrong with their context is an outcome of its own.
 _PICKLING = ("torch.", "numpy.", "multiprocessing.")
 # What stands for threads and workers of its process: no pickler takes it.
-_TIED = ("multiprocessing.Pool", "multiprocessing.pool.ThreadPool", "concurrent.futures.", "threading.Thread")
+_TIED = (
+    "multiprocessing.Pool", "multiprocessing.pool.ThreadPool", "concurrent.futures.", "threading.Thread",
+    "multiprocessing.Manager", "multiprocessing.managers.BaseManager", "multiprocessing.current_process",
+)  # fmt: skip
+# Objects of a process that stand under a name of a library, where others have functions and classes.
+_OF_PROCESS = frozenset(
+    {"sys.stdin", "sys.stdout", "sys.stderr", "sys.__stdin__", "sys.__stdout__", "sys.__stderr__", "os.environ"}
+)
 STARTED = "<process started>"
 
 
@@ -50,8 +57,10 @@ def _inside(atom: Atom, state: State) -> list[Value] | str:
     match atom:
         case Const() | Dev() | Rank() | Tensor():
             return []
+        case Lib(path=path) if "." not in path:
+            return f"the module {path}"
         case Lib(path=path):
-            return [] if "." in path else f"the module {path}"
+            return f"{path}, which belongs to its process" if path in _OF_PROCESS else []
         case Bound(function=Ref() as function, receiver=receiver):
             return _unfound_method(function, receiver, state) or [(function,), (receiver,)]
         case Bound(function=function, receiver=receiver):
@@ -89,6 +98,8 @@ def _is_private(name: str) -> bool:
 def _inside_object(ref: Ref, state: State) -> list[Value] | str:
     found = state.get(ref)
     match found:
+        case Closure(kind="property" | "cached", function=function):
+            return f"the property {function.name}"
         case Closure(function=function):
             return _unfound(ref, function.name, *found.address, state) or []
         case Class(module=module, qualname=qualname, name=name):

@@ -9,6 +9,10 @@ With ``CUDALINT_WATCH`` it also notes what the program does to CUDA.
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # Kept, as programs may empty their environment.
 _JOURNAL = os.environ.get("CUDALINT_JOURNAL", "")
 # What is done before a process leaves without running what it has registered for its end.
@@ -77,6 +81,22 @@ def _watch_signals() -> None:
     os.kill, os.killpg = kill, killpg
 
 
+def _watch_replacement() -> None:
+    """What ``os.exec`` puts in the place of this process: the other functions of its kind call these two."""
+
+    def watched(replace: "Callable[..., None]") -> "Callable[..., None]":
+        def execute(path: object, *words: object) -> None:
+            _note("replaced", os.getpid(), os.fsdecode(path))  # type: ignore[arg-type]
+            try:
+                replace(path, *words)
+            finally:  # only where it could not
+                _note("stayed", os.getpid())
+
+        return execute
+
+    os.execv, os.execve = watched(os.execv), watched(os.execve)  # type: ignore[assignment]
+
+
 def _chain() -> None:
     """Run the module of this name that would have been loaded without the probe."""
     import importlib.machinery
@@ -97,6 +117,7 @@ if _JOURNAL:
     _watch_exit()
     _watch_waits()
     _watch_signals()
+    _watch_replacement()
     if "CUDALINT_WATCH" in os.environ:
         _watch = __import__("_cudalint_watch")
         _watch.watch(_note)

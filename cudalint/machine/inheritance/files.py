@@ -1,0 +1,101 @@
+"""Files that a program changes, and that the imports of a fresh process read once more."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Hashable, Iterator, Sequence
+
+from cudalint.machine.frame import Call, Given, Results
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.ledger import Watch
+from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.inheritance.sameness import known
+from cudalint.machine.inheritance.times import Times
+from cudalint.machine.interpreter import Setting
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Const, Lib, Unknown, Value, constant
+
+_OPENS = frozenset({"builtins.open", "io.open", "os.open", "gzip.open", "bz2.open", "lzma.open", "codecs.open"})
+_READS = frozenset(
+    {
+        "os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.getsize", "os.path.getmtime", "os.listdir",
+        "os.stat", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "torch.load", "PIL.Image.open",
+        "cv2.imread", "?.read_text", "?.read_bytes", "?.exists", "?.is_file", "?.is_dir", "?.stat", "?.iterdir",
+    }
+)  # fmt: skip
+_CHANGES = frozenset(
+    {
+        "os.remove", "os.unlink", "os.rename", "os.replace", "os.rmdir", "os.truncate", "os.symlink", "shutil.move",
+        "shutil.rmtree", "shutil.copy", "shutil.copyfile", "shutil.copytree", "numpy.save", "numpy.savez",
+        "numpy.savetxt", "?.write_text", "?.write_bytes", "?.unlink", "?.touch", "?.rmdir",
+    }
+)  # fmt: skip
+
+
+class Files(Times):
+    """A machine that knows which files were changed before a launch, and which the imports of a fresh process read."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # By process: what was changed, by which call, where.
+        self._changed: list[tuple[tuple[str, ...], Value, str, Site]] = []
+        # By fresh process: what its imports read.
+        self._read_again: dict[tuple[str, ...], list[Value]] = {}
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(base, ".", str(name))):
+                self._touches(f"?.{name}", [(Unknown(base),), *given.args], given.kwargs, given.site, given.state)
+        return super()._call_atom(atom, given)
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may read a file or change one."""
+        self._touches(self.library.canonical(call.path), call.args, call.kwargs, call.site, call.state)
+        return super().library_call(call)
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        self._touches(path, given.args, given.kwargs, given.site, given.state)
+        return super()._foreign(path, atom, given)
+
+    def _touches(self, path: str, args: Sequence[Value], kwargs: dict[str, Value], site: Site, state: State) -> None:
+        watch = self._watch(state)
+        if path in _CHANGES or (path in _OPENS and _is_written(args, kwargs)):
+            paths = args[:1] if path in _OPENS else args
+            self._changed.extend((state.process.identity, value, shown(path), site) for value in paths)
+        elif (path in _OPENS or path in _READS) and args and watch is not None and self._at_import(watch):
+            self._read_again.setdefault(state.process.identity, []).append(args[0])
+
+    def _rereads(self, watch: Watch) -> Iterator[Doubt]:
+        """The files that the processes before a fresh one changed, and that its imports read."""
+        before = watch.launch.identity[:-1]
+        again = self._read_again.get(watch.launch.identity, ())
+        for identity, value, name, site in self._changed:
+            if before[: len(identity)] == identity and any(_may_be_one(value, other) for other in again):
+                yield Doubt(Why.FILES, name, site)
+
+
+def _is_written(args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
+    mode = kwargs.get("mode") or (args[1] if len(args) > 1 else (Const("r"),))
+    text = constant(mode)
+    return not isinstance(text, str) or bool(set(text) & set("wxa+"))
+
+
+def _may_be_one(one: Value, other: Value) -> bool:
+    """Whether two paths may lead to one file: where both are shown, their last names say so."""
+    if not known(one) or not known(other):
+        return True
+    names = [next(_names(value), None) for value in (one, other)]
+    return None in names or names[0] == names[1]
+
+
+def _names(part: Hashable) -> Iterator[str]:
+    """The texts that a path is made of, the last one first."""
+    match part:
+        case Const(value=str(text)):
+            yield posixpath.basename(text.rstrip("/"))
+        case Unknown(sym=sym):
+            yield from _names(sym)
+        case tuple():
+            for inner in reversed(part):
+                yield from _names(inner)
