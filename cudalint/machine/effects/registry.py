@@ -261,6 +261,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "collective.object": ranks.object_collective,
     "barrier": ranks.barrier,
     "environ.preset": environment.environ_preset,
+    "environ.settings": environment.environ_settings,
     "accelerator": accelerators.accelerator,
     "accelerator.prepare": accelerators.prepare,
     "command.plain": commands.plain,

@@ -171,7 +171,8 @@ def cluster(machine: Machine, call: Call) -> Results:
         return []
     fields: dict[str, Value] = {
         "<library>": const(library_of(call)),
-        "<context>": const("spawn"),
+        "<context>": const(_told(call, "method-env") or "spawn"),
+        "<daemon>": const(_is_daemon(call)),
         "<many>": const(count_of(count)),
         "<count>": count or NONE,
         "<reused>": TRUE,
@@ -180,6 +181,20 @@ def cluster(machine: Machine, call: Call) -> Results:
 
 
 _THREADS = "concurrent.futures.ThreadPoolExecutor"
+
+
+def _told(call: Call, key: str) -> str:
+    """What the variable says that an entry names for one of its settings."""
+    name = call.text(key)
+    return next(iter(strings(call.state.process.environ(name) or ())), "") if name else ""
+
+
+def _is_daemon(call: Call) -> bool:
+    """Whether workers are daemons: by the model, unless the variable that it names says otherwise."""
+    name = call.text("daemon-env")
+    chosen = call.state.process.environ(name) if name else None
+    return call.flag("daemon") and chosen != FALSE and _told(call, "daemon-env").lower() not in ("false", "0")
+
 
 
 def _is_refused(machine: Machine, call: Call) -> bool:
@@ -192,7 +207,8 @@ def _starts(machine: Machine, call: Call, work: tuple[Task, ...], sent: Value, c
     state = call.state
     context = context_of(call)
     if context is None or context == NONE:
-        context = const(call.text("method")) if call.text("method") else NONE
+        method = _told(call, "method-env") or call.text("method")
+        context = const(method) if method else NONE
     library = library_of(call)
     if context == NONE:
         launching.fix_default(machine, state, library, call.site, call.label)
@@ -203,7 +219,7 @@ def _starts(machine: Machine, call: Call, work: tuple[Task, ...], sent: Value, c
         chain=machine.chain(state, call.site, f"{call.label} starts workers"),
         many=count != 1,
         reused=False,
-        daemon=call.flag("daemon"),
+        daemon=_is_daemon(call),
         failures={"body": "crash", "unpickle": "crash", **failures(call)},
         library=library,
         tasks=work,
