@@ -15,8 +15,8 @@ from cudalint.machine.values import const, strings
 def engine(machine: Machine, call: Call) -> Results:
     """``vllm.LLM(...)``: a process of its own, spawned where CUDA is initialised here or the environment says so.
 
-    With a ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so. A daemon may not
-    start any.
+    With a ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so. A daemon
+    may not start any.
     """
     state = call.state
     what = f"{call.label}"

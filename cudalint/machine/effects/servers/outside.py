@@ -18,7 +18,7 @@ def served(machine: Machine, state: State, module: str) -> None:
     web.from_outside(machine, state.clone(), frame)
     scope = state.get(frame.scope)
     names = scope.variables if isinstance(scope, Scope) else {}
-    if "wsgi_app" in names:
+    if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)
     if any(registered(state, "postfork")):
         uwsgi.from_outside(machine, state, frame, names)
