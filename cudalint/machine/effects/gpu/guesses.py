@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cudalint.machine import operators, questions
+from cudalint.machine import gpu_memory, operators, questions
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import Atom, Const, Dev, Value
+from cudalint.machine.values import HOLDS, Atom, Const, Dev, Value, unknown
 
 # Classes that keep what they are told, for others to read.
 _KEEPERS = (
@@ -36,6 +36,19 @@ def after_making(machine: Machine, call: Call) -> list[State]:
     if known is None:
         other.assume(question, False)
     return [s for s in (used, None if known else other) if s is not None]
+
+
+def holder_of(call: Call) -> Value | None:
+    """What an unknown class makes of an object on a GPU: it may keep that, and compute with it when it is asked to."""
+    name = call.path.rpartition(".")[2]
+    if not name[:1].isupper() or name.endswith(_KEEPERS):
+        return None
+    state = call.state
+    for atom in (a for value in (*call.args, *call.kwargs.values()) for a in value):
+        memory = gpu_memory.memory_of(atom, state)
+        if memory is not None:
+            return unknown(HOLDS, memory, call.path, call.site, state.process.identity)
+    return None
 
 
 def _may_matter(process: Process) -> bool:
