@@ -51,6 +51,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "daemon": bool,
     "daemon-env": str,
     "method-env": str,
+    "refuses": str,
     "reused": bool,
     "unless-env": str,
     "decorator": bool,

@@ -196,7 +196,6 @@ def _is_daemon(call: Call) -> bool:
     return call.flag("daemon") and chosen != FALSE and _told(call, "daemon-env").lower() not in ("false", "0")
 
 
-
 def _is_refused(machine: Machine, call: Call) -> bool:
     what = call.label
     return bootstrapping(machine, call, what) or daemon_child(machine, call, what)
