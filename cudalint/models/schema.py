@@ -48,6 +48,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "kwargs": str,
     "star": bool,
     "failure": dict,
+    "build": str,
     "daemon": bool,
     "daemon-env": str,
     "method-env": str,

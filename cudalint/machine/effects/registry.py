@@ -32,7 +32,7 @@ from cudalint.machine.effects.frameworks import (
     lightning,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, choices, devices, queries
+from cudalint.machine.effects.gpu import arrays, choices, devices, guesses, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import celery, components, gunicorn, handlers, outside, queues, sockets, web
 from cudalint.machine.effects.stdlib import (
@@ -333,7 +333,8 @@ class LibraryEffects:
             return [(call.state, unknown("undone", call.site))]
         if not call.path.endswith(".__init__"):
             call.receiver = library_self(call)
-        return [result for one in choices.apart(machine, call) for result in effect(machine, one)]
+        calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
+        return [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""

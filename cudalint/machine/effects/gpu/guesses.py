@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine import gpu_memory, operators, questions
-from cudalint.machine.effects.gpu import cuda
+from cudalint.machine.effects.gpu import choices, cuda
 from cudalint.machine.frame import Call
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
@@ -36,6 +38,24 @@ def after_making(machine: Machine, call: Call) -> list[State]:
     if known is None:
         other.assume(question, False)
     return [s for s in (used, None if known else other) if s is not None]
+
+
+def as_built(call: Call) -> list[Call]:
+    """A call once for each way in which a package may have been built, where its model says that this decides."""
+    package = call.text("build")
+    if not package or not _may_matter(call.state.process) or (choices.depends(call) and choices.chosen(call) is None):
+        return [call]
+    question = (questions.BUILT, package)
+    known = call.state.fact(question)
+    if known is True:
+        return [call]
+    state = call.state if known is False else call.state.clone()
+    state.assume(question, False)
+    other = replace(call, state=state, spec={**call.spec, "does": "nothing"})
+    if known is False:
+        return [other]
+    call.state.assume(question, True)
+    return [call, other]
 
 
 def holder_of(machine: Machine, call: Call) -> Value | None:
