@@ -119,6 +119,7 @@ def _before(data: bytes, end: int) -> bytes:
 # handlers for an application that another file makes.
 _SERVES = frozenset(
     {b"celery", b"wsgi_app", b"preload_app", b"on_starting", b"when_ready", b"pre_fork", b"uwsgidecorators"}
+    | {b"airflow"}
 )
 _ANSWERS = frozenset(
     {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.servers import celery, gunicorn, uwsgi, web
+from cudalint.machine.effects.servers import celery, gunicorn, queues, uwsgi, web
 from cudalint.machine.effects.servers.handlers import registered
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
@@ -20,5 +20,7 @@ def served(machine: Machine, state: State, module: str) -> None:
     names = scope.variables if isinstance(scope, Scope) else {}
     if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)
+    if any(registered(state, "dag-task")):
+        queues.dags_from_outside(machine, state.clone(), frame)
     if any(registered(state, "postfork")):
         uwsgi.from_outside(machine, state, frame, names)
