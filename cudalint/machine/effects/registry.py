@@ -310,6 +310,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "environments.copies": environments.copied_environments,
     "workers": environments.starts_workers,
     "cluster": environments.cluster,
+    "component": environments.component,
+    "components": environments.components,
     "thread.trials": threads.trials,
 }
 

@@ -8,7 +8,7 @@ from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import context_of, library_of
 from cudalint.machine.effects.servers import web
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import count_of, failures, named_arguments, number_of, task
@@ -93,6 +93,57 @@ def environment(machine: Machine, call: Call) -> Results:
             states = [after for each in done for after, _ in each]
         results.extend((state, NONE) for state in states)
     return results
+
+
+def components(machine: Machine, call: Call) -> Results:
+    """``Flow(Step(Handler()))``, ``flow.add(uses=Handler)``: workers for each component, a class or an object."""
+    state = call.state
+    given = [call.get(call.text("function")) or ()] if call.text("function") else call.args
+    if _is_refused(machine, call):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    options = named_arguments(state, call.get(call.text("kwargs"))) if call.text("kwargs") else {}
+    methods = call.spec.get("methods")
+    names = [const(str(name)) for name in methods] if isinstance(methods, list) else []
+    count = call.get(call.text("workers")) if call.text("workers") else None
+    for value in given:
+        work = task((Lib("cudalint.component"),), [value, *names], options)
+        if not _starts(machine, call, (work,), value, 1 if count is None else number_of(count)):
+            return []
+    if call.receiver is not None:
+        return [(state, (call.receiver,))]
+    return [(state, (state.new(("components", call.site), LibraryObject(call.path, {}, call.site)),))]
+
+
+def component(machine: Machine, call: Call) -> Results:
+    """A worker's component: it is made, if it is a class, and each of its methods is called that the library calls."""
+    given, *names = call.args
+    results: Results = []
+    for state, value in _made(machine, call, given):
+        states = [state]
+        for name in (text for each in names for text in strings(each)):
+            states = [after for current in states for after in _called(machine, call, current, value, name)]
+        results.extend((after, NONE) for after in states)
+    return results
+
+
+def _made(machine: Machine, call: Call, given: Value) -> Results:
+    atom = only(given)
+    if isinstance(atom, Ref) and isinstance(call.state.get(atom), Class):
+        return machine.call_value(given, [], call.kwargs, call.state, call.frame, call.site)
+    return [(call.state, given)]
+
+
+def _called(machine: Machine, call: Call, state: State, value: Value, name: str) -> list[State]:
+    """The states after a method of a component was called, if it has that, with as much as it takes."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    method = machine.user_method(found, name, state) if isinstance(found, Instance) else None
+    closure = state.get(method) if isinstance(method, Ref) else None
+    if method is None or atom is None or not isinstance(closure, Closure):
+        return [state]
+    args = [unknown("item", call.site, number) for number in range(len(closure.function.params) - 1)]
+    done = machine.call_value((Bound(method, atom),), args, {}, state, call.frame, call.site)
+    return [after for after, _ in done]
 
 
 def environments_of(machine: Machine, call: Call) -> Results:
