@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 # the start method or the devices of a process: what rules judge.
 STARTS = frozenset(
     {
-        "celery.app", "celery.settings", "celery.task", "cluster", "components", "dali.define", "default-device", "engine",
+        "celery.app", "celery.settings", "celery.task", "cluster", "components", "dali.define",
+        "default-device", "engine",
         "environments", "environments.copies", "environments.of", "executor", "fork", "fork-launcher", "group",
         "group.select", "growth", "gunicorn.run", "keras.fit", "loader", "loader.eager", "loader.items",
         "loader.sampling", "manager", "manager.base", "method.set", "parallel", "pool", "pool.once", "process",
