@@ -36,8 +36,6 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     if call.text("kind") != "map" and workers_ is not None and not many:
         args = arguments(machine, state, call.get("args"))
         return machine.call_value(function, args, {}, state, call.frame, call.site)
-    if _refuses(machine, call):
-        return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
     args = [element] if call.text("kind") == "map" else arguments(machine, state, call.get("args"))
     method = call.text("method")
     ways = launching.ways(machine, state, library, const(method) if method else None)
@@ -63,6 +61,8 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     ]
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
+    if _refuses(machine, call):
+        return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
     return [(state, _mapped(call, state))]
 
 
