@@ -17,6 +17,7 @@ _ADVICE = (
     ("celery", "load the model in a `worker_process_init` handler, which runs in each worker after its fork"),
     ("gunicorn", "load the model in the `post_fork` hook, or in each worker by leaving `preload_app` out"),
     ("uwsgi", "set `lazy-apps`, so that each worker loads the application after its fork"),
+    ("airflow", "ask for the GPU and load the model in the task, or set `execute_tasks_new_python_interpreter`"),
     ("datasets", 'leave `num_proc` out, or call `multiprocess.set_start_method("spawn")` under the main guard'),
 )
 _OTHERWISE = "keep CUDA out of this process until its workers are forked, and load models in the workers"

@@ -28,6 +28,18 @@ def owner_of(atom: Atom, state: State) -> tuple[tuple[str, ...] | None, Chain | 
     return None, None
 
 
+def memory_of(atom: Atom, state: State) -> Tensor | None:
+    """The GPU memory that a value is, or that an object holds by having been moved."""
+    match atom:
+        case Tensor(device=device):
+            return atom if device.is_gpu else None
+        case Ref():
+            return placed_tensor(atom, state)
+        case Unknown(sym=sym):
+            return state.placed.get(sym)
+    return None
+
+
 def placed_tensor(ref: Ref, state: State) -> Tensor | None:
     """The GPU memory that a module, or an instance of a module class, holds by having been moved."""
     found = state.get(ref)

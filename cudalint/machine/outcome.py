@@ -57,6 +57,7 @@ class Doubt(Enum):
     MISSING = "that depends on a package that may be installed"
     DEFINED = "that depends on a package that may define it otherwise"
     USES = "what a package that is not known does with its device cannot be seen here"
+    BUILT = "whether a package was built for GPUs cannot be seen here"
     ELSEWHERE = "on other paths the same workers do not fork"
     DEVICE = "which device is used cannot be seen here"
     TASKS = "how many tasks a worker is given cannot be seen here"

@@ -34,6 +34,8 @@ IN_ENVIRONMENT = "in environ"
 DEFINES = "defines"
 # Whether a class that no model describes uses the GPU that it is given when it is made.
 USES = "uses GPU"
+# Whether a package was built so that it uses GPUs.
+BUILT = "built with CUDA"
 # Whether an import of a package succeeds that the program also does without.
 INSTALLED = "installed"
 # What another process sent: by the call, the process that takes it, and where the channel was made.

@@ -246,6 +246,8 @@ def _measure(sym: object, named: set[Hashable]) -> int:
 PYTHON_VERSION = Lib("sys.version_info")
 # What stands for the alternatives that are left out: not one thing, and no other value is the same.
 JOINED = Unknown("joined")
+# What an unknown class made of an object on a GPU: unknown(HOLDS, its memory, the class, ...).
+HOLDS = "holds"
 # What an identity is mostly made of, besides others of its kind.
 _SINGLE = frozenset({str, int, bool, type(None)})
 

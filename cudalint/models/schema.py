@@ -48,7 +48,12 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "kwargs": str,
     "star": bool,
     "failure": dict,
+    "build": str,
     "daemon": bool,
+    "daemon-env": str,
+    "method-env": str,
+    "methods": list,
+    "refuses": str,
     "reused": bool,
     "unless-env": str,
     "decorator": bool,
@@ -95,7 +100,7 @@ DOES = frozenset(
         "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
-        "command.with-option", "compiled", "compose", "compose.call", "config.create",
+        "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
         "config.item", "config.overlay", "config.structured", "consume", "container", "copy", "copy.deep",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
         "dataclass.field", "dataclass.replace", "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
@@ -103,7 +108,8 @@ DOES = frozenset(
         "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "engine", "enumerate", "environ.contains",
-        "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.update", "environments",
+        "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings", "environ.update",
+        "environments",
         "environments.of", "environments.copies", "dataset.mapped", "loader.eager", "loader.items",
         "own-method",
         "environments.worker", "estimator", "estimator.fit", "executor", "executor.loop", "filter",
@@ -210,7 +216,8 @@ def _function(entry: Mapping[str, object], source: str) -> None:
         raise ModelError(f"{where}: does is missing: it names what the function does")
     if does not in DOES:
         raise ModelError(f"{where}: nothing is known that does {does!r}{_nearest(does, DOES)}")
-    _texts(entry.get("marks", []), f"{where}: marks")
+    for key in ("marks", "methods"):
+        _texts(entry.get(key, []), f"{where}: {key}")
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")

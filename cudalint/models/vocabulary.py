@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 # the start method or the devices of a process: what rules judge.
 STARTS = frozenset(
     {
-        "celery.app", "celery.settings", "celery.task", "cluster", "dali.define", "default-device", "engine",
+        "celery.app", "celery.settings", "celery.task", "cluster", "components", "dali.define",
+        "default-device", "engine",
         "environments", "environments.copies", "environments.of", "executor", "fork", "fork-launcher", "group",
         "group.select", "growth", "gunicorn.run", "keras.fit", "loader", "loader.eager", "loader.items",
         "loader.sampling", "manager", "manager.base", "method.set", "parallel", "pool", "pool.once", "process",
@@ -27,6 +28,7 @@ STARTS = frozenset(
 _THREADS = frozenset({"thread", "thread.call", "executor.loop"})
 _OF_THREADS = "threading"
 _SELECTS = frozenset({"set-device"})
+_APPLICATION = "server.application"
 # A name of these is no word of prose, nor one that all kinds of code use.
 _DISTINCT = re.compile(r".*(?:[a-z][A-Z]|[A-Z]{2,}[a-z]|[^_]_[^_])")
 _NO_NAME = re.compile(r"__\w+__|\*")
@@ -74,6 +76,8 @@ class Vocabulary:
     gpu: set[bytes] = field(default_factory=set)
     packages: set[bytes] = field(default_factory=set)
     processes: set[bytes] = field(default_factory=set)
+    # The classes of web applications, which a server may import without being told so in any file.
+    applications: set[bytes] = field(default_factory=set)
     # The words of the user's own models: a file that holds one is worth every look.
     own: set[bytes] = field(default_factory=set)
 
@@ -84,6 +88,8 @@ class Vocabulary:
         if does in _SELECTS:
             for name in names:
                 self.selects.name(name)
+        if does == _APPLICATION and "type" not in entry:
+            self.applications.update(name.encode() for name in names)
         is_thread = does in _THREADS or (does in STARTS and entry.get("library") == _OF_THREADS)
         kind = self.threads if is_thread else self.starts
         for mark in marks:

@@ -52,9 +52,14 @@ def may_serve(program: FileProgram, name: str) -> bool:
     return any(program.facts(above).may_serve for above in program.reach(name))
 
 
+_CONFIGURES = (b"wsgi_app", b"preload_app", b"on_starting", b"when_ready", b"pre_fork")
+
+
 def names_modules(data: bytes) -> bool:
-    """Whether a server's configuration names its application, or its tasks, without importing them."""
-    return b"wsgi_app" in data or (b"celery" in data and (b"include" in data or b"autodiscover_tasks" in data))
+    """Whether a server's configuration names its application, or its tasks, without importing them, or names none."""
+    if any(word in data for word in _CONFIGURES):
+        return True
+    return b"celery" in data and (b"include" in data or b"autodiscover_tasks" in data)
 
 
 _FIXTURE = re.compile(rb"@(?:\w+\.)?fixture\b[^@]*?^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)

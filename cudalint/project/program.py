@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -114,6 +115,17 @@ class FileProgram:
     def modules_called(self, name: str) -> tuple[str, ...]:
         """The modules of packages that have this name within them."""
         return tuple(sorted(one for one in self.sources if one.endswith(f".{name}")))
+
+    def applications(self, beside: str) -> tuple[tuple[str, str], ...]:
+        """The modules beside a file, and below, that make a web application when they are imported, and its name."""
+        folder = self.sources[beside].path.rpartition("/")[0]
+        made = b"|".join(sorted(self.known.lexicon.vocabulary.applications))
+        sought = re.compile(rb"^(\w+)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+\.)*(?:%s)\(" % made, re.MULTILINE)
+        found = ((name, sought.search(self.sources[name].data)) for name in self.sources if self._answers(name, folder))
+        return tuple(sorted((name, match[1].decode()) for name, match in found if match is not None))
+
+    def _answers(self, name: str, folder: str) -> bool:
+        return self.sources[name].path.startswith(f"{folder}/") and self.facts(name).may_answer
 
     def may_launch(self, module: str) -> bool:
         """Whether something that a rule judges may start in the code of a module."""

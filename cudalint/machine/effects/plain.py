@@ -72,7 +72,8 @@ def unmodelled(machine: Machine, call: Call) -> Results:
     asked = questions.asks(path, call.args)
     if asked is not None and not call.kwargs:
         return [(state, asked)]
-    result = unknown("call", call.site, state.process.identity, len(state.facts), path)
+    result = guesses.holder_of(machine, call)
+    result = result or unknown("call", call.site, state.process.identity, len(state.facts), path)
     return [(after, result) for after in guesses.after_making(machine, call)]
 
 

@@ -32,7 +32,7 @@ from cudalint.machine.effects.frameworks import (
     lightning,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, choices, devices, queries
+from cudalint.machine.effects.gpu import arrays, choices, devices, guesses, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import celery, components, gunicorn, handlers, outside, queues, sockets, web
 from cudalint.machine.effects.stdlib import (
@@ -261,6 +261,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "collective.object": ranks.object_collective,
     "barrier": ranks.barrier,
     "environ.preset": environment.environ_preset,
+    "environ.settings": environment.environ_settings,
     "accelerator": accelerators.accelerator,
     "accelerator.prepare": accelerators.prepare,
     "command.plain": commands.plain,
@@ -309,6 +310,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "environments.copies": environments.copied_environments,
     "workers": environments.starts_workers,
     "cluster": environments.cluster,
+    "component": environments.component,
+    "components": environments.components,
     "thread.trials": threads.trials,
 }
 
@@ -332,7 +335,8 @@ class LibraryEffects:
             return [(call.state, unknown("undone", call.site))]
         if not call.path.endswith(".__init__"):
             call.receiver = library_self(call)
-        return [result for one in choices.apart(machine, call) for result in effect(machine, one)]
+        calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
+        return [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""

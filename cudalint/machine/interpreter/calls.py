@@ -35,6 +35,7 @@ from cudalint.machine.values import (
     Partial,
     Ref,
     Snapshot,
+    Tensor,
     Unknown,
     Value,
     only,
@@ -159,12 +160,18 @@ class Calls(Core):
                 return self.call_value(function, args, merged, state, frame, site, given.is_open, given.statement)
             case Ref():
                 return self._call_ref(atom, given.taken())
+            case Tensor(device=device) if device.is_gpu:
+                read = self._tensor_data(atom, "calling the model", state, frame, site)
+                return [(after, unknown("call", site, after.process.identity)) for after, _ in read]
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site)
         moved = self._moved_object(atom, state)
         call = None if moved is None else self._library_call(_MODULE_CALL, state, frame, site, given.args, given.kwargs)
         if call is not None:
             call.receiver = moved
             return self.library_call(call)
+        held = self._held_memory(atom, state)
+        if held is not None:
+            return self._compute_with_held(*held, given)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts)))]
 
@@ -176,6 +183,33 @@ class Calls(Core):
             case Unknown(sym=(base, ".", str(name))) if base in state.placed and self.library.computes(name):
                 return Unknown(base)
         return None
+
+    def _held_memory(self, function: Atom, state: State) -> tuple[Tensor, str] | None:
+        """GPU memory of another process that an unknown object may hold, where a call of it may compute with that."""
+        if not state.process.forked or state.process.dead:
+            return None
+        match function:
+            case Unknown(sym=("holds", Tensor() as memory, str(path), *_)):
+                return memory, path
+            case Unknown(sym=(("holds", Tensor() as memory, str(path), *_), ".", str(name))):
+                return (memory, path) if self.library.computes(name) else None
+        return None
+
+    def _compute_with_held(self, memory: Tensor, path: str, given: Given) -> Results:
+        """A call that may compute with what an object was made of: what an unknown class does with it is a guess."""
+        state, question = given.state, (questions.USES, path)
+        result = unknown("call", given.site, state.process.identity, len(state.facts))
+        known = state.fact(question)
+        results: Results = []
+        if known is not True:
+            other = state.clone()
+            other.assume(question, False)
+            results.append((other, result))
+        if known is not False:
+            state.assume(question, True)
+            read = self._tensor_data(memory, f"{path.rpartition('.')[2]}", state, given.frame, given.site)
+            results.extend((after, result) for after, _ in read)
+        return results
 
     def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """Call a function of a library, or a method of one of its values."""

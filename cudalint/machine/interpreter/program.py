@@ -25,6 +25,9 @@ class Program(Protocol):
     def modules_called(self, name: str) -> tuple[str, ...]:
         """The modules of packages that have this name within them."""
 
+    def applications(self, beside: str) -> tuple[tuple[str, str], ...]:
+        """The modules beside a file, and below, that make a web application when they are imported, and its name."""
+
     def parents(self, name: str) -> tuple[str, ...]:
         """The packages that are imported before a module, the outermost first."""
 

@@ -8,7 +8,7 @@ from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import context_of, library_of
 from cudalint.machine.effects.servers import web
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import count_of, failures, named_arguments, number_of, task
@@ -95,6 +95,57 @@ def environment(machine: Machine, call: Call) -> Results:
     return results
 
 
+def components(machine: Machine, call: Call) -> Results:
+    """``Flow(Step(Handler()))``, ``flow.add(uses=Handler)``: workers for each component, a class or an object."""
+    state = call.state
+    given = [call.get(call.text("function")) or ()] if call.text("function") else call.args
+    if _is_refused(machine, call):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    options = named_arguments(state, call.get(call.text("kwargs"))) if call.text("kwargs") else {}
+    methods = call.spec.get("methods")
+    names = [const(str(name)) for name in methods] if isinstance(methods, list) else []
+    count = call.get(call.text("workers")) if call.text("workers") else None
+    for value in given:
+        work = task((Lib("cudalint.component"),), [value, *names], options)
+        if not _starts(machine, call, (work,), value, 1 if count is None else number_of(count)):
+            return []
+    if call.receiver is not None:
+        return [(state, (call.receiver,))]
+    return [(state, (state.new(("components", call.site), LibraryObject(call.path, {}, call.site)),))]
+
+
+def component(machine: Machine, call: Call) -> Results:
+    """A worker's component: it is made, if it is a class, and each of its methods is called that the library calls."""
+    given, *names = call.args
+    results: Results = []
+    for state, value in _made(machine, call, given):
+        states = [state]
+        for name in (text for each in names for text in strings(each)):
+            states = [after for current in states for after in _called(machine, call, current, value, name)]
+        results.extend((after, NONE) for after in states)
+    return results
+
+
+def _made(machine: Machine, call: Call, given: Value) -> Results:
+    atom = only(given)
+    if isinstance(atom, Ref) and isinstance(call.state.get(atom), Class):
+        return machine.call_value(given, [], call.kwargs, call.state, call.frame, call.site)
+    return [(call.state, given)]
+
+
+def _called(machine: Machine, call: Call, state: State, value: Value, name: str) -> list[State]:
+    """The states after a method of a component was called, if it has that, with as much as it takes."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    method = machine.user_method(found, name, state) if isinstance(found, Instance) else None
+    closure = state.get(method) if isinstance(method, Ref) else None
+    if method is None or atom is None or not isinstance(closure, Closure):
+        return [state]
+    args = [unknown("item", call.site, number) for number in range(len(closure.function.params) - 1)]
+    done = machine.call_value((Bound(method, atom),), args, {}, state, call.frame, call.site)
+    return [after for after, _ in done]
+
+
 def environments_of(machine: Machine, call: Call) -> Results:
     """``make_vec_env(make, n_envs, vec_env_cls=)``: several of one environment, here or in what that class starts."""
     state = call.state
@@ -171,7 +222,8 @@ def cluster(machine: Machine, call: Call) -> Results:
         return []
     fields: dict[str, Value] = {
         "<library>": const(library_of(call)),
-        "<context>": const("spawn"),
+        "<context>": const(_told(call, "method-env") or "spawn"),
+        "<daemon>": const(_is_daemon(call)),
         "<many>": const(count_of(count)),
         "<count>": count or NONE,
         "<reused>": TRUE,
@@ -180,6 +232,19 @@ def cluster(machine: Machine, call: Call) -> Results:
 
 
 _THREADS = "concurrent.futures.ThreadPoolExecutor"
+
+
+def _told(call: Call, key: str) -> str:
+    """What the variable says that an entry names for one of its settings."""
+    name = call.text(key)
+    return next(iter(strings(call.state.process.environ(name) or ())), "") if name else ""
+
+
+def _is_daemon(call: Call) -> bool:
+    """Whether workers are daemons: by the model, unless the variable that it names says otherwise."""
+    name = call.text("daemon-env")
+    chosen = call.state.process.environ(name) if name else None
+    return call.flag("daemon") and chosen != FALSE and _told(call, "daemon-env").lower() not in ("false", "0")
 
 
 def _is_refused(machine: Machine, call: Call) -> bool:
@@ -192,7 +257,8 @@ def _starts(machine: Machine, call: Call, work: tuple[Task, ...], sent: Value, c
     state = call.state
     context = context_of(call)
     if context is None or context == NONE:
-        context = const(call.text("method")) if call.text("method") else NONE
+        method = _told(call, "method-env") or call.text("method")
+        context = const(method) if method else NONE
     library = library_of(call)
     if context == NONE:
         launching.fix_default(machine, state, library, call.site, call.label)
@@ -203,7 +269,7 @@ def _starts(machine: Machine, call: Call, work: tuple[Task, ...], sent: Value, c
         chain=machine.chain(state, call.site, f"{call.label} starts workers"),
         many=count != 1,
         reused=False,
-        daemon=call.flag("daemon"),
+        daemon=_is_daemon(call),
         failures={"body": "crash", "unpickle": "crash", **failures(call)},
         library=library,
         tasks=work,

@@ -164,7 +164,7 @@ def _pool_run(
         chain=chain,
         many=several and not single and not _single_task(call, machine, state),
         reused=reused,
-        daemon=family == "pool" or call.flag("daemon"),
+        daemon=family == "pool" or (call.flag("daemon") and obj.fields.get("<daemon>") != FALSE),
         failures={
             "body": "crash",
             "unpickle": "hang" if family == "pool" else "crash",

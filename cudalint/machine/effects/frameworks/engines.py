@@ -6,22 +6,27 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
-from cudalint.machine.launch.forbidden import bootstrapping
+from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import Method, Process
-from cudalint.machine.values import strings
+from cudalint.machine.values import const, strings
 
 
 def engine(machine: Machine, call: Call) -> Results:
     """``vllm.LLM(...)``: a process of its own, spawned where CUDA is initialised here or the environment says so.
 
-    With a ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so.
+    With a ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so. A daemon
+    may not start any.
     """
     state = call.state
     what = f"{call.label}"
+    if _stays_here(call):
+        return [(state, (state.new(("engine", call.site), LibraryObject(_type(call), {}, call.site)),))]
     if bootstrapping(machine, call, what):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    made = LibraryObject(call.text("type") or call.path, {}, call.site)
+    if daemon_child(machine, call, what):
+        return machine.fail(state, call.frame, Raised(None, ("AssertionError",)))
+    made = LibraryObject(_type(call), {}, call.site)
     if call.text("method"):
         names = (call.text("method"),)
         where = machine.chain(state, call.site, f"{what} sets the start method")
@@ -29,6 +34,17 @@ def engine(machine: Machine, call: Call) -> Results:
     if call.text("method") == "spawn" or _spawns(state.process):
         spawn_unseen(machine, call, what, family="process", says=f"{what} starts its engine", label="engine")
     return [(state, (state.new(("engine", call.site), made),))]
+
+
+def _type(call: Call) -> str:
+    return call.text("type") or call.path
+
+
+def _stays_here(call: Call) -> bool:
+    """Whether a variable keeps the engine in this process, and no other GPU is asked for."""
+    chosen = call.state.process.environ(call.text("key")) or () if call.text("key") else ()
+    several = (call.get(name) for name in ("tensor_parallel_size", "pipeline_parallel_size"))
+    return strings(chosen) == ["0"] and all(count in (None, const(1)) for count in several)
 
 
 def spawn_unseen(

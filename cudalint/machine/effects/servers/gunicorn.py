@@ -123,17 +123,37 @@ def _call_hook(machine: Machine, state: State, serving: Serving, hook: Value) ->
     return [s for s, _ in machine.call_value(hook, args[:1], {}, state, serving.frame, serving.site)]
 
 
+def is_configuration(names: dict[str, Value]) -> bool:
+    """Whether a module sets what only a configuration of gunicorn sets, and runs something before the workers fork."""
+    hooks = any(name in names for name in _MASTER_HOOKS)
+    return "wsgi_app" in names or names.get("preload_app") == TRUE or hooks
+
+
 def from_outside(machine: Machine, state: State, frame: Frame, names: dict[str, Value]) -> None:
-    """A configuration file that names its application."""
-    target = next(iter(strings(names.get("wsgi_app", NONE))), "")
-    path, _, attribute = target.partition(":")
-    home = machine.program.resolve(frame.module, path, 0) if path else None
+    """A configuration file: of the application that it names, or of any that the command line may name."""
     place = assignment_of(machine, frame.module, ("preload_app", *_MASTER_HOOKS, "wsgi_app"))
-    if home is None or place is None:
+    if place is None:
         return
-    name, is_factory = attribute.removesuffix("()") or "application", attribute.endswith("()")
-    making: Value = (Partial((Lib("cudalint.server.import"),), (const(home), const(name), const(is_factory)), ()),)
-    _serve_gunicorn(machine, state, Serving("gunicorn", place, frame, True), names, making)
+    target = next(iter(strings(names.get("wsgi_app", NONE))), "")
+    for home, name, is_factory in _named(machine, frame, target) if target else _any(machine, frame):
+        making: Value = (Partial((Lib("cudalint.server.import"),), (const(home), const(name), const(is_factory)), ()),)
+        serving = Serving("gunicorn", place, frame, certain=bool(target))
+        _serve_gunicorn(machine, state.clone(), serving, names, making)
+
+
+def _named(machine: Machine, frame: Frame, target: str) -> Iterator[tuple[str, str, bool]]:
+    """The application that ``wsgi_app = "module:name"`` names."""
+    path, _, attribute = target.partition(":")
+    home = machine.program.resolve(frame.module, path, 0)
+    if home is not None:
+        yield home, attribute.removesuffix("()") or "application", attribute.endswith("()")
+
+
+def _any(machine: Machine, frame: Frame) -> Iterator[tuple[str, str, bool]]:
+    """The applications that this configuration may be for."""
+    for home, name in machine.program.applications(frame.module):
+        if home != frame.module:
+            yield home, name, False
 
 
 def import_application(machine: Machine, call: Call) -> Results:

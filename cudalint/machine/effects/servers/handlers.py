@@ -9,7 +9,7 @@ from cudalint.machine.heap import Closure, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Bound, Lib, Partial, Ref, Value, only
+from cudalint.machine.values import Bound, Lib, Partial, Ref, Value, only, unknown
 
 _REGISTRY = Ref(("server registry",))
 
@@ -38,7 +38,7 @@ def register(machine: Machine, call: Call) -> Results:
     if not is_function(function, call.state):
         return [(call.state, (Bound(Lib(call.path), call.receiver or Lib("cudalint.identity")),))]
     keep_handler(call.state, call.text("kind"), call.site, function)
-    return [(call.state, function)]
+    return [(call.state, unknown("registered", call.site) if call.text("returns") == "unknown" else function)]
 
 
 def is_function(value: Value, state: State) -> bool:

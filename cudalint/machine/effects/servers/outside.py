@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.servers import celery, gunicorn, uwsgi, web
+from cudalint.machine.effects.servers import celery, gunicorn, queues, uwsgi, web
 from cudalint.machine.effects.servers.handlers import registered
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
@@ -18,7 +18,9 @@ def served(machine: Machine, state: State, module: str) -> None:
     web.from_outside(machine, state.clone(), frame)
     scope = state.get(frame.scope)
     names = scope.variables if isinstance(scope, Scope) else {}
-    if "wsgi_app" in names:
+    if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)
+    if any(registered(state, "dag-task")):
+        queues.dags_from_outside(machine, state.clone(), frame)
     if any(registered(state, "postfork")):
         uwsgi.from_outside(machine, state, frame, names)

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
-from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import Closure, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
-from cudalint.machine.values import NONE, constant, unknown
+from cudalint.machine.state import State
+from cudalint.machine.values import NONE, Ref, Value, constant, only, unknown
 
 
 def queue_worker(machine: Machine, call: Call) -> Results:
@@ -33,10 +34,34 @@ def work(machine: Machine, call: Call) -> Results:
     state = call.state
     machine.record.serves = True
     if _forks(call):
-        serving = Serving(call.label, call.site, call.frame, True)
-        for _, function in list(registered(state, "task")):
+        tasks = [function for _, function in registered(state, "task")]
+        serving = Serving(call.label, call.site, call.frame, bool(tasks))
+        for function in tasks or _preloaded(state, call.frame.module):
             fork_workers(machine, state, serving, (task(function, [unknown("argument", call.site)]),))
     return [(state, NONE)]
+
+
+def _preloaded(state: State, main: str) -> list[Value]:
+    """The functions that jobs of others may name, of the modules that this process imported for them beforehand."""
+    if state.process.driver is None:
+        return []
+    found: list[Value] = []
+    for _, held in sorted({**state.frozen, **state.heap}.items(), key=repr):
+        if not isinstance(held, Scope) or held.kind != "module" or held.module == main:
+            continue
+        for name, value in held.variables.items():
+            atom = only(value)
+            function = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(function, Closure) and function.module == held.module and not name.startswith("_"):
+                found.append(value)
+    return found
+
+
+def dags_from_outside(machine: Machine, state: State, frame: Frame) -> None:
+    """A file of DAGs: Airflow 2 reads it, and then forks to run a task of it."""
+    for site, function in list(registered(state, "dag-task")):
+        serving = Serving("Airflow", site, frame, certain=False)
+        fork_workers(machine, state.clone(), serving, (task(function, [unknown("argument", site)]),))
 
 
 def _forks(call: Call) -> bool:

@@ -182,6 +182,28 @@ def ends(machine: Machine, state: State) -> None:
         workers.forget_late_variable(machine, state)
 
 
+def environ_settings(machine: Machine, call: Call) -> Results:
+    """``dask.config.set({"a.b-c": v}, a__b=v)``: as if the variable were set that the library reads this from."""
+    state = call.state
+    given = {**_nested(state, call.args[0] if call.args else (), ""), **call.kwargs}
+    for name, value in given.items():
+        key = call.text("key") + name.upper().replace(".", "__").replace("-", "_")
+        state.process = state.process.with_environ(key, value)
+    return [(state, unknown("settings", call.site))]
+
+
+def _nested(state: State, given: Value, prefix: str) -> dict[str, Value]:
+    """The settings in dicts of dicts, by the path that leads to them."""
+    atom = only(given)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Dict):
+        return {prefix: given} if prefix else {}
+    flat: dict[str, Value] = {}
+    for name, value in found.items.items():
+        flat.update(_nested(state, value, f"{prefix}.{name}" if prefix else str(name)))
+    return flat
+
+
 def environ_preset(machine: Machine, call: Call) -> Results:
     """Importing a library sets a variable, or a helper of a launcher does, to another value for each rank."""
     process = call.state.process
