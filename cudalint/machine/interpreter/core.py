@@ -78,8 +78,8 @@ class Core(Hooks, ABC):
         self.steps_aside = 0
         self._steps = 0
         self._most_steps = options.most_steps
-        self._makes = options.purpose is Purpose.MAKING
-        self._prepares = options.purpose is Purpose.PREPARATION
+        self._is_making = options.purpose is Purpose.MAKING
+        self._is_preparing = options.purpose is Purpose.PREPARATION
         # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
         self._importing = 0
         self._active: list[tuple[str, int]] = []
@@ -114,14 +114,14 @@ class Core(Hooks, ABC):
     @property
     def _most_import_steps(self) -> int:
         """How many steps imports leave to the program; one that does nothing but import may use all."""
-        if self._makes:
+        if self._is_making:
             return self._most_steps - self._most_steps // LONG_PART
-        return self._most_steps if self._prepares else self._most_steps // 2
+        return self._most_steps if self._is_preparing else self._most_steps // 2
 
     @property
     def _joins_readily(self) -> bool:
         """Whether paths stay apart for devices and processes alone: before an entry itself, and where it is long."""
-        return self._importing > 0 or self._makes or self._steps > self._most_steps // LONG_PART
+        return self._importing > 0 or self._is_making or self._steps > self._most_steps // LONG_PART
 
     def joined(self, states: list[State]) -> list[State]:
         """Paths that come to the same place, those joined that need not stay apart."""
@@ -158,11 +158,11 @@ class Core(Hooks, ABC):
     def _out_of_steps(self, state: State) -> list[State]:
         """What follows a statement for which no step is left: of an import, the rest of the program."""
         most = self._most_steps
-        limit = f"{self._most_import_steps}" if self._makes else "half"
+        limit = f"{self._most_import_steps}" if self._is_making else "half"
         part = f", {limit} of them for imports" if self._importing else ""
-        part = " in an import" if self._prepares else part
+        part = " in an import" if self._is_preparing else part
         self.record.cut = self.record.cut or f"more than {most} steps{part}"
-        if self._importing and (self._steps <= most or self._prepares):
+        if self._importing and (self._steps <= most or self._is_preparing):
             # What modules do after that is left out, so that the program itself is still seen.
             return [state]
         self.record.spent = True
