@@ -13,6 +13,8 @@ from cudalint.machine.values import Const, Ref, Value
 BEGAN = "<snapshot>"
 # The field of a manager that names the exceptions it keeps from leaving its ``with`` statement.
 SUPPRESSED = "<suppressed>"
+# In place of it, where these are what is to happen.
+EXPECTED = "<expected>"
 # The variable that stands for all that ``from package import *`` may bind, where the package is not seen.
 STAR = "*"
 # Where a process keeps what it set in the place of functions of libraries, by their paths.

@@ -70,6 +70,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "fixes-method": bool,
     "shares": bool,
     "exact": bool,
+    "expected": bool,
     "selects": str,
     "note": str,
     "state": str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
@@ -18,28 +18,28 @@ GIVEN_UP = f"tests that start nothing themselves, after {MOST_IN_VAIN} that came
 class Patience:
     """With the tests of one module, until several used up their steps before anything was started.
 
-    From then on only those are run that say ``words``, by which launchers are known, themselves or in functions of
-    their module that they mention.
+    From then on only those are run that say one of the words by which ``launchers`` of their ``module`` are known,
+    themselves or in functions of the module that they mention. That is asked for when it is needed: looking for words
+    takes bodies that may not be lowered yet.
     """
 
-    words: Set[str]
+    module: ir.Module
+    launchers: Callable[[], frozenset[str]]
     in_vain: int = 0
-
-    @staticmethod
-    def over(module: ir.Module, words: Set[str]) -> Patience:
-        """At the first test of a module."""
-        return Patience(words | _leading_to(module, words))
+    _words: frozenset[str] | None = None
 
     def lasts_for(self, test: ir.Function) -> bool:
         """Whether a test is run."""
-        return self.in_vain < MOST_IN_VAIN or test.mentions(self.words) or self._is_given(test)
+        if self.in_vain < MOST_IN_VAIN:
+            return True
+        if self._words is None:
+            known = self.launchers()
+            self._words = known | _leading_to(self.module, known)
+        return test.mentions(self._words) or any(param.name in self._words for param in test.params)
 
     def note(self, record: EntryRecord) -> None:
         """Take in how a test ended."""
         self.in_vain += record.spent and not record.launches and not record.outcomes
-
-    def _is_given(self, test: ir.Function) -> bool:
-        return any(param.name in self.words for param in test.params)
 
 
 def _leading_to(module: ir.Module, words: Set[str]) -> frozenset[str]:

@@ -115,7 +115,7 @@ def _is_contained(machine: Machine) -> bool:
     record = machine.record
     if record.outcomes or record.launches or record.serves or record.protected or record.spent:
         return False
-    if record.local_choices or record.device_first or record.outlived or machine.called_back:
+    if record.local_choices or record.device_first or record.outlived or record.expected or machine.called_back:
         return False
     if machine.puts or machine.sent or machine.saved:
         return False

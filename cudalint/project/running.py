@@ -355,8 +355,8 @@ class Runner:
             if raised.outcome is not None:
                 collector.emit(raised.outcome)
         yield Ran(module.name, module.name, collector)
-        words = launching(module, self.files.facts(module.name), launchers(self.files))
-        patience = Patience.over(module, words)
+        facts = self.files.facts(module.name)
+        patience = Patience(module, lambda: launching(module, facts, launchers(self.files)))
         for function in given:
             machine = self._machine(module.name, in_test=True)
             machine.record.cut = collector.record.cut

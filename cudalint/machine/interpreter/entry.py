@@ -127,6 +127,8 @@ class EntryRecord:
     protected: list[tuple[Site, tuple[tuple[Hashable, bool], ...]]] = field(default_factory=list)
     # The launches whose workers fail and whose parent goes on, because it catches that.
     outlived: set[Site] = field(default_factory=set)
+    # The launches whose failure a test expects.
+    expected: set[Site] = field(default_factory=set)
     # The ways on which a device is selected by a rank within the machine: there a global one is only a fallback.
     local_choices: set[tuple[Site, ...]] = field(default_factory=set)
     # The process groups that are joined after a device was selected, on some path.
@@ -154,6 +156,7 @@ class EntryRecord:
             trace_steps=[*self.trace_steps],
             protected=[*self.protected],
             outlived={*self.outlived},
+            expected={*self.expected},
             local_choices={*self.local_choices},
             device_first={*self.device_first},
             returned={*self.returned},
@@ -171,6 +174,7 @@ class EntryRecord:
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
         given = [o for o in given if o.kind not in _OF_RANKS or are_of_several_ranks(o.facts)]
+        given = [o for o in given if o.within not in self.expected]
         # What is seen to be received too late its owner did not wait for, whatever it waited for.
         lost = {o.anchor for o in given if o.kind is Kind.PRODUCER_ENDS and o.cause}
         given = [o for o in given if o.kind is not Kind.CUDA_ACROSS or o.anchor not in lost]

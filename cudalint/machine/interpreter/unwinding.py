@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import SUPPRESSED, Closure, Generator, Instance, LibraryObject, Object, Scope
+from cudalint.machine.heap import EXPECTED, SUPPRESSED, Closure, Generator, Instance, LibraryObject, Object, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
@@ -109,7 +109,7 @@ class Unwinding(Core):
             if isinstance(atom, Ref) and isinstance(found, Generator):
                 result.extend(self._around_body(node, position, atom, found, current, frame))
                 continue
-            if isinstance(found, LibraryObject) and SUPPRESSED in found.fields:
+            if isinstance(found, LibraryObject) and (SUPPRESSED in found.fields or EXPECTED in found.fields):
                 result.extend(self._suppressing(node, position, found, current, frame))
                 continue
             returned, raised = len(frame.returns), len(frame.raises)
@@ -156,8 +156,9 @@ class Unwinding(Core):
     def _suppressing(
         self, node: ir.With, position: int, manager: LibraryObject, state: State, frame: Frame
     ) -> list[State]:
-        """The body of a ``with`` statement that suppresses some exceptions."""
-        kinds = {constant(kind) for kind in self.exact_items(manager.fields[SUPPRESSED], state) or ()}
+        """The body of a ``with`` statement that suppresses some exceptions, or expects them."""
+        expected = manager.fields.get(EXPECTED)
+        kinds = {constant(kind) for kind in self.exact_items(expected or manager.fields[SUPPRESSED], state) or ()}
         outer, guarded = frame.raises, frame.guards_import
         frame.raises = []
         frame.guards_import = guarded or not _IMPORT_ERRORS.isdisjoint(str(kind) for kind in kinds)
@@ -170,9 +171,18 @@ class Unwinding(Core):
             if kinds.isdisjoint({"Exception", "BaseException", *exception.names}):
                 frame.raises.append((current, exception))
                 continue
-            self._swallow(exception)
+            if expected is None:
+                self._swallow(exception)
+            else:
+                self._expect(exception)
             after.append(current)
         return after
+
+    def _expect(self, raised: Raised) -> None:
+        """A test is about this failure: that of a worker was reported where it failed."""
+        self._swallow(replace(raised, harmless=True))
+        if raised.launch is not None:
+            self.record.expected.add(raised.launch)
 
     def _swallow(self, raised: Raised) -> None:
         self._outlives(raised)

@@ -11,7 +11,7 @@ from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import arguments, count_of, failures, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.launching import Start
-from cudalint.machine.outcome import Kind
+from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Const, Lib, Value, const, only, unknown
@@ -61,31 +61,29 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     ]
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
-    if _refuses(machine, call):
-        return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
+    refusal = _refusal(machine, call)
+    if refusal is not None:
+        return machine.fail(state, call.frame, Raised(refusal, ("ValueError", "RuntimeError")))
     return [(state, _mapped(call, state))]
 
 
-def _refuses(machine: Machine, call: Call) -> bool:
-    """Whether a launcher raises since a framework was initialised before, whatever its workers do."""
+def _refusal(machine: Machine, call: Call) -> Outcome | None:
+    """What a launcher raises since a framework was initialised before, whatever its workers do."""
     process = call.state.process
     cause = dict(process.initialised).get(call.text("refuses")) if call.text("refuses") else None
     if cause is None or process.dead:
-        return False
-    machine.emit(
-        outcome_of(
-            machine,
-            call.state,
-            Kind.FORK_LAUNCHER,
-            call.site,
-            "crash",
-            cause=cause,
-            launcher=call.label,
-            subject="training",
-            started=machine.chain(call.state, call.site, f"{call.label} forks workers"),
-        )
+        return None
+    return outcome_of(
+        machine,
+        call.state,
+        Kind.FORK_LAUNCHER,
+        call.site,
+        "crash",
+        cause=cause,
+        launcher=call.label,
+        subject="training",
+        started=machine.chain(call.state, call.site, f"{call.label} forks workers"),
     )
-    return True
 
 
 def _own(call: Call) -> Value:

@@ -125,13 +125,10 @@ def device_object(machine: Machine, call: Call) -> Results:
 
 
 def _is_current(call: Call) -> bool:
-    """Whether the GPU that a call names is the one that its process works on anyway."""
-    process = call.state.process
+    """Whether the GPU that a call names is the one that its process has selected."""
     named = [d for d in operators.device_of(call.args[0] if call.args else ()) if d.is_gpu]
-    current = process.device()
-    if current is None:
-        return not (process.unseen or process.in_thread) and _index_of(named) == 0
-    return not current.maybe and current.index == _index_of(named)
+    current = call.state.process.device()
+    return current is not None and not current.maybe and current.index == _index_of(named)
 
 
 def device_enter(machine: Machine, call: Call) -> Results:

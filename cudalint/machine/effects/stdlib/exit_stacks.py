@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import SUPPRESSED, LibraryObject, Sequence
+from cudalint.machine.heap import EXPECTED, SUPPRESSED, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.values import NONE, Lib, Ref, Value, const
@@ -18,7 +18,8 @@ def suppress(machine: Machine, call: Call) -> Results:
     """``suppress(RuntimeError)``: what its ``with`` statement catches."""
     names = [atom.path.rpartition(".")[2] for value in call.args for atom in value if isinstance(atom, Lib)]
     kinds = Sequence("tuple", tuple(const(name) for name in names))
-    fields: dict[str, Value] = {SUPPRESSED: (call.state.new(("kinds", call.site), kinds),)}
+    field = EXPECTED if call.flag("expected") else SUPPRESSED
+    fields: dict[str, Value] = {field: (call.state.new(("kinds", call.site), kinds),)}
     return [(call.state, (call.state.new(("suppress", call.site), LibraryObject(call.path, fields, call.site)),))]
 
 
