@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PARENT_DIED = signal.SIGHUP  # nobody else sends it: there is no terminal
 CHUNK = 1 << 20
 F_SETPIPE_SZ = 1031
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -291,9 +292,18 @@ def prepare(give_up: "Callable[..., None]") -> None:
     """Be the one to whom orphans come, and end with the process that started this one."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    signal.signal(signal.SIGTERM, give_up)
+    libc.prctl(PR_SET_PDEATHSIG, PARENT_DIED, 0, 0, 0)
+    for number in (signal.SIGTERM, PARENT_DIED):
+        signal.signal(number, give_up)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def has_gone(parent: int, told: "list[int]") -> bool:
+    """Whether the process that started this one is dead. Its first thread to die says so; the last may take a while."""
+    until = time.monotonic() + (2.0 if PARENT_DIED in told else 0.0)
+    while os.getppid() == parent and time.monotonic() < until:
+        time.sleep(0.01)
+    return os.getppid() != parent
 
 
 def main() -> None:
@@ -330,7 +340,7 @@ def main() -> None:
     with open(f"{folder}/report.part", "w") as stream:
         json.dump(report, stream)
     os.replace(f"{folder}/report.part", f"{folder}/report.json")
-    if os.getppid() != limits["parent"]:  # nobody is there to read it
+    if has_gone(limits["parent"], told):  # nobody is there to read it
         import shutil  # as long to load as all the rest
 
         for left in filter(None, (folder, limits["shared"])):
