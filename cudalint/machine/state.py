@@ -448,6 +448,13 @@ class State:
         """Add what this path was asked and had no answer to; of very many assumptions the oldest is forgotten."""
         self.facts = (*self.facts[1 - MOST_ASSUMED :], questions.plain(sym, value))
 
+    def split(self, sym: Hashable, here: bool = True) -> State:
+        """Go on with one answer to what was asked and is not known; the result is the path with the other answer."""
+        other = self.clone()
+        self.learn(sym, here)
+        other.learn(sym, not here)
+        return other
+
     def set_variable(self, scope: Ref, name: str, value: Value) -> None:
         """Bind a name in a scope."""
         found = self.get(scope)

@@ -10,6 +10,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, inner_statements, last_name
 from cudalint.project.derived import derived_in
 from cudalint.project.file_facts import FileFacts
+from cudalint.project.markers import CONFIGURES
 from cudalint.project.program import FileProgram
 
 # What hands work to a pool that another module may hold, where functions answer requests.
@@ -52,12 +53,9 @@ def may_serve(program: FileProgram, name: str) -> bool:
     return any(program.facts(above).may_serve for above in program.reach(name))
 
 
-_CONFIGURES = (b"wsgi_app", b"preload_app", b"on_starting", b"when_ready", b"pre_fork")
-
-
 def names_modules(data: bytes) -> bool:
     """Whether a server's configuration names its application, or its tasks, without importing them, or names none."""
-    if any(word in data for word in _CONFIGURES):
+    if any(word in data for word in CONFIGURES):
         return True
     return b"celery" in data and (b"include" in data or b"autodiscover_tasks" in data)
 

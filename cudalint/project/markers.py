@@ -115,12 +115,11 @@ def _before(data: bytes, end: int) -> bytes:
     return data[start:end]
 
 
+# What only a configuration of gunicorn says.
+CONFIGURES = frozenset({b"wsgi_app", b"preload_app", b"on_starting", b"when_ready", b"pre_fork"})
 # What a server that is started from outside may import before it forks, what answers requests, and what gathers
 # handlers for an application that another file makes.
-_SERVES = frozenset(
-    {b"celery", b"wsgi_app", b"preload_app", b"on_starting", b"when_ready", b"pre_fork", b"uwsgidecorators"}
-    | {b"airflow"}
-)
+_SERVES = CONFIGURES | {b"celery", b"uwsgidecorators", b"airflow"}
 _ANSWERS = frozenset(
     {
         b"FastAPI", b"APIRouter", b"Flask", b"Blueprint", b"Starlette", b"Quart", b"Sanic", b"aiohttp", b"django",

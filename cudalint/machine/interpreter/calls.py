@@ -200,16 +200,11 @@ class Calls(Core):
         state, question = given.state, (questions.USES, path)
         result = unknown("call", given.site, state.process.identity, len(state.facts))
         known = state.fact(question)
-        results: Results = []
-        if known is not True:
-            other = state.clone()
-            other.assume(question, False)
-            results.append((other, result))
-        if known is not False:
-            state.assume(question, True)
-            read = self._tensor_data(memory, f"{path.rpartition('.')[2]}", state, given.frame, given.site)
-            results.extend((after, result) for after, _ in read)
-        return results
+        if known is False:
+            return [(state, result)]
+        unused: Results = [] if known else [(state.split(question), result)]
+        read = self._tensor_data(memory, path.rpartition(".")[2], state, given.frame, given.site)
+        return [*unused, *((after, result) for after, _ in read)]
 
     def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """Call a function of a library, or a method of one of its values."""

@@ -36,13 +36,10 @@ class Conditions(Core):
         for current, outcome in self.eval(test, state, frame):
             truth, sym = self.truth(outcome, current)
             if truth is None:
-                other = current.clone()
                 if sym is not None:
                     self._note_asking(test, sym, frame)
-                    current.learn(sym, True)
-                    other.learn(sym, False)
+                no.append(current.clone() if sym is None else current.split(sym))
                 yes.append(current)
-                no.append(other)
             else:
                 (yes if truth else no).append(current)
         return yes, no
@@ -138,11 +135,9 @@ class Conditions(Core):
                     truth, sym = self.truth(value, after)
                     stops = node.op == "or"
                     if truth is None:
-                        other = after.clone()
                         if sym is not None:
                             self._note_asking(part, sym, frame)
-                            after.learn(sym, not stops)
-                            other.learn(sym, stops)
+                        other = after.clone() if sym is None else after.split(sym, not stops)
                         done.append((other, const(stops) if sym is not None else value))
                         following.append((after, value))
                     elif truth is stops:

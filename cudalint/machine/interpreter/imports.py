@@ -68,9 +68,7 @@ class Imports(Core):
         sym = (INSTALLED, first or frame.module)
         if state.fact(sym) is not None:
             return
-        without = state.clone()
-        without.assume(sym, False)
-        state.assume(sym, True)
+        without = state.split(sym)
         missing = TraceStep(Site(frame.module, ordinal), f"{first} is not installed", state.process.label, first)
         frame.raises.append((without, Raised(None, ("ImportError", "ModuleNotFoundError"), missing=missing)))
 

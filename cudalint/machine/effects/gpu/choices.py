@@ -41,9 +41,7 @@ def apart(machine: Machine, call: Call) -> list[Call]:
     machine.record.asked.setdefault(questions.plain(sym, True)[0], Asking(call.site, None, True, chooses=True))
     if assumptions.is_stand_in(value):
         machine.record.stand_ins.add(questions.plain(sym, True)[0])
-    other = call.state.clone()
-    call.state.assume(sym, True)
-    other.assume(sym, False)
+    other = call.state.split(sym)
     return [_with(call, name, tuple(on_gpu), call.state), _with(call, name, rest, other)]
 
 

@@ -32,12 +32,9 @@ def after_making(machine: Machine, call: Call) -> list[State]:
     known = state.fact(question)
     if known is False:
         return [state]
-    other = state.clone()
-    state.assume(question, True)
+    other = state.split(question) if known is None else None
     used = cuda.touch(machine, state, call.frame, call.site, "unknown", "init", call.label)
-    if known is None:
-        other.assume(question, False)
-    return [s for s in (used, None if known else other) if s is not None]
+    return [s for s in (used, other) if s is not None]
 
 
 def as_built(call: Call) -> list[Call]:
