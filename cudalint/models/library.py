@@ -36,7 +36,8 @@ class ProcessEffect:
     ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
     outside of the process, so that a process that does it again makes a difference. ``pickles``: what it gives may
     travel to another process; False where no pickler takes it. ``felt_by``: the only functions that find what stays.
-    ``ends``: what it gives does something when its process ends, as long as something holds it.
+    ``ends``: what it gives does something when its process ends, as long as something holds it. ``asks`` is one of
+    ``schema.ASKS``, or empty.
     """
 
     state: str = "none"
@@ -45,6 +46,7 @@ class ProcessEffect:
     pickles: bool = True
     felt_by: tuple[str, ...] = ()
     ends: bool = False
+    asks: str = ""
 
 
 # What a file says that functions leave behind, in the order in which it does.
@@ -299,6 +301,7 @@ def _add_effect(library: Library, entry: Mapping[str, object], declared: _Declar
         entry.get("pickle") != "never",
         tuple(_list(entry.get("felt-by"))),
         entry.get("ends") is True,
+        str(entry.get("asks", "")),
     )
     for name in _list(entry["names"]):
         if name.endswith("*"):

@@ -14,6 +14,10 @@ STATES = frozenset({"none", "process", "scope", "seed", "folder", "path", "kept"
 # What a function gives: an immutable value that its arguments decide, or an object that nothing else holds.
 GIVES = frozenset({"value", "new"})
 
+# What a function tells, which a fresh process makes another: the time, how far workers are, which children there are,
+# under which names things are found again; it waits for a while, or as long as it is told.
+ASKS = frozenset({"clock", "progress", "children", "names", "pause", "limit"})
+
 _TOP = frozenset(
     {
         "library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment",
@@ -87,6 +91,7 @@ _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "pickle": str,
     "felt-by": list,
     "ends": bool,
+    "asks": str,
 }
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 
@@ -207,6 +212,7 @@ def _one_of(entry: Mapping[str, object], key: str, allowed: frozenset[str], wher
 def _effect(entry: Mapping[str, object], source: str) -> None:
     where = _named(entry, "effect", _EFFECT_KEYS, source)
     _one_of(entry, "gives", GIVES, where)
+    _one_of(entry, "asks", ASKS, where)
     _one_of(entry, "pickle", frozenset({"never"}), where)
 
 

@@ -71,7 +71,9 @@ class Files(Times):
         before = watch.launch.identity[:-1]
         again = self._read_again.get(watch.launch.identity, ())
         for identity, value, name, site in self._changed:
-            if before[: len(identity)] == identity and any(_may_be_one(value, other) for other in again):
+            if before[: len(identity)] != identity:
+                continue
+            if any(_may_be_one(value, other) for other in again) or _is_program(value, name):
                 yield Doubt(Why.FILES, name, site)
 
 
@@ -79,6 +81,24 @@ def _is_written(args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
     mode = kwargs.get("mode") or (args[1] if len(args) > 1 else (Const("r"),))
     text = constant(mode)
     return not isinstance(text, str) or bool(set(text) & set("wxa+"))
+
+
+def _is_program(path: Value, name: str) -> bool:
+    """Whether a path leads to a file of Python, which a fresh process imports as it is by then."""
+    last = next(_names(path), None)
+    if last is not None:
+        return last.endswith(".py")
+    # What is copied from the file of a module leaves that as it is.
+    return not name.startswith("shutil.copy") and any(_begins_with_file(atom) for atom in path)
+
+
+def _begins_with_file(part: Hashable) -> bool:
+    match part:
+        case Unknown(sym=sym):
+            return _begins_with_file(sym)
+        case tuple():
+            return "__file__" in part or any(map(_begins_with_file, part))
+    return False
 
 
 def _may_be_one(one: Value, other: Value) -> bool:

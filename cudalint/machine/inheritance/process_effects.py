@@ -33,6 +33,7 @@ _REFLECTING = frozenset(
 )  # fmt: skip
 # Variables of the environment that are read when they are needed, not when a library is imported.
 _READ_LATE = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
+_HANDED = {"folder": Handed.FOLDER, "path": Handed.PATH, "kept": Handed.KEPT}
 _SETS_VARIABLES = frozenset({"environ.set", "environ.update"})
 # Functions of these look at files, whose paths may be relative; these of them do not.
 _OF_FILES = frozenset(
@@ -116,12 +117,11 @@ class ProcessEffects(Reads):
         match effect.state:
             case "process":
                 self._note(Why.SETS, name, site, state, felt_by=effect.felt_by)
-            case "folder":
-                self._note(Why.SETS, name, site, state, handed=Handed.FOLDER)
-            case "path":
-                self._note(Why.SETS, name, site, state, handed=Handed.PATH)
-            case "kept":
-                self._note(Why.SETS, name, site, state, handed=Handed.KEPT)
+            case "folder" | "path" | "kept" as kind:
+                handed = _HANDED[kind]
+                # What a module sets when it is imported it sets anew, over what the process was handed.
+                self._notices(handed, state)
+                self._note(Why.SETS, name, site, state, handed=handed)
             case "seed":
                 self._note(Why.SEEDS, name, site, state)
             case "scope" if site == self._decorating:

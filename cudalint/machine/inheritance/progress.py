@@ -1,0 +1,105 @@
+"""How long workers take: what a program does while they begin, of which fresh processes take seconds to do so."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.files import Files
+from cudalint.machine.interpreter import Setting
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, Atom, Bound, Lib, Ref, Unknown, Value, constant
+
+# What hands work to workers and goes on beside them.
+_BEGINS = frozenset({"start", "apply_async", "map_async", "starmap_async", "submit", "run_in_executor", "schedule"})
+# What comes back when the workers did what they were given.
+_ENDS = frozenset({"join", "recv", "result", "get", "wait", "as_completed", "shutdown", "__exit__"})
+_OF_ORDER = frozenset({"<", "<=", ">", ">="})
+# What shows how far a worker is without a call.
+_SHOWS_PROGRESS = frozenset({("multiprocessing.Process", "exitcode"), ("multiprocessing.Value", "value")})
+_ALL_OF_THEM = "asyncio.wait"
+
+
+class Progress(Files):
+    """A machine that notes where it matters how long workers take to begin."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # The processes that go on beside workers which they have not waited for.
+        self._beside: set[tuple[str, ...]] = set()
+        # The calls that tell the time.
+        self._clocks: set[Hashable] = set()
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(_, ".", str(name))):
+                self._asks(f"?.{name}", given.args, given.kwargs, given.site, given.state)
+        return super()._call_atom(atom, given)
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may begin something, wait for it, or ask how far it is."""
+        path = self.library.canonical(call.path)
+        self._asks(path, call.args, call.kwargs, call.site, call.state)
+        results = super().library_call(call)
+        self._begins(path, call.state)
+        return results
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        self._asks(path, given.args, given.kwargs, given.site, given.state)
+        return super()._foreign(path, atom, given)
+
+    def _begins(self, path: str, state: State) -> None:
+        name = path.rpartition(".")[2]
+        if name in _BEGINS and not path.startswith("threading."):
+            self._beside.add(state.process.identity)
+        elif name in _ENDS and not path.startswith(("?.", "builtins.")):
+            self._beside.discard(state.process.identity)
+
+    def _asks(self, path: str, args: list[Value], kwargs: dict[str, Value], site: Site, state: State) -> None:
+        effect = self.library.process_effect(path)
+        is_beside = state.process.identity in self._beside
+        match "" if effect is None else effect.asks:
+            case "clock":
+                self._clocks.add(site)
+            case "pause" if is_beside or self._late:
+                self._asked.setdefault(Doubt(Why.WAITS, "", site))
+            case "limit" if path != _ALL_OF_THEM or kwargs.keys() & {"timeout", "return_when"}:
+                if kwargs.get("timeout", args[1] if len(args) > 1 else ()) != NONE:
+                    self._asked.setdefault(Doubt(Why.WAITS, "", site))
+            case "progress" if is_beside:
+                self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+            case "children" if not (path.endswith(".waitpid") and args and not _is_any_child(args[0])):
+                self._asked.setdefault(Doubt(Why.CHILDREN, "", site))
+
+    def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
+        found = state.get(ref)
+        is_beside = state.process.identity in self._beside
+        if isinstance(found, LibraryObject) and (found.type, name) in _SHOWS_PROGRESS and is_beside:
+            self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+        return super()._object_attribute(ref, name, state, frame, site)
+
+    def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
+        """Two values are compared: what depends on the time depends on how long workers take."""
+        super().compares(op, values, site, state)
+        if self._clocks and op in _OF_ORDER and any(map(self._is_time, values)):
+            self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+
+    def _is_time(self, part: Hashable) -> bool:
+        """Whether a value comes from a call that tells the time."""
+        match part:
+            case Site():
+                return part in self._clocks
+            case Unknown(sym=sym):
+                return self._is_time(sym)
+            case tuple():
+                return any(map(self._is_time, part))
+        return False
+
+
+def _is_any_child(pid: Value) -> bool:
+    """Whether a number of a process stands for whichever child."""
+    number = constant(pid)
+    return isinstance(number, int) and number <= 0
