@@ -66,15 +66,16 @@ class Identity(Progress):
             return
         if path == "shelve.open" and self._own_classes(state):
             self._is_called(shown(path), site, state, by_value=True)
-        if any(self._is_of_main(atom, state) for value in values for atom in visited(value, state)):
+        # What is written comes first, where to comes after it.
+        if any(self._is_of_main(atom, state) for value in values[:1] for atom in visited(value, state)):
             self._is_called(shown(path), site, state, by_value=True)
 
     def _is_of_main(self, atom: Atom, state: State) -> bool:
         """Whether the main module defines something, or its class; of what is not shown that may be."""
         found = state.get(atom) if isinstance(atom, Ref) else None
         match atom, found:
-            case Unknown(sym=sym), _:
-                return not _is_state_of_model(sym) and bool(self._own_classes(state))
+            case Unknown(), _:
+                return bool(self._own_classes(state))
             case _, Instance(cls=cls):
                 of = state.get(cls)
                 return isinstance(of, Class) and of.module == self.main
@@ -86,12 +87,6 @@ class Identity(Progress):
         if name == "__module__" and isinstance(atom, Unknown) and self._own_classes(state):
             self._is_called("__module__", site, state, by_value=True)
         return super()._attribute_of(atom, name, state, frame, site)
-
-
-def _is_state_of_model(sym: Hashable) -> bool:
-    """Whether something is what ``state_dict()`` gives: texts and tensors."""
-    last = sym[-1] if isinstance(sym, tuple) and sym else None
-    return isinstance(last, str) and last.endswith(".state_dict")
 
 
 def _is_copied(atom: Atom, state: State) -> bool:
