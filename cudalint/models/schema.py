@@ -17,7 +17,14 @@ GIVES = frozenset({"value", "new"})
 _TOP = frozenset(
     {
         "library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment",
-        "words", "methods",
+        "words", "methods", "trait", "arguments",
+    }
+)  # fmt: skip
+# What may be said of names in one word.
+TRAITS = frozenset(
+    {
+        "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
+        "changes-inherited", "kept-by-system", "added-by-system", "reflects",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns"})
@@ -79,6 +86,8 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
 _METHODS = frozenset({"compute"})
+_ARGUMENTS = frozenset({"called"})
+_TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
 _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
     "state": str,
@@ -165,9 +174,10 @@ def validate(document: Mapping[str, object], source: str) -> None:
     for kind, words in _table(document, "words", source).items():
         _only({kind: words}, _WORDS, f"{source}: [words]", "key")
         _texts(words, f"{source}: words.{kind}")
-    for kind, names in _table(document, "methods", source).items():
-        _only({kind: names}, _METHODS, f"{source}: [methods]", "key")
-        _texts(names, f"{source}: methods.{kind}")
+    for table, allowed in (("methods", _METHODS), ("arguments", _ARGUMENTS)):
+        for kind, names in _table(document, table, source).items():
+            _only({kind: names}, allowed, f"{source}: [{table}]", "key")
+            _texts(names, f"{source}: {table}.{kind}")
     for library, how in _table(document, "pickler", source).items():
         if how not in _PICKLERS:
             raise ModelError(f"{source}: pickler.{library} must be one of {', '.join(sorted(_PICKLERS))}, not {how!r}")
@@ -179,6 +189,8 @@ def validate(document: Mapping[str, object], source: str) -> None:
         _function(entry, source)
     for entry in _list(document, "effect", source):
         _effect(entry, source)
+    for entry in _list(document, "trait", source):
+        _trait(entry, source)
 
 
 def _named(entry: Mapping[str, object], what: str, keys: Mapping[str, type | tuple[type, ...]], source: str) -> str:
@@ -202,6 +214,13 @@ def _one_of(entry: Mapping[str, object], key: str, allowed: frozenset[str], wher
     if given is not None and given not in allowed:
         near = _nearest(str(given), allowed)
         raise ModelError(f"{where}: {key} must be one of {', '.join(sorted(allowed))}, not {given!r}{near}")
+
+
+def _trait(entry: Mapping[str, object], source: str) -> None:
+    where = _named(entry, "trait", _TRAIT_KEYS, source)
+    if "is" not in entry:
+        raise ModelError(f"{where}: is is missing: it names the trait")
+    _one_of(entry, "is", TRAITS, where)
 
 
 def _effect(entry: Mapping[str, object], source: str) -> None:
