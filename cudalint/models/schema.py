@@ -146,8 +146,9 @@ DOES = frozenset(
         "server.register", "server.request", "server.run",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",
-        "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "text-pipe", "text-pipe.add",
-        "text-pipe.worker", "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
+        "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "tests.run",
+        "text-pipe", "text-pipe.add", "text-pipe.worker",
+        "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
         "type", "type.call", "unknown-map", "vars", "visible", "wait", "workers", "wrapped", "wraps", "zip",
     }

@@ -9,7 +9,7 @@ from cudalint.machine.effects.gpu import arrays, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import NONE, Atom, Bound, Lib, Ref, Tensor, unknown
+from cudalint.machine.values import FALSE, NONE, Atom, Bound, Lib, Ref, Tensor, unknown
 
 
 def nothing(machine: Machine, call: Call) -> Results:
@@ -22,6 +22,15 @@ def nothing(machine: Machine, call: Call) -> Results:
 def stop(machine: Machine, call: Call) -> Results:
     """``sys.exit()`` and its like: this path ends."""
     return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
+
+
+def run_tests(machine: Machine, call: Call) -> Results:
+    """``unittest.main()``: the tests of the program run from here, and it ends, unless ``exit=False``."""
+    if call.state.process.is_main and machine.record.testing is None:
+        machine.record.testing = call.state.clone()
+    if call.get("exit") == FALSE:
+        return [(call.state, unknown("tests", call.site))]
+    return stop(machine, call)
 
 
 def through(machine: Machine, call: Call) -> Results:

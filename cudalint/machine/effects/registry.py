@@ -62,6 +62,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "nothing": plain.nothing,
     "identity": plain.identity,
     "stop": plain.stop,
+    "tests.run": plain.run_tests,
     "partial": callables.partial,
     "through": plain.through,
     "compiled": callables.compiled,
