@@ -141,7 +141,7 @@ DOES = frozenset(
         "pool.subclass", "process", "process.current", "process.join", "process.parent", "process.start", "put",
         "queue.enqueue", "queue.work",
         "queue.worker", "range", "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline",
-        "search.pipeline.fit", "search.validate", "server.application", "server.component",
+        "search.pipeline.fit", "search.validate", "server.application", "server.class", "server.component",
         "server.depends", "server.event", "server.import", "server.item",
         "server.register", "server.request", "server.run",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.join", "stack.enter", "stack.leave",

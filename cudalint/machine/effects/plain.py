@@ -56,7 +56,8 @@ def call_argument(machine: Machine, call: Call) -> Results:
     function = call.get(call.text("function", "function")) or (call.args[0] if call.args else None)
     if function is None:
         return [(call.state, unknown("call", call.site))]
-    args = machine.exact_items(call.get("args") or (), call.state) or list(call.args[1:])
+    # What its model names are arguments of its own.
+    args = machine.exact_items(call.get("args") or (), call.state) or list(call.args[max(1, len(call.params)) :])
     return machine.call_value(function, args, {}, call.state, call.frame, call.site)
 
 

@@ -162,6 +162,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "socket.serve": sockets.serve,
     "socket.server": sockets.make,
     "server.application": web.web_application,
+    "server.class": web.application_of_class,
     "server.event": web.on_event,
     "server.run": web.run,
     "server.depends": web.depends,
