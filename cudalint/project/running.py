@@ -328,6 +328,8 @@ class Runner:
             self._run_main(main, module)
             commands = main.record.commands
             yield Ran(name, name, main)
+            if main.record.testing is not None and not in_test:
+                yield from self._own_tests(module, main.record.testing)
         elif self.files.facts(name).may_register:
             registered = self._machine(name, in_test)
             self._imported(registered, module, assumed=False)
@@ -367,6 +369,14 @@ class Runner:
             else:
                 machine.record.cut = GIVEN_UP
             yield Ran(module.name, function.qualname, machine)
+
+    def _own_tests(self, module: ir.Module, state: State) -> Iterator[Ran]:
+        """The tests of a program that runs them itself, in the state in which it does: methods of classes."""
+        for function in tests(module):
+            if "." in function.qualname:
+                machine = self._machine(module.name, in_test=True)
+                self._call(machine, module, function, state.clone())
+                yield Ran(module.name, function.qualname, machine)
 
     def _collected(self, machine: Machine, module: ir.Module) -> State:
         """The state in which pytest runs the tests of a module: its conftests are imported first, then itself."""

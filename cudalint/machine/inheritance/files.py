@@ -16,22 +16,6 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Lib, Unknown, Value, constant
 
-_OPENS = frozenset({"builtins.open", "io.open", "os.open", "gzip.open", "bz2.open", "lzma.open", "codecs.open"})
-_READS = frozenset(
-    {
-        "os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.getsize", "os.path.getmtime", "os.listdir",
-        "os.stat", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "torch.load", "PIL.Image.open",
-        "cv2.imread", "?.read_text", "?.read_bytes", "?.exists", "?.is_file", "?.is_dir", "?.stat", "?.iterdir",
-    }
-)  # fmt: skip
-_CHANGES = frozenset(
-    {
-        "os.remove", "os.unlink", "os.rename", "os.replace", "os.rmdir", "os.truncate", "os.symlink", "shutil.move",
-        "shutil.rmtree", "shutil.copy", "shutil.copyfile", "shutil.copytree", "numpy.save", "numpy.savez",
-        "numpy.savetxt", "?.write_text", "?.write_bytes", "?.unlink", "?.touch", "?.rmdir",
-    }
-)  # fmt: skip
-
 
 class Files(Times):
     """A machine that knows which files were changed before a launch, and which the imports of a fresh process read."""
@@ -59,11 +43,12 @@ class Files(Times):
         return super()._foreign(path, atom, given)
 
     def _touches(self, path: str, args: Sequence[Value], kwargs: dict[str, Value], site: Site, state: State) -> None:
-        watch = self._watch(state)
-        if path in _CHANGES or (path in _OPENS and _is_written(args, kwargs)):
-            paths = args[:1] if path in _OPENS else args
+        watch, traits = self._watch(state), self.library.traits
+        opens = traits.has(path, "opens-file")
+        if traits.has(path, "changes-file") or (opens and _is_written(args, kwargs)):
+            paths = args[:1] if opens else args
             self._changed.extend((state.process.identity, value, shown(path), site) for value in paths)
-        elif (path in _OPENS or path in _READS) and args and watch is not None and self._at_import(watch):
+        elif (opens or traits.has(path, "reads-file")) and args and watch is not None and self._at_import(watch):
             self._read_again.setdefault(state.process.identity, []).append(args[0])
 
     def _rereads(self, watch: Watch) -> Iterator[Doubt]:
