@@ -147,7 +147,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.HOW_FAR:
             return f"`{name}` tells how long workers take, and a fresh process takes seconds to start"
         case Why.CHILDREN:
-            return f"`{name}()` meets one child more: what fresh processes are tracked by"
+            return f"`{name}()` meets all children, of which there are others where they start afresh"
         case Why.IDENTITY:
             return f"`{name}` asks whether two things are one, of which a fresh process has copies"
         case Why.UNAWAITED:

@@ -37,8 +37,7 @@ class ProcessEffect:
     ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
     outside of the process, so that a process that does it again makes a difference. ``pickles``: what it gives may
     travel to another process; False where no pickler takes it. ``felt_by``: the only functions that find what stays.
-    ``ends``: what it gives does something when its process ends, as long as something holds it. ``asks`` is one of
-    ``schema.ASKS``, or empty.
+    ``ends``: what it gives does something when its process ends, as long as something holds it.
     """
 
     state: str = "none"
@@ -47,7 +46,6 @@ class ProcessEffect:
     pickles: bool = True
     felt_by: tuple[str, ...] = ()
     ends: bool = False
-    asks: str = ""
 
 
 # What a file says that functions leave behind, in the order in which it does.
@@ -310,7 +308,6 @@ def _add_effect(library: Library, entry: Mapping[str, object], declared: _Declar
         entry.get("pickle") != "never",
         tuple(_list(entry.get("felt-by"))),
         entry.get("ends") is True,
-        str(entry.get("asks", "")),
     )
     for name in _list(entry["names"]):
         if name.endswith("*"):

@@ -14,10 +14,6 @@ STATES = frozenset({"none", "process", "scope", "seed", "folder", "path", "kept"
 # What a function gives: an immutable value that its arguments decide, or an object that nothing else holds.
 GIVES = frozenset({"value", "new"})
 
-# What a function tells, which a fresh process makes another: the time, how far workers are, which children there are,
-# under which names things are found again; it waits for a while, or as long as it is told.
-ASKS = frozenset({"clock", "progress", "children", "names", "pause", "limit"})
-
 _TOP = frozenset(
     {
         "library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment",
@@ -27,6 +23,7 @@ _TOP = frozenset(
 # What may be said of names in one word.
 TRAITS = frozenset(
     {
+        "tells-time", "tells-progress", "pauses", "counts-children", "writes-names",
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects",
     }
@@ -100,7 +97,6 @@ _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "pickle": str,
     "felt-by": list,
     "ends": bool,
-    "asks": str,
 }
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 
@@ -232,7 +228,6 @@ def _trait(entry: Mapping[str, object], source: str) -> None:
 def _effect(entry: Mapping[str, object], source: str) -> None:
     where = _named(entry, "effect", _EFFECT_KEYS, source)
     _one_of(entry, "gives", GIVES, where)
-    _one_of(entry, "asks", ASKS, where)
     _one_of(entry, "pickle", frozenset({"never"}), where)
 
 
