@@ -36,6 +36,7 @@ from cudalint.project.entries import (
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.instances import Instances, Made, constructor
+from cudalint.project.near import naming
 from cudalint.project.patience import GIVEN_UP, Patience
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
@@ -162,7 +163,8 @@ class Runner:
     maps: bool = False
     kept: EntryResults | None = None
     others: Others | None = None
-    # The modules whose launchers are looked at where no entry reaches them: of all, where it is None.
+    # The modules that the run is about; None where it is about all. Where no entry reaches them, the launchers of these
+    # are looked at, and of those that name something of theirs.
     about: frozenset[str] | None = None
     # What was reached before anything was assumed.
     seen: frozenset[Place] = frozenset()
@@ -220,8 +222,8 @@ class Runner:
         if self.alone:
             return
         self.seen = frozenset(self.entered)
-        # What is assumed of a module that a run is not about shows nothing in those that it is about.
-        yield [Group(name, is_assumed=True) for name in given if self.about is None or name in self.about]
+        shown = given if self.about is None else naming(self.files, self.about).intersection(given)
+        yield [Group(name, is_assumed=True) for name in given if name in shown]
 
     def _entries(self, group: Group) -> Iterator[Ran]:
         return self._assumed(group.name) if group.is_assumed else self._real(group.name)
