@@ -24,6 +24,13 @@ def stop(machine: Machine, call: Call) -> Results:
     return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
 
 
+def control(machine: Machine, call: Call) -> Results:
+    """``st.button()``: what a user chose; nothing in a child that imports the page again, where nobody can."""
+    if machine.is_import_of_main(call.state):
+        return [(call.state, (FALSE[0],))]
+    return [(call.state, unknown("control", call.site))]
+
+
 def run_tests(machine: Machine, call: Call) -> Results:
     """``unittest.main()``: the tests of the program run from here, and it ends, unless ``exit=False``."""
     if call.state.process.is_main and machine.record.testing is None:
