@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 
 from cudalint.machine import operators
@@ -9,6 +10,9 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import Const, Dev, Rank, Value, const, constant, unknown
+
+# As a width it would make a text that fills the memory.
+_WIDE = re.compile(r"\d{5}")
 
 
 def str_method(machine: Machine, call: Call) -> Results:
@@ -28,11 +32,12 @@ def str_method(machine: Machine, call: Call) -> Results:
         return [(state, _joined(machine, text, call))]
     known = [constant(v) for v in call.args]
     named = {k: constant(v) for k, v in call.kwargs.items()}
-    if name not in _TEXT_METHODS or call.open or any(v is ... for v in (*known, *named.values())):
+    is_known = not call.open and all(v is not ... for v in (*known, *named.values()))
+    if name not in _TEXT_METHODS or not is_known or (name == "format" and _WIDE.search(text) is not None):
         return [(state, unknown("str", name, call.receiver, call.site))]
     try:
         found = getattr(text, name)(*known, **named)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, LookupError, AttributeError):
         return [(state, unknown("str", name, call.receiver, call.site))]
     if isinstance(found, str) and len(found) > operators.LONGEST:
         return [(state, unknown("str", name, call.receiver, call.site))]
