@@ -238,6 +238,16 @@ class Editor:
         report = await self.client.workspace_diagnostic_async(types.WorkspaceDiagnosticParams(previous))
         return {item.uri: item for item in report.items}
 
+    @property
+    def server(self) -> int:
+        """The process that speaks the protocol."""
+        assert self.client._server is not None
+        return self.client._server.pid
+
+    def request(self, method: str, params: object, number: str) -> Awaitable[Any]:
+        """Ask something by a number, by which the question can be taken back."""
+        return asyncio.ensure_future(self.client.protocol.send_request_async(method, params, msg_id=number))
+
     async def hover(self, name: str, line: int) -> str:
         """What is shown over a line, which counts from 1."""
         position = types.Position(line - 1, 0)
