@@ -30,7 +30,8 @@ from cudalint.nearest import Nearest
 from cudalint.policy import baseline, suppression
 from cudalint.policy.accepted import Accepted
 from cudalint.policy.baseline import Baseline, BaselineError
-from cudalint.project.markers import worth_a_look
+from cudalint.project.file_facts import KnownFacts
+from cudalint.project.markers import Lexicon
 from cudalint.project.scripts import METADATA
 from cudalint.project.seen import Seen
 from cudalint.recalled import alone, keep, recalled, replayed
@@ -119,15 +120,16 @@ class Session:
         known = recalled(asked, files, rest)
         if known is not None:
             return self._framed(known)
-        intake = sort(files, self._matters())
+        facts = self._facts()
+        intake = sort(files, facts.may_matter)
         if not files:
             intake = replace(intake, warnings=(f"no Python file found under {', '.join(paths)}",))
         is_partial = bool(intake.mattering) and not whole
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
-            intake += self._context(intake, rest())
+            intake += _context(rest(), facts)
         selected = tuple(file.path for file in files)
-        outcome = self._analyse(intake, alone=False, about=frozenset(selected), once=once)
+        outcome = self._analyse(intake, facts, alone=False, about=frozenset(selected), once=once)
         report = self._checked(paths, selected, intake, outcome, self._repairs(repair, admits), accepted)
         if is_partial:
             asked.keep(Result(is_partial=True))
@@ -187,9 +189,12 @@ class Session:
         known = asked.answer()
         if known is not None:
             return self._framed(replayed(known, {source.path: source for source in alone(path, content)}))
-        matters = self._matters()
-        intake = take_text(path, content, matters) if isinstance(content, str) else take_bytes(path, content, matters)
-        outcome = self._analyse(intake, alone=True)
+        facts = self._facts()
+        if isinstance(content, str):
+            intake = take_text(path, content, facts.may_matter)
+        else:
+            intake = take_bytes(path, content, facts.may_matter)
+        outcome = self._analyse(intake, facts, alone=True)
         findings = (*intake.findings, *outcome.findings)
         findings = (*findings, *syntax_errors(intake.sources, findings))
         if honour_noqa:
@@ -264,15 +269,16 @@ class Session:
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
         files = read(self.selected(paths), self._unsaved)
-        intake = sort(files, self._matters())
-        return intake + self._context(intake, self._rest(files, self._unsaved)) if intake.mattering else intake
+        facts = self._facts()
+        intake = sort(files, facts.may_matter)
+        return intake + _context(self._rest(files, self._unsaved), facts) if intake.mattering else intake
 
-    def _matters(self) -> Callable[[bytes], bool]:
-        """What tells whether a file mentions CUDA, processes, or what the user's own models name."""
+    def _facts(self) -> KnownFacts:
+        """What searching the bytes of files shows, such as whether they mention CUDA or processes."""
         from cudalint.models.library import load
 
-        vocabulary = load(self._config.models).vocabulary
-        return lambda data: worth_a_look(data, vocabulary)
+        lexicon = Lexicon.of(load(self._config.models).vocabulary)
+        return KnownFacts(lexicon, self._store, self._config.root or os.getcwd())
 
     def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes]) -> tuple[Read, ...]:
         """The rest of the project; where nothing marks one, what the files import from beside them."""
@@ -282,11 +288,6 @@ class Session:
         known = frozenset(file.path for file in files)
         others = dict.fromkeys(self.selected((root, *self._config.extra_paths)))
         return read((path for path in others if path not in known), instead)
-
-    def _context(self, intake: Intake, rest: Iterable[Read]) -> Intake:
-        """The rest of the project, as context. What cannot be read there is not the run's concern."""
-        around = sort(rest, self._matters(), is_context=True)
-        return Intake(around.sources, around.mattering, files=around.files, size=around.size)
 
     def _question(self, *words: str) -> Question:
         """What decides the result of a run besides the files: what is asked, and the configuration."""
@@ -317,7 +318,13 @@ class Session:
         return Options(self._config.target_versions, self._config.platform, self._config.models)
 
     def _analyse(
-        self, intake: Intake, *, alone: bool, about: frozenset[str] | None = None, once: bool = False
+        self,
+        intake: Intake,
+        facts: KnownFacts,
+        *,
+        alone: bool,
+        about: frozenset[str] | None = None,
+        once: bool = False,
     ) -> Outcome:
         if not intake.mattering:
             return Outcome(effort=Effort(intake.files, intake.size))
@@ -325,7 +332,8 @@ class Session:
         from cudalint.project.analysis import analyse
 
         options, root = self._options(), self._config.root
-        run = partial(analyse, options=options, alone=alone, root=root, store=self._store, jobs=self._config.jobs)
+        jobs = self._config.jobs
+        run = partial(analyse, options=options, alone=alone, root=root, store=self._store, jobs=jobs, known=facts)
         try:
             made = run(intake.sources, about=about)
             again = None
@@ -426,6 +434,12 @@ def _row_of(intake: Intake, path: str, cell: int, row: int) -> int:
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Each once, in the order of every report."""
     return tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
+
+
+def _context(rest: Iterable[Read], facts: KnownFacts) -> Intake:
+    """The rest of the project, as context. What cannot be read there is not the run's concern."""
+    around = sort(rest, facts.may_matter, is_context=True)
+    return Intake(around.sources, around.mattering, files=around.files, size=around.size)
 
 
 def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:

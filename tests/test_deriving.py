@@ -613,3 +613,27 @@ def test_a_module_that_is_gone_has_drifted_whatever_else_is_seen(run: Run, tmp_p
     assert ("pebble.ProcessPool.schedule: pebble (version unknown) has no such name" in done.stdout) == (
         origin == "a module in its place"
     )
+
+
+def test_parts_below_a_bare_folder_and_methods_that_may_use_the_gpu(run: Run, tmp_path: Path) -> None:
+    # finder/models has no __init__.py; by its name the default is a text, so no instance of another library's class.
+    place = tmp_path / "finder"
+    (place / "models").mkdir(parents=True)
+    (place / "__init__.py").write_text("from .models.net import Finder\n")
+    (place / "models" / "net.py").write_text(
+        "from sentence_transformers import SentenceTransformer\n\n\n"
+        "def pick(model):\n"
+        '    if "flair" in str(type(model)):\n        import flair\n\n        return flair.load(model)\n'
+        "    if isinstance(model, SentenceTransformer):\n        return model\n"
+        "    return SentenceTransformer(model)\n\n\n"
+        "class Finder:\n"
+        '    def __init__(self, model="small"):\n        self.model = pick(model)\n\n'
+        "    def name(self):\n        return type(self).__name__\n\n"
+        "    def find(self, texts):\n        if not texts:\n            return []\n"
+        "        return self.model.encode(texts)\n"
+    )
+    text = run("model", str(place)).stdout
+    assert '"finder.models.net.Finder" = "finder.Finder"' in text
+    assert 'names = ["finder.Finder"]\ndoes = "placed"' in text
+    assert 'names = ["finder.Finder.name"]\ndoes = "nothing"' in text
+    assert "# - finder.Finder.find: may use what its instance holds on the GPU\n" in text

@@ -102,6 +102,10 @@ def test_a_model_replaces_the_one_that_is_shipped(run: Run, tmp_path: Path, fork
         (OWN + '[[effect]]\nnames = ["a.b"]\ngives = "old"\n', "effect a.b: gives must be one of new, value"),
         (OWN + '[[effect]]\nnames = ["a.b"]\nstat = "none"\n', "unknown key 'stat'; did you mean 'state'?"),
         (OWN + '[[effect]]\nnames = ["a.b"]\npickle = "no"\n', "effect a.b: pickle must be one of never, not 'no'"),
+        (OWN + '[[trait]]\nnames = ["a.b"]\nis = "wait"\n', "trait a.b: is must be one of added-by-system"),
+        (OWN + '[[trait]]\nnames = ["a.b"]\n', "trait a.b: is is missing: it names the trait"),
+        (OWN + '[[trait]]\nnames = ["a.b"]\nis = "waits"\nplace = "0"\n', "trait a.b: place must be a int, not '0'"),
+        (OWN + '[arguments]\ncalls = ["key"]\n', "unknown key 'calls'; did you mean 'called'?"),
         (OWN + '[environment]\nengine = "ENGINE_*"\n', "environment.engine must be a list of names of variables"),
         (
             OWN + '[alias]\n"a.c" = "a.b"\n[[effect]]\nnames = ["a.b"]\n[[effect]]\nnames = ["a.c"]\nstate = "seed"\n',
@@ -220,6 +224,23 @@ def test_what_reads_the_environment_at_its_import_is_known() -> None:
     assert library.reads_at_import("logging", "PYTHONWARNINGS")
     assert library.reads_at_import("of_which_nothing_is_known", "RUN_NAME")
     assert not library.reads_at_import("torch", "RUN_NAME")
+
+
+def test_a_trait_of_ones_own_keeps_a_repair_from_being_safe(run: Run, tmp_path: Path) -> None:
+    # Each worker that imports the module again would have the report at its end, too.
+    program = (
+        "import multiprocessing\n\nimport engine\nimport torch\n\n\ndef work(n):\n"
+        "    return torch.ones(n, device='cuda').sum().item()\n\n\nengine.at_end()\nif __name__ == '__main__':\n"
+        "    print(torch.zeros(1, device='cuda'))\n"
+        "    with multiprocessing.Pool(1) as pool:\n        print(pool.map(work, [1]))\n"
+    )
+    known = '[library]\nname = "engine"\n[[effect]]\nnames = ["engine.at_end"]\n'
+    trait = '[[trait]]\nnames = ["{}"]\nis = "runs-at-end"\n'
+    cases = [("", "safe"), *((trait.format(name), "unsafe") for name in ("engine.at_end", "engine.**", "**.at_end"))]
+    for more, level in cases:
+        project(tmp_path, known + more, main=program)
+        (entry,) = json.loads(run("check", "--select", "CUD101", "--output-format", "json").stdout)
+        assert entry["fix"]["applicability"] == level, more
 
 
 def test_an_effect_of_ones_own_makes_a_repair_safe_and_another_does_not(run: Run, tmp_path: Path) -> None:

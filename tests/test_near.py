@@ -1,10 +1,16 @@
-"""Which modules' entries run for the sake of one file: those that lead to it, and what these import."""
+"""Which modules' entries run for the sake of one file: those that lead to it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+from small_projects import FOLDER, ROOT, cases, files, sources
+
+from cudalint.finding import Finding
 from cudalint.models.library import load
+from cudalint.project.analysis import Options, analyse
 from cudalint.project.near import near
 from cudalint.project.program import program
 from cudalint.text.source import SourceFile
@@ -23,19 +29,18 @@ FILES = {
 
 
 def around(*names: str) -> set[str]:
-    sources = [SourceFile(f"/p/{name}", text, text.encode()) for name, text in FILES.items()]
-    files = program(sources, load(), "/p")
-    found = near(files, [f"/p/{name}" for name in names])
-    return {str(Path(files.sources[name].path).relative_to("/p")) for name in found}
+    texts = [SourceFile(f"/p/{name}", text, text.encode()) for name, text in FILES.items()]
+    read = program(texts, load(), "/p")
+    found = near(read, [f"/p/{name}" for name in names])
+    return {str(Path(read.sources[name].path).relative_to("/p")) for name in found}
 
 
-def test_who_imports_a_file_and_what_that_imports_is_near() -> None:
-    found = around("lib/worker.py")
-    assert {"train.py", "lib/__init__.py", "lib/worker.py", "helper.py"} <= found
+def test_who_imports_a_file_is_near() -> None:
+    assert {"train.py", "lib/worker.py"} <= around("lib/worker.py")
 
 
 def test_who_shares_only_a_helper_is_not_near() -> None:
-    assert "other.py" not in around("lib/worker.py")
+    assert not {"other.py", "helper.py"} & around("lib/worker.py")
 
 
 def test_tests_below_a_conftest_that_leads_to_the_file_are_near() -> None:
@@ -49,4 +54,36 @@ def test_a_servers_configuration_names_its_application_without_importing_it() ->
 
 
 def test_a_file_that_nothing_imports_is_near_itself_alone() -> None:
-    assert around("other.py") == {"other.py", "helper.py", "gunicorn.conf.py"}
+    assert around("other.py") == {"other.py", "gunicorn.conf.py"}
+
+
+# ---------------------------------------------------------------- a check of one file says what one of all says of it
+
+# Who calls the launcher lies in the file, which no other module names; or a text names the file.
+LEFT_TO_A_WHOLE_CHECK = {
+    ("caller in another module that nobody calls, guilty", "pkg/train.py"),
+    ("caller in another module that nobody calls, clean: 102 once", "pkg/train.py"),
+    ("guilty caller uncalled, class instantiated elsewhere", "lib/api.py"),
+    ("names of a lazy package that are there", "pkg/machines.py"),
+    ("handlers of a router, whose application another module makes", "main.py"),
+    ("a module that the fork server imports first asks for a GPU", "devices.py"),
+    ("modules of a package that the fork server imports, by a module that imports them", "pkg/devices.py"),
+    ("modules of a package that the fork server imports, by a module that imports them", "pkg/rows.py"),
+}
+
+
+def touching(found: Iterable[Finding], path: str) -> set[Finding]:
+    return {one for one in found if path in {one.span.filename, *(step.span.filename for step in one.trace)}}
+
+
+@pytest.mark.parametrize("table", sorted(path.name for path in FOLDER.glob("*.txt")))
+def test_a_check_of_one_file_finds_what_a_check_of_all_finds_in_it(table: str) -> None:
+    differing: set[tuple[str, str]] = set()
+    for name, text in cases(table).items():
+        given = sources(files(text))
+        every = analyse(given, Options(), root=ROOT).findings if len(given) > 1 else ()
+        for path in {source.path for source in given} if every else ():
+            alone = analyse(given, Options(), root=ROOT, about=frozenset({path})).findings
+            if touching(alone, path) != touching(every, path):
+                differing.add((name, path.removeprefix(f"{ROOT}/")))
+    assert differing == {known for known in LEFT_TO_A_WHOLE_CHECK if known[0] in cases(table)}

@@ -46,6 +46,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], Calls]:
             store: object = None,
             about: object = None,
             jobs: object = None,
+            known: object = None,
         ) -> object:
             calls.append(([source.path for source in sources], alone))
             work = analysis.Work(len(sources), 0, 1, 10, 5)

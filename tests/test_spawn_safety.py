@@ -730,7 +730,7 @@ IN_THE_PROGRAM = {
     ),
     "a branch on the name": ("SCALE = 1\nif __name__ != '__main__':\n    SCALE = 2\n", "pass", "SCALE", "SCALE"),
     "a branch on the process": (
-        "SCALE = 1\nif multiprocessing.parent_process() is None:\n    SCALE = 2\n",
+        "SCALE = 1\nif multiprocessing.current_process().name == 'MainProcess':\n    SCALE = 2\n",
         "pass",
         "SCALE",
         "SCALE",

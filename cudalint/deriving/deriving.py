@@ -16,6 +16,7 @@ from cudalint.deriving.effects import (
     fails_in_fork,
     joins_group,
     made,
+    may_fail,
     selects_rank,
     shown,
     simple,
@@ -88,6 +89,8 @@ class _Deriver:
     _called: dict[str, str] = field(default_factory=dict)
     _older: Trials = field(init=False)
     _newer: Trials = field(init=False)
+    # Methods that use what their instance holds on some ways only, by where they are defined.
+    _undecided: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._older = Trials(self.files, self.library, _OLDER)
@@ -114,7 +117,8 @@ class _Deriver:
                 # One function must not cost all others their entries.
                 self.unknown.append(f"{names[0]}: cudalint failed on it: {type(error).__name__}")
             if len(self.entries) + len(self.types) > before:
-                self.aliases.update({name: names[0] for name in (*names[1:], place) if name != names[0]})
+                home = self.surface.imported_as(definition)
+                self.aliases.update({name: names[0] for name in (*names[1:], home) if name != names[0]})
 
     def _definition(self, definition: Definition, name: str) -> None:
         if isinstance(definition.node, ir.ClassDef):
@@ -280,7 +284,9 @@ class _Deriver:
             self._add((name,), (("does", "nothing"), ("returns", f"thing:{name}"), _LEAVES))
         for method, settings in spoken.items():
             self._add((f"{name}.{method}",), settings)
-        silent = [f"{name}.{m}" for m in tried if m not in spoken]
+        undecided = [m for m in tried if f"{definition.dotted}.{m}" in self._undecided]
+        self.unknown.extend(f"{name}.{m}: may use what its instance holds on the GPU" for m in undecided)
+        silent = [f"{name}.{m}" for m in tried if m not in spoken and m not in undecided]
         if holds and silent:
             # What no model names of an object on the GPU is taken to read it.
             self._add(tuple(silent), (("does", "nothing"), _LEAVES))
@@ -325,7 +331,8 @@ class _Deriver:
         said = self._function(subject, f"{definition.dotted}.{name}")
         spoken, self.entries = self.entries, kept
         uses = holds or shown(subject.run({})).most > Level.NONE
-        fails = fails_in_fork(subject.run({}, Where.FORKED) if uses else None)
+        forked = subject.run({}, Where.FORKED) if uses else None
+        fails = fails_in_fork(forked)
         if fails and fails <= READS:
             return ("does", "like"), ("returns", "unknown"), _LEAVES
         if said:
@@ -333,6 +340,8 @@ class _Deriver:
             return spoken[-1].settings
         if fails and fails <= NEEDS_CUDA:
             return ("does", "gpu"), ("gpu", "touch"), _LEAVES
+        if holds and may_fail(forked):
+            self._undecided.add(f"{definition.dotted}.{name}")
         return None
 
     def _chosen_when_made(self, subject: Subject, making: Subject) -> Choice | None:

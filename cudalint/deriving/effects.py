@@ -66,6 +66,11 @@ def fails_in_fork(trial: Trial | None) -> frozenset[Kind]:
     return frozenset(outcome.kind for outcome in trial.record.outcomes)
 
 
+def may_fail(trial: Trial | None) -> bool:
+    """Whether something goes wrong on some way through a call, or may where it was cut."""
+    return trial is not None and (bool(trial.cut) or bool(trial.record.outcomes))
+
+
 def tensors(trial: Trial) -> list[Tensor]:
     """The GPU arrays that a call gives; empty where it may give something else."""
     found: list[Tensor] = []

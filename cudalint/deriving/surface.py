@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -66,6 +67,15 @@ class Surface:
                 for definition in self._definitions(module, name):
                     found.setdefault(definition.dotted, set()).add(f"{module}.{name}")
         return {place: sorted(names, key=lambda n: (n.count("."), len(n), n)) for place, names in sorted(found.items())}
+
+    def imported_as(self, definition: Definition) -> str:
+        """Where programs find a definition; below a folder without ``__init__.py``, modules here go by other names."""
+        home = self.files.sources.get(self.package)
+        if home is None or definition.module.partition(".")[0] == self.package:
+            return definition.dotted
+        above = os.path.dirname(os.path.dirname(home.path))
+        path = os.path.relpath(self.files.sources[definition.module].path, above).removesuffix(".py")
+        return f"{path.replace(os.sep, '.')}.{definition.name}"
 
     def definition(self, dotted: str) -> Definition | None:
         """What is defined at this place."""

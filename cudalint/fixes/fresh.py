@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -10,8 +9,8 @@ import libcst as cst
 from cudalint.fixes import layout, names
 from cudalint.fixes.edits import Change
 from cudalint.fixes.lifting import read_early
+from cudalint.fixes.notice import is_named
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
-from cudalint.fixes.view import View
 from cudalint.machine.outcome import Kind
 
 _PLAIN = (
@@ -41,17 +40,9 @@ def constant_above_guard(case: Case) -> Iterator[Proposal]:
                 yield Proposal(
                     f"set `{case.outcome.subject}` above the main guard",
                     in_file(view, changes),
-                    Proof.NEVER_BY_SPAWN if _is_named(case, view) else Proof.SPAWN,
+                    Proof.NEVER_BY_SPAWN if is_named(case, view) else Proof.SPAWN,
                     "other modules that import this one then see it too",
                 )
-
-
-def _is_named(case: Case, view: View) -> bool:
-    """Whether code speaks of a module by its name, and so may import it."""
-    name = re.escape(view.name.rpartition(".")[2])
-    own = re.compile(rf"^\s*(?:import|from)\b.*\b{name}\b", re.MULTILINE)
-    texts = ((source.path, source.text) for source in case.basis.files.sources.values())
-    return any(re.search(own if path == view.path else rf"\b{name}\b", text) for path, text in texts)
 
 
 def _sets(statement: cst.SimpleStatementLine, name: str) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 from cudalint.fixes import imports, layout, names
 from cudalint.fixes.captures import Capture, Function, capture, is_constant, references
 from cudalint.fixes.edits import Change
+from cudalint.fixes.notice import goes_unnoticed
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.outcome import Kind
@@ -55,7 +56,7 @@ def def_in_place(case: Case) -> Iterator[Proposal]:
         yield Proposal(
             f"define `{name}` as a function",
             in_file(view, [view.replace(statement, view.newline.join(rows))]),
-            Proof.SPAWN,
+            Proof.SPAWN if goes_unnoticed(case, view, name, None) else Proof.NEVER_BY_SPAWN,
             "a function has its name also in tracebacks, where a lambda has none",
         )
 
@@ -67,7 +68,7 @@ def to_the_top(case: Case) -> Iterator[Proposal]:
         if found is None or not _stands_alone(view, function):
             continue
         if isinstance(function, cst.FunctionDef):
-            yield from _function(view, function, found)
+            yield from _function(case, view, function, found)
         elif (assigned := _assigned(view, function)) is not None:
             yield from _named_lambda(view, function, found, *assigned)
         else:
@@ -235,7 +236,7 @@ def _is_unconditional(view: View, function: cst.FunctionDef) -> bool:
     return False
 
 
-def _function(view: View, function: cst.FunctionDef, found: Capture) -> Iterator[Proposal]:
+def _function(case: Case, view: View, function: cst.FunctionDef, found: Capture) -> Iterator[Proposal]:
     name = function.name.value
     scope = view.function(function)
     known = [n for n, _ in names.bindings(view, view.tree) if n == name]
@@ -253,6 +254,7 @@ def _function(view: View, function: cst.FunctionDef, found: Capture) -> Iterator
     if outer is not None:
         uses = references(view, scope, name, function) if scope is not None and found.names else []
         alike = not found.names or (uses is not None and len(uses) == 1 and isinstance(view.parent(uses[0]), cst.Arg))
+        alike = alike and goes_unnoticed(case, view, name, scope)
         yield _lifted(name, found, in_file(view, layout.lifted(view, function, outer, changes)), alike)
 
 

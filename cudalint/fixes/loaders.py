@@ -19,7 +19,7 @@ _FOR_WORKERS = (
     "num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout", "worker_init_fn",
 )  # fmt: skip
 _MOVES = ("cuda", "to")
-_ASKS_FOR_PINNING = (b"is_pinned", b".pin_memory")
+_ASKS_FOR_PINNING = (b"is_pinned", b".pin_memory", b'"pin_memory"', b"'pin_memory'")
 # torch's own generator begins with a random seed in each process, and obeys torch.manual_seed(); each new one begins
 # with 67280421310721 (c10::default_rng_seed_val), so the order would be the same one in every run.
 _ONE_SEED = "a new generator begins with the same seed in every run, whatever `torch.manual_seed()` says"

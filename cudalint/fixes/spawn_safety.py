@@ -21,7 +21,12 @@ from cudalint.project.analysis import Basis, inherited
 
 _FRESH = ("spawn", "forkserver", "loky")
 # Doubts without a name are called what stands at their place.
-_SHOWN_AT_PLACE = frozenset({Why.CALLS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME})
+_SHOWN_AT_PLACE = frozenset(
+    {
+        Why.CALLS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME, Why.HOW_FAR,
+        Why.CHILDREN, Why.IDENTITY,
+    }
+)  # fmt: skip
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 
@@ -139,12 +144,20 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"the top of a module reads files, and `{name}()` changes what a fresh process finds there"
         case Why.WAITS:
             return f"`{name}()` waits for a limited time, and a fresh process takes seconds to start"
+        case Why.HOW_FAR:
+            return f"`{name}` tells how long workers take, and a fresh process takes seconds to start"
+        case Why.CHILDREN:
+            return f"`{name}()` meets all children, of which there are others where they start afresh"
+        case Why.IDENTITY:
+            return f"`{name}` asks whether two things are one, of which a fresh process has copies"
         case Why.UNAWAITED:
             return "nothing waits for the worker, which ends with the program: a fresh process may not have begun"
         case Why.DROPPED:
             return "only the arguments hold a lock or a queue, which is gone before a fresh process opens it"
         case Why.TRAVELS:
             return "its arguments may not pickle: an iterator, or a view of a dict"
+        case Why.NESTED:
+            return "its arguments may not pickle: they may be nested too deeply"
         case Why.AT_END:
             return f"a fresh process does at its end what `{name}()` registers, and a forked one does not"
         case Why.LEFT_OPEN:

@@ -23,7 +23,7 @@ class Raised:
 
     ``harmless``: where it is caught, all is as it was meant to be. ``launch``: where the worker was started whose
     failure it is, which was reported when the worker failed. ``missing``: the import that fails where its package is
-    not installed.
+    not installed. ``hidden``: nothing is known of it but that it comes, so that any handler may be the one.
     """
 
     outcome: Outcome | None
@@ -31,6 +31,7 @@ class Raised:
     harmless: bool = False
     launch: Site | None = None
     missing: TraceStep | None = None
+    hidden: bool = False
 
 
 @dataclass(slots=True)

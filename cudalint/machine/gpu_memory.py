@@ -56,6 +56,25 @@ def placed_tensor(ref: Ref, state: State) -> Tensor | None:
 
 def place(ref: Ref, memory: Tensor, state: State) -> None:
     """A module moves: it and the modules it holds are now on the device."""
+    for atom in _parts(ref, state):
+        match state.get(atom):
+            case LibraryObject(fields=fields) as found:
+                state.store(atom, replace(found, fields={**fields, "<memory>": (memory,)}))
+            case Instance(attributes=attributes) as found:
+                state.store(atom, replace(found, attributes={**attributes, "<memory>": (memory,)}))
+
+
+def whole_or_parts(ref: Ref, state: State) -> Tensor | None:
+    """The GPU memory of a module, or of those of its parts that were moved, where these lie on one GPU."""
+    own = placed_tensor(ref, state)
+    if own is not None:
+        return own
+    found = [memory for part in _parts(ref, state) if (memory := placed_tensor(part, state)) is not None]
+    return found[0] if len({memory.device for memory in found}) == 1 else None
+
+
+def _parts(ref: Ref, state: State) -> Iterator[Ref]:
+    """A module and the modules that it holds, also in lists and dicts."""
     stack: list[Atom] = [ref]
     seen: set[Atom] = set()
     while stack:
@@ -63,18 +82,16 @@ def place(ref: Ref, memory: Tensor, state: State) -> None:
         if atom in seen or not isinstance(atom, Ref):
             continue
         seen.add(atom)
-        found = state.get(atom)
-        match found:
+        match state.get(atom):
             case LibraryObject(fields=fields):
-                state.store(atom, replace(found, fields={**fields, "<memory>": (memory,)}))
                 stack.extend(a for v in fields.values() for a in v)
             case Instance(attributes=attributes):
-                state.store(atom, replace(found, attributes={**attributes, "<memory>": (memory,)}))
                 stack.extend(a for v in attributes.values() for a in v if isinstance(a, Ref) and _is_module(a, state))
             case Sequence(items=items, element=element):
                 stack.extend(a for v in (*(items or ()), element) for a in v)
             case Dict(items=entries, element=element):
                 stack.extend(a for v in (*entries.values(), element) for a in v)
+        yield atom
 
 
 def _is_module(ref: Ref, state: State) -> bool:

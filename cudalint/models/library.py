@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from cudalint import disk
 from cudalint.models.schema import ModelError, validate
+from cudalint.models.traits import Trait, Traits
 from cudalint.models.vocabulary import Vocabulary, is_recognised_by_name
 
 if sys.version_info >= (3, 11):
@@ -64,6 +65,9 @@ class Library:
     arrays: dict[str, str] = field(default_factory=dict)
     # Methods that compute with an object where it lies, by their names, whatever it is.
     computing: set[str] = field(default_factory=set)
+    # What is said of names in one word each, and the arguments that functions call, by their names.
+    traits: Traits = field(default_factory=Traits)
+    called_arguments: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
     frameworks: set[str] = field(default_factory=set)
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -231,6 +235,11 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
     for path, name in _table(document, "arrays").items():
         library.arrays[path] = str(name)
     library.computing.update(_list(_table(document, "methods").get("compute")))
+    library.called_arguments.update(_list(_table(document, "arguments").get("called")))
+    for entry in _entries(document, "trait"):
+        place = entry.get("place")
+        for name in _list(entry["names"]):
+            library.traits.add(name, Trait(str(entry["is"]), place if isinstance(place, int) else None))
     for path, names in _table(document, "metadata").items():
         library.metadata[path] = frozenset(names if isinstance(names, list) else [])
     for root, variables in _table(document, "environment").items():

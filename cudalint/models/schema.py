@@ -17,7 +17,15 @@ GIVES = frozenset({"value", "new"})
 _TOP = frozenset(
     {
         "library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment",
-        "words", "methods",
+        "words", "methods", "trait", "arguments",
+    }
+)  # fmt: skip
+# What may be said of names in one word.
+TRAITS = frozenset(
+    {
+        "tells-time", "tells-progress", "pauses", "counts-children", "writes-names",
+        "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
+        "changes-inherited", "kept-by-system", "added-by-system", "reflects",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns"})
@@ -79,6 +87,8 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
 _METHODS = frozenset({"compute"})
+_ARGUMENTS = frozenset({"called"})
+_TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
 _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
     "state": str,
@@ -102,7 +112,7 @@ DOES = frozenset(
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
         "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
-        "config.item", "config.overlay", "config.structured", "consume", "container", "copy", "copy.deep",
+        "config.item", "config.overlay", "config.structured", "consume", "container", "control", "copy", "copy.deep",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
         "dataclass.field", "dataclass.replace", "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.with-format", "dataset.with-transform",
@@ -128,17 +138,18 @@ DOES = frozenset(
         "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new", "parallel",
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
         "parallel.imported", "partial", "pid", "pipe", "placed", "pool", "pool.apply", "pool.end", "pool.map",
-        "pool.once",
+        "pool.once", "pool.handed",
         "pool.subclass", "process", "process.current", "process.join", "process.parent", "process.start", "put",
         "queue.enqueue", "queue.work",
         "queue.worker", "range", "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline",
-        "search.pipeline.fit", "search.validate", "server.application", "server.component",
+        "search.pipeline.fit", "search.validate", "server.application", "server.class", "server.component",
         "server.depends", "server.event", "server.import", "server.item",
         "server.register", "server.request", "server.run",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",
-        "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "text-pipe", "text-pipe.add",
-        "text-pipe.worker", "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
+        "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "tests.run",
+        "text-pipe", "text-pipe.add", "text-pipe.worker",
+        "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
         "type", "type.call", "unknown-map", "vars", "visible", "wait", "workers", "wrapped", "wraps", "zip",
     }
@@ -165,9 +176,10 @@ def validate(document: Mapping[str, object], source: str) -> None:
     for kind, words in _table(document, "words", source).items():
         _only({kind: words}, _WORDS, f"{source}: [words]", "key")
         _texts(words, f"{source}: words.{kind}")
-    for kind, names in _table(document, "methods", source).items():
-        _only({kind: names}, _METHODS, f"{source}: [methods]", "key")
-        _texts(names, f"{source}: methods.{kind}")
+    for table, allowed in (("methods", _METHODS), ("arguments", _ARGUMENTS)):
+        for kind, names in _table(document, table, source).items():
+            _only({kind: names}, allowed, f"{source}: [{table}]", "key")
+            _texts(names, f"{source}: {table}.{kind}")
     for library, how in _table(document, "pickler", source).items():
         if how not in _PICKLERS:
             raise ModelError(f"{source}: pickler.{library} must be one of {', '.join(sorted(_PICKLERS))}, not {how!r}")
@@ -179,6 +191,8 @@ def validate(document: Mapping[str, object], source: str) -> None:
         _function(entry, source)
     for entry in _list(document, "effect", source):
         _effect(entry, source)
+    for entry in _list(document, "trait", source):
+        _trait(entry, source)
 
 
 def _named(entry: Mapping[str, object], what: str, keys: Mapping[str, type | tuple[type, ...]], source: str) -> str:
@@ -202,6 +216,13 @@ def _one_of(entry: Mapping[str, object], key: str, allowed: frozenset[str], wher
     if given is not None and given not in allowed:
         near = _nearest(str(given), allowed)
         raise ModelError(f"{where}: {key} must be one of {', '.join(sorted(allowed))}, not {given!r}{near}")
+
+
+def _trait(entry: Mapping[str, object], source: str) -> None:
+    where = _named(entry, "trait", _TRAIT_KEYS, source)
+    if "is" not in entry:
+        raise ModelError(f"{where}: is is missing: it names the trait")
+    _one_of(entry, "is", TRAITS, where)
 
 
 def _effect(entry: Mapping[str, object], source: str) -> None:

@@ -28,6 +28,7 @@ from cudalint.project.changes import renumbered, touched
 from cudalint.project.cores import by_default
 from cudalint.project.entries import candidates
 from cudalint.project.entry_results import EntryResult, EntryResults, identity
+from cudalint.project.file_facts import KnownFacts
 from cudalint.project.near import near
 from cudalint.project.process_map import Mapped, Tree, sites, trees
 from cudalint.project.program import FileProgram, program
@@ -128,14 +129,15 @@ def analyse(
     store: Store | None = None,
     about: frozenset[str] | None = None,
     jobs: int | None = 1,
+    known: KnownFacts | None = None,
 ) -> Analysis:
     """Check files; ``alone`` for one file without its project: nothing is assumed of unseen callers.
 
     ``store`` keeps lowered files, and what entries gave, between runs. ``about`` are the paths of the files that a run
     is about, where these are not all: the others are context. ``jobs`` is how many processes may run entries, None for
-    as many as there are cores; the result does not depend on it.
+    as many as there are cores; the result does not depend on it. ``known`` is what sorting the files found out.
     """
-    files = program(sources, load(options.models), root, store)
+    files = program(sources, load(options.models), root, store, known)
     kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
     found = _candidates(files, about)

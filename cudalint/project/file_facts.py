@@ -47,7 +47,7 @@ _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
 class FileFacts:
     """The answers about one content, each worked out when it is first asked for.
 
-    ``known`` is plain data; ``digest`` identifies the content where facts are kept.
+    ``known`` is plain data; ``digest`` identifies the content: where nothing is kept between runs, it is the content.
     """
 
     data: bytes
@@ -186,13 +186,15 @@ class KnownFacts:
 
     def of(self, data: bytes) -> FileFacts:
         """The facts of a file with this content."""
-        if self.store is None:
-            return FileFacts(data, self.lexicon)
-        key = blake2b(data, digest_size=16).digest()
+        key = data if self.store is None else blake2b(data, digest_size=16).digest()
         known = self._files.get(key)
         if known is None:
             known = self._files[key] = FileFacts(data, self.lexicon, dict(self._before().get(key, {})), digest=key)
         return known
+
+    def may_matter(self, data: bytes) -> bool:
+        """Whether a file with this content mentions CUDA or processes."""
+        return self.of(data).may_matter
 
     def keep(self) -> None:
         """Keep what this run found out, beside what others did."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from cudalint.project.blocks import runs_at_once
 
@@ -15,7 +16,8 @@ _STATEMENT = re.compile(
     re.MULTILINE,
 )
 _WORD = re.compile(rb"import\b")
-_CALL = re.compile(rb"\b(?:import_module|__import__)\(\s*[\"'](?P<name>[.\w]+)[\"']")
+# Each begins with a word that is looked for as such: an alternative would be tried at every byte.
+_CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word in (b"import_module", b"__import__"))
 _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
 _COMMENT = re.compile(rb"#[^\n]*")
 
@@ -57,6 +59,6 @@ def imported(data: bytes) -> Iterator[Imported]:
         home = found["home"].decode("utf-8", "replace").replace(" ", "").replace("\t", "")
         names = tuple(n.decode("utf-8", "replace") for n in _NAME.findall(_COMMENT.sub(b"", found["names"])))
         yield Imported(home.lstrip("."), len(home) - len(home.lstrip(".")), names, at_once)
-    for found in _CALL.finditer(data):
+    for found in chain.from_iterable(call.finditer(data) for call in _CALLS):
         name = found["name"].decode("utf-8", "replace")
         yield Imported(name.lstrip("."), len(name) - len(name.lstrip(".")), (), False)

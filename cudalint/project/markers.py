@@ -11,20 +11,21 @@ from cudalint.project.blocks import runs_at_once
 from cudalint.text.words import is_used, words
 
 _STRATEGY = re.compile(rb"ddp_(?:fork|notebook)")
-# A device object at the beginning of a line, or under another name. ``torch.device`` is none.
-_CALL = re.compile(rb"[dD]evice\(")
-_BEFORE_CALL = re.compile(rb"[ \t]*(?:(?:\w+\.)*cuda\.)?")
-_BEFORE_RENAMED_CALL = re.compile(rb"[ \t]*[\w.]+\.")
-_NAMED = re.compile(
-    rb"\bcuda\.[dD]evice[ \t]*(?:$|[,;)\]}#])|\bimport\b.*\b[dD]evice[ \t]+as\b",
-    re.MULTILINE,
-)
+# A device object at the beginning of a line, or under another name. ``torch.device`` is none. What is looked for in
+# whole files begins with letters that are found quickly.
+_CALL = re.compile(rb"evice\(")
+_BEFORE_CALL = re.compile(rb"[ \t]*(?:(?:\w+\.)*cuda\.)?[dD]")
+_BEFORE_RENAMED_CALL = re.compile(rb"[ \t]*[\w.]+\.[dD]")
+_NAMED = re.compile(rb"cuda\.[dD]evice[ \t]*(?:$|[,;)\]}#])", re.MULTILINE)
+_IMPORTED = re.compile(rb"evice[ \t]+as\b")
+_BEFORE_IMPORTED = re.compile(rb".*\bimport\b.*\b[dD]")
 _RENAMED = re.compile(
     rb"\bcuda[ \t]+as[ \t]+\w+|\bimport[ \t]+cupy[ \t]+as\b|\bfrom[ \t]+torch[ \t]+import\b.*\bcuda\b|"
     rb"=[ \t]*(?:\w+\.)*cuda[ \t]*$",
     re.MULTILINE,
 )
-_KEPT_RENAMED = re.compile(rb"=[ \t]*\w+\.[dD]evice[ \t]*$", re.MULTILINE)
+_KEPT_RENAMED = re.compile(rb"evice[ \t]*$", re.MULTILINE)
+_BEFORE_KEPT_RENAMED = re.compile(rb".*=[ \t]*\w+\.[dD]")
 _CUDA = frozenset({b"cuda", b"cupy"})
 _DEVICES = frozenset({b"device", b"Device"})
 
@@ -101,12 +102,21 @@ def device_statement(text: Text) -> bool:
     """Whether a line may be a device object as a statement."""
     if _CUDA.isdisjoint(text.words) or _DEVICES.isdisjoint(text.words):
         return False
-    before = [_before(text.data, found.start()) for found in _CALL.finditer(text.data)]
-    if any(_BEFORE_CALL.fullmatch(one) for one in before) or _NAMED.search(text.data) is not None:
+    data = text.data
+    called = tuple(_before(data, found.start()) for found in _CALL.finditer(data))
+    if any(_BEFORE_CALL.fullmatch(one) for one in called) or _NAMED.search(data) is not None:
         return True
-    if _RENAMED.search(text.data) is None:
-        return False
-    return any(_BEFORE_RENAMED_CALL.fullmatch(one) for one in before) or _KEPT_RENAMED.search(text.data) is not None
+    if _any_before(data, _IMPORTED, _BEFORE_IMPORTED):
+        return True
+    renamed = any(_BEFORE_RENAMED_CALL.fullmatch(one) for one in called)
+    renamed = renamed or _any_before(data, _KEPT_RENAMED, _BEFORE_KEPT_RENAMED)
+    return renamed and _RENAMED.search(data) is not None
+
+
+def _any_before(data: bytes, pattern: re.Pattern[bytes], before: re.Pattern[bytes]) -> bool:
+    """Whether what stands in the row before a place where the one is found matches the other."""
+    starts = (found.start() for found in pattern.finditer(data))
+    return any(before.fullmatch(data, data.rfind(b"\n", 0, start) + 1, start) for start in starts)
 
 
 def _before(data: bytes, end: int) -> bytes:

@@ -1,15 +1,22 @@
-"""Which modules of a project can have to do with some of them: those that import them, and what these import.
+"""Which modules of a project can have to do with some of them: those that import them, however far.
 
-A path of a finding runs along imports, so an entry that never imports a file has no step in it.
+A path of a finding runs along imports, so an entry that never imports a file has no step in it. What an entry imports
+beside the file it reads when it runs.
 """
 
 from __future__ import annotations
 
+import keyword
 import os
+import re
 from collections.abc import Iterable, Iterator
 
 from cudalint.project.entries import is_test_module
 from cudalint.project.program import FileProgram
+from cudalint.text.words import words
+
+_KEYWORDS = frozenset(word.encode() for word in keyword.kwlist)
+_BOUND = re.compile(rb"^(?:(?:async[ \t]+)?def[ \t]+|class[ \t]+)?([A-Za-z_]\w*)", re.MULTILINE)
 
 
 def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
@@ -19,7 +26,31 @@ def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     users.update(_under_conftests(files, users))
     # A server's configuration names its application without importing it.
     users.update(name for name in files.sources if files.facts(name).may_serve)
-    return frozenset(files.below(users))
+    return frozenset(users)
+
+
+def naming(files: FileProgram, selected: Iterable[str]) -> frozenset[str]:
+    """Some modules, and those that import one of them and mention a name of its top level.
+
+    Their launchers may run what these define, also where no entry reaches them. What leads there through a further
+    module is left to a check of the whole project: following names that far leads everywhere.
+    """
+    found = set(selected)
+    for name in tuple(found):
+        bound = _bound(files, name)
+        found.update(user for user in files.above(name) if _mentions(files, user, bound))
+    return frozenset(found)
+
+
+def _mentions(files: FileProgram, name: str, bound: frozenset[bytes]) -> bool:
+    """Whether a module mentions one of these names that it does not bind itself."""
+    mentioned = bound & words(files.sources[name].data)
+    return bool(mentioned) and not mentioned <= _bound(files, name)
+
+
+def _bound(files: FileProgram, name: str) -> frozenset[bytes]:
+    """The names that the rows of a module's top level begin with."""
+    return frozenset(_BOUND.findall(files.sources[name].data)) - _KEYWORDS
 
 
 def _under_conftests(files: FileProgram, users: Iterable[str]) -> Iterator[str]:

@@ -489,14 +489,21 @@ class _Import:
 
 
 def program(
-    sources: Sequence[SourceFile], library: Library, root: str | None = None, store: Store | None = None
+    sources: Sequence[SourceFile],
+    library: Library,
+    root: str | None = None,
+    store: Store | None = None,
+    known: KnownFacts | None = None,
 ) -> FileProgram:
-    """Name all files of a run; ``store`` is where their lowered forms are kept between runs."""
+    """Name all files of a run; ``store`` is where their lowered forms are kept between runs.
+
+    ``known`` are facts that were found out when the files were sorted.
+    """
     by_path = {source.path: source for source in sources}
     placed = layout(by_path, root)
     named = {name: by_path[path] for path, name in placed.names.items()}
     result = FileProgram(library, named, placed.names, placed, store=store)
-    result.known = KnownFacts(result.known.lexicon, store, root or placed.top)
+    result.known = known or KnownFacts(result.known.lexicon, store, root or placed.top)
     result.commands = frozenset(_commands(result, root))
     return result
 

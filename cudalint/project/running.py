@@ -36,6 +36,7 @@ from cudalint.project.entries import (
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up
 from cudalint.project.instances import Instances, Made, constructor
+from cudalint.project.near import naming
 from cudalint.project.patience import GIVEN_UP, Patience
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
@@ -162,7 +163,8 @@ class Runner:
     maps: bool = False
     kept: EntryResults | None = None
     others: Others | None = None
-    # The modules whose launchers are looked at where no entry reaches them: of all, where it is None.
+    # The modules that the run is about; None where it is about all. Where no entry reaches them, the launchers of these
+    # are looked at, and of those that name something of theirs.
     about: frozenset[str] | None = None
     # What was reached before anything was assumed.
     seen: frozenset[Place] = frozenset()
@@ -220,8 +222,8 @@ class Runner:
         if self.alone:
             return
         self.seen = frozenset(self.entered)
-        # What is assumed of a module that a run is not about shows nothing in those that it is about.
-        yield [Group(name, is_assumed=True) for name in given if self.about is None or name in self.about]
+        shown = given if self.about is None else naming(self.files, self.about).intersection(given)
+        yield [Group(name, is_assumed=True) for name in given if name in shown]
 
     def _entries(self, group: Group) -> Iterator[Ran]:
         return self._assumed(group.name) if group.is_assumed else self._real(group.name)
@@ -328,6 +330,8 @@ class Runner:
             self._run_main(main, module)
             commands = main.record.commands
             yield Ran(name, name, main)
+            if main.record.testing is not None and not in_test:
+                yield from self._own_tests(module, main.record.testing)
         elif self.files.facts(name).may_register:
             registered = self._machine(name, in_test)
             self._imported(registered, module, assumed=False)
@@ -367,6 +371,14 @@ class Runner:
             else:
                 machine.record.cut = GIVEN_UP
             yield Ran(module.name, function.qualname, machine)
+
+    def _own_tests(self, module: ir.Module, state: State) -> Iterator[Ran]:
+        """The tests of a program that runs them itself, in the state in which it does: methods of classes."""
+        for function in tests(module):
+            if "." in function.qualname:
+                machine = self._machine(module.name, in_test=True)
+                self._call(machine, module, function, state.clone())
+                yield Ran(module.name, function.qualname, machine)
 
     def _collected(self, machine: Machine, module: ir.Module) -> State:
         """The state in which pytest runs the tests of a module: its conftests are imported first, then itself."""

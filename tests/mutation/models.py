@@ -53,7 +53,7 @@ class ModelMutant(Mutant):
 def _matches(thing: Hashable, what: object, pattern: str) -> bool:
     if not (isinstance(thing, tuple) and thing[0] == what and isinstance(thing[1], str)):
         return False
-    return library._lies_below(thing[1], pattern)
+    return library.lies_below(thing[1], pattern)
 
 
 def model_mutants() -> Iterator[ModelMutant]:

@@ -9,7 +9,7 @@ from cudalint.machine.effects.gpu import arrays, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import NONE, Atom, Bound, Lib, Ref, Tensor, unknown
+from cudalint.machine.values import FALSE, NONE, Atom, Bound, Lib, Ref, Tensor, unknown
 
 
 def nothing(machine: Machine, call: Call) -> Results:
@@ -22,6 +22,22 @@ def nothing(machine: Machine, call: Call) -> Results:
 def stop(machine: Machine, call: Call) -> Results:
     """``sys.exit()`` and its like: this path ends."""
     return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
+
+
+def control(machine: Machine, call: Call) -> Results:
+    """``st.button()``: what a user chose; nothing in a child that imports the page again, where nobody can."""
+    if machine.is_import_of_main(call.state):
+        return [(call.state, (FALSE[0],))]
+    return [(call.state, unknown("control", call.site))]
+
+
+def run_tests(machine: Machine, call: Call) -> Results:
+    """``unittest.main()``: the tests of the program run from here, and it ends, unless ``exit=False``."""
+    if call.state.process.is_main and machine.record.testing is None:
+        machine.record.testing = call.state.clone()
+    if call.get("exit") == FALSE:
+        return [(call.state, unknown("tests", call.site))]
+    return stop(machine, call)
 
 
 def through(machine: Machine, call: Call) -> Results:
@@ -47,7 +63,8 @@ def call_argument(machine: Machine, call: Call) -> Results:
     function = call.get(call.text("function", "function")) or (call.args[0] if call.args else None)
     if function is None:
         return [(call.state, unknown("call", call.site))]
-    args = machine.exact_items(call.get("args") or (), call.state) or list(call.args[1:])
+    # What its model names are arguments of its own.
+    args = machine.exact_items(call.get("args") or (), call.state) or list(call.args[max(1, len(call.params)) :])
     return machine.call_value(function, args, {}, call.state, call.frame, call.site)
 
 

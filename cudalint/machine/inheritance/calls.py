@@ -49,8 +49,6 @@ _TAKES_ELEMENTS = frozenset(
     {"builtins.str.join", "builtins.bytes.join", "builtins.dict", "builtins.dict.update", "builtins.bytes"}
 )
 _GIVES_VIEWS = (".keys", ".values", ".items")
-# What the standard library calls of what it is given by such a name, in this process.
-_CALLED_BY_NAME = frozenset({"key", "default_factory"})
 # What a class is told of, or asked, without being called by its name.
 _OF_CLASS = frozenset({"__class_getitem__", "__subclasshook__", "_missing_"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
@@ -201,7 +199,8 @@ class Calls(Iteration):
         if not by_name:
             self._reflects(path, site, state)
         key = call.kwargs.get("key")
-        called = [value for name, value in call.kwargs.items() if name in _CALLED_BY_NAME or call.flag("calls")]
+        named = self.library.called_arguments
+        called = [value for name, value in call.kwargs.items() if name in named or call.flag("calls")]
         self._hands([*called, *(call.args if call.flag("calls") else ())], {}, state, call.frame, site)
         if path == "builtins.type" and len(call.args) > 1:
             # A class that is made by a call: its bases and its metaclass are told of it.

@@ -16,22 +16,6 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Lib, Unknown, Value, constant
 
-_OPENS = frozenset({"builtins.open", "io.open", "os.open", "gzip.open", "bz2.open", "lzma.open", "codecs.open"})
-_READS = frozenset(
-    {
-        "os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.getsize", "os.path.getmtime", "os.listdir",
-        "os.stat", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "torch.load", "PIL.Image.open",
-        "cv2.imread", "?.read_text", "?.read_bytes", "?.exists", "?.is_file", "?.is_dir", "?.stat", "?.iterdir",
-    }
-)  # fmt: skip
-_CHANGES = frozenset(
-    {
-        "os.remove", "os.unlink", "os.rename", "os.replace", "os.rmdir", "os.truncate", "os.symlink", "shutil.move",
-        "shutil.rmtree", "shutil.copy", "shutil.copyfile", "shutil.copytree", "numpy.save", "numpy.savez",
-        "numpy.savetxt", "?.write_text", "?.write_bytes", "?.unlink", "?.touch", "?.rmdir",
-    }
-)  # fmt: skip
-
 
 class Files(Times):
     """A machine that knows which files were changed before a launch, and which the imports of a fresh process read."""
@@ -59,11 +43,12 @@ class Files(Times):
         return super()._foreign(path, atom, given)
 
     def _touches(self, path: str, args: Sequence[Value], kwargs: dict[str, Value], site: Site, state: State) -> None:
-        watch = self._watch(state)
-        if path in _CHANGES or (path in _OPENS and _is_written(args, kwargs)):
-            paths = args[:1] if path in _OPENS else args
+        watch, traits = self._watch(state), self.library.traits
+        opens = traits.has(path, "opens-file")
+        if traits.has(path, "changes-file") or (opens and _is_written(args, kwargs)):
+            paths = args[:1] if opens else args
             self._changed.extend((state.process.identity, value, shown(path), site) for value in paths)
-        elif (path in _OPENS or path in _READS) and args and watch is not None and self._at_import(watch):
+        elif (opens or traits.has(path, "reads-file")) and args and watch is not None and self._at_import(watch):
             self._read_again.setdefault(state.process.identity, []).append(args[0])
 
     def _rereads(self, watch: Watch) -> Iterator[Doubt]:
@@ -71,7 +56,9 @@ class Files(Times):
         before = watch.launch.identity[:-1]
         again = self._read_again.get(watch.launch.identity, ())
         for identity, value, name, site in self._changed:
-            if before[: len(identity)] == identity and any(_may_be_one(value, other) for other in again):
+            if before[: len(identity)] != identity:
+                continue
+            if any(_may_be_one(value, other) for other in again) or _is_program(value, name):
                 yield Doubt(Why.FILES, name, site)
 
 
@@ -79,6 +66,24 @@ def _is_written(args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
     mode = kwargs.get("mode") or (args[1] if len(args) > 1 else (Const("r"),))
     text = constant(mode)
     return not isinstance(text, str) or bool(set(text) & set("wxa+"))
+
+
+def _is_program(path: Value, name: str) -> bool:
+    """Whether a path leads to a file of Python, which a fresh process imports as it is by then."""
+    last = next(_names(path), None)
+    if last is not None:
+        return last.endswith(".py")
+    # What is copied from the file of a module leaves that as it is.
+    return not name.startswith("shutil.copy") and any(_begins_with_file(atom) for atom in path)
+
+
+def _begins_with_file(part: Hashable) -> bool:
+    match part:
+        case Unknown(sym=sym):
+            return _begins_with_file(sym)
+        case tuple():
+            return "__file__" in part or any(map(_begins_with_file, part))
+    return False
 
 
 def _may_be_one(one: Value, other: Value) -> bool:

@@ -77,6 +77,8 @@ class Names(Statements):
         self._asks_by_name(path, call.kwargs, site, state)
         if path == "builtins.isinstance" and len(call.args) > 1 and self._is_process_class(call.args[1]):
             self._asks_of(call.args[0], "isinstance()", site, state)
+        if path == "builtins.type" and call.args:
+            self._asks_of(call.args[0], "type()", site, state)
         self._formats((*call.args, *call.kwargs.values()), site)
         if call.text("does") == "process" and call.get("name") is not None:
             self._named.add(site)

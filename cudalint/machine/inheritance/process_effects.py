@@ -19,20 +19,9 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, strings
 from cudalint.models.library import ProcessEffect
 
-# Builtins by which a program inspects itself, or runs text: what they read is not in the code. Texts hash differently
-# in each fresh process.
-_REFLECTING = frozenset(
-    {
-        "builtins.globals", "builtins.locals", "builtins.vars", "builtins.dir", "builtins.eval", "builtins.exec",
-        "builtins.compile", "builtins.__import__", "builtins.hash", "builtins.id", "importlib.import_module",
-        "importlib.reload", "inspect.getmembers", "inspect.currentframe", "inspect.stack", "gc.get_objects",
-        "sys._getframe", "runpy.run_path", "runpy.run_module", "pickle.loads", "pickle.load", "os.getppid",
-        "multiprocessing.get_start_method", "multiprocessing.parent_process", "multiprocessing.active_children",
-        "threading.enumerate", "threading.active_count",
-    }
-)  # fmt: skip
 # Variables of the environment that are read when they are needed, not when a library is imported.
 _READ_LATE = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
+_HANDED = {"folder": Handed.FOLDER, "path": Handed.PATH, "kept": Handed.KEPT}
 _SETS_VARIABLES = frozenset({"environ.set", "environ.update"})
 # Functions of these look at files, whose paths may be relative; these of them do not.
 _OF_FILES = frozenset(
@@ -116,12 +105,11 @@ class ProcessEffects(Reads):
         match effect.state:
             case "process":
                 self._note(Why.SETS, name, site, state, felt_by=effect.felt_by)
-            case "folder":
-                self._note(Why.SETS, name, site, state, handed=Handed.FOLDER)
-            case "path":
-                self._note(Why.SETS, name, site, state, handed=Handed.PATH)
-            case "kept":
-                self._note(Why.SETS, name, site, state, handed=Handed.KEPT)
+            case "folder" | "path" | "kept" as kind:
+                handed = _HANDED[kind]
+                # What a module sets when it is imported it sets anew, over what the process was handed.
+                self._notices(handed, state)
+                self._note(Why.SETS, name, site, state, handed=handed)
             case "seed":
                 self._note(Why.SEEDS, name, site, state)
             case "scope" if site == self._decorating:
@@ -139,7 +127,7 @@ class ProcessEffects(Reads):
                 watch.doubts.setdefault(Doubt(Why.FEWER, name, site))
 
     def _reflects(self, path: str, site: Site, state: State) -> None:
-        if path in _REFLECTING:
+        if self.library.traits.has(path, "reflects"):
             self._is_unshown(shown(path), site, state)
 
     def _sets_environment(self, call: Call, does: str) -> None:

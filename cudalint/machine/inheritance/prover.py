@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
-from cudalint.machine.inheritance.files import Files
+from cudalint.machine.inheritance.identity import Identity
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.sameness import Comparison
@@ -18,7 +18,7 @@ from cudalint.machine.values import Atom, Ref, Tensor, Value
 from cudalint.models.library import lies_below
 
 
-class Prover(Files):
+class Prover(Identity):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -65,6 +65,8 @@ class Prover(Files):
             (Why.IN_SHARED_MEMORY, self._shares_memory(watch)),
             (Why.DROPPED, self._drops(watch)),
             (Why.TRAVELS, self._hands_views(watch)),
+            (Why.ORDER, self._hands_shrunken(watch)),
+            (Why.NESTED, self._hands_nested(watch)),
             (Why.CUT, self.record.cut is not None),
             (Why.TESTED, self.options.in_test),
             (Why.ASSUMED, self.options.assumed),
@@ -77,7 +79,8 @@ class Prover(Files):
         """What was seen of each launch, with what the program asks of its workers later."""
         for found in self.inherited:
             unawaited = (Doubt(Why.UNAWAITED, "", found.anchor),) if self._unawaited(found.anchor) else ()
-            yield replace(found, doubts=(*found.doubts, *unawaited, *self._asked))
+            by_value = self._functions_compared if found.method == "loky" else ()
+            yield replace(found, doubts=(*found.doubts, *unawaited, *by_value, *self._asked))
 
     def _shares_memory(self, watch: Watch) -> bool:
         """Whether the worker may write where its parent reads: torch pickles what is on the CPU into shared memory."""
@@ -99,6 +102,25 @@ class Prover(Files):
         """Whether the worker is given an iterator or a view, which is seen as a list here and may not pickle."""
         parent, passing = watch.launch.parent, self._iterators | self._views
         return any(r.address in passing for value in watch.launch.given for r in reachable(value, parent))
+
+    def _hands_shrunken(self, watch: Watch) -> bool:
+        """Whether the worker is given a set from which something was taken: its order tells, until it is copied."""
+        parent = watch.launch.parent
+        given = (r for value in watch.launch.given for r in reachable(value, parent))
+        return any(
+            isinstance(found := parent.get(r), Sequence) and found.kind == "set" and self._unsteady.get(r.address)
+            for r in given
+        )
+
+    def _hands_nested(self, watch: Watch) -> bool:
+        """Whether the worker is given what a loop or a function puts into what it made before: how often is unknown."""
+        parent = watch.launch.parent
+        for value in watch.launch.given:
+            for outer in reachable(value, parent):
+                inside = (r for part in inside_of(outer, parent) for r in reachable(part, parent))
+                if any(r != outer and _place_of(r) == _place_of(outer) for r in inside):
+                    return True
+        return False
 
     def _drops(self, watch: Watch) -> bool:
         """Whether only the arguments of a process hold a lock or a queue: they are let go when it has started."""
@@ -191,6 +213,12 @@ class Prover(Files):
             return
         for found in comparison.variables(scope.variables[name], there.variables[name], doubt.name):
             yield replace(doubt, why=Why.HIDDEN if found.hidden else Why.DIFFERS, name=found.path)
+
+
+def _place_of(ref: Ref) -> Hashable:
+    """Where an object was made: its address without how many were made there before."""
+    address = ref.address
+    return address[0] if isinstance(address, tuple) and len(address) == 3 else address
 
 
 def _is_primitive(found: Object | None) -> bool:

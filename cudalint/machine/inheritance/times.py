@@ -16,35 +16,6 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Atom, Bound, Lib, Unknown, Value, const, constant
 
-# Where the values come from whose methods wait for workers.
-_OF_WORKERS = (
-    "multiprocessing.", "concurrent.futures.", "cudalint.", "torch.multiprocessing.", "torch.utils.data.", "joblib.",
-)  # fmt: skip
-# What waits, and which of its arguments says how long; the others say it by keyword.
-_WAITING = {
-    "join": 0, "wait": 0, "result": 0, "exception": 0, "next": 0, "poll": 0, "get": 1, "acquire": 1, "put": 2,
-    "as_completed": 1, "map": None, "Barrier": 2, "DataLoader": None, "Parallel": None,
-}  # fmt: skip
-# The same of values that the code does not show: methods of texts and mappings have these names too.
-_ALSO_OF_OTHERS = frozenset({"join", "get", "put", "map", "acquire"})
-_PROMISES = "cudalint.future."
-# Functions that are given what they wait for first.
-_FOR_MANY = frozenset({"concurrent.futures.wait", "multiprocessing.connection.wait"})
-# What returns when a worker did something.
-_AWAITS = frozenset({"join", "get", "recv", "wait", "acquire", "result"})
-_REGISTERS = frozenset({"atexit.register", "weakref.finalize"})
-_CHANGES_ARGUMENTS = frozenset(
-    f"sys.argv.{name}" for name in ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort")
-)
-# What a process has from the one that started it, whatever program it runs, and what adds to that.
-_KEPT_BY_SYSTEM = frozenset(
-    {
-        "os.nice", "os.sched_setaffinity", "os.setpgid", "os.setpriority", "resource.setrlimit",
-        "signal.pthread_sigmask",
-    }
-)  # fmt: skip
-_TAKES_FOLDERS = frozenset(f"sys.path.{name}" for name in ("pop", "remove", "clear", "reverse", "sort"))
-
 
 class Times(Names):
     """A machine that notes what depends on when a process starts, how often its modules run, and when it ends."""
@@ -82,20 +53,21 @@ class Times(Names):
     # -- how long is waited --------------------------------------------------------------------------------------
 
     def _waits(self, path: str, args: list[Value], timeout: Value | None, site: Site) -> None:
-        name = path.rpartition(".")[2]
+        traits = self.library.traits
         if path == "time.sleep":
             if any(found.family == "process" for found in self.record.launches.values()):
                 self._asked.setdefault(Doubt(Why.WAITS, "", site))
             return
         is_unshown = path.startswith("?.")
-        if not is_unshown and not path.startswith(_OF_WORKERS):
+        if not is_unshown and not traits.has(path, "of-workers"):
             return
-        place = 0 if path.startswith(_PROMISES) else 1 if path in _FOR_MANY else _WAITING.get(name)
-        if timeout is None and place is not None and not (is_unshown and name in _ALSO_OF_OTHERS):
+        waits = traits.of(path, "waits")
+        place = waits.place if waits is not None and not traits.has(path, "also-of-others") else None
+        if timeout is None and place is not None:
             timeout = args[place] if place < len(args) else None
-        if name in _WAITING and timeout not in (None, NONE) and constant(timeout or ()) != 0:
+        if waits is not None and timeout not in (None, NONE) and constant(timeout or ()) != 0:
             self._asked.setdefault(Doubt(Why.WAITS, "", site))
-        elif name in _AWAITS:
+        elif traits.has(path, "awaits"):
             self._awaited |= self._daemons
 
     def _starts_daemon(self, call: Call) -> None:
@@ -111,13 +83,15 @@ class Times(Names):
     def _begins_and_ends(
         self, path: str, args: list[Value], kwargs: dict[str, Value], site: Site, state: State
     ) -> None:
-        if path in _REGISTERS:
+        traits = self.library.traits
+        if traits.has(path, "runs-at-end"):
             self._repeats(shown(path), site, state)
             for watch in self._reading(state):
                 watch.doubts.setdefault(Doubt(Why.AT_END, shown(path), site))
-        if path in _CHANGES_ARGUMENTS or path in _TAKES_FOLDERS:
+        if traits.has(path, "changes-inherited"):
             self._changes_again(path.rpartition(".")[0], site, state)
-        if path in _KEPT_BY_SYSTEM and (path == "os.nice" or not all(map(known, args))):
+        kept = traits.has(path, "kept-by-system") and not all(map(known, args))
+        if kept or traits.has(path, "added-by-system"):
             self._changes_again(f"{path}()", site, state)
         if path == "logging.basicConfig" and constant(kwargs.get("filemode", const("a"))) != "a":
             self._repeats(shown(path), site, state)

@@ -281,6 +281,10 @@ class Core(Hooks, ABC):
         """The values of an expression, with the states in which it has them."""
 
     @abstractmethod
+    def lookup(self, name: str, state: State, scope: Ref | None) -> Value | None:
+        """A variable, from the inside out."""
+
+    @abstractmethod
     def eval_all(self, nodes: Iterable[ir.Expr], state: State, frame: Frame) -> list[tuple[State, list[Value]]]:
         """Several expressions, left to right."""
 

@@ -11,7 +11,7 @@ from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.questions import Fact, are_of_several_ranks
 from cudalint.machine.started import ProcessRecord
-from cudalint.machine.state import Process
+from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site, TraceStep
 
 MOST_STEPS = 12_000
@@ -118,6 +118,8 @@ class EntryRecord:
     entered: set[Site] = field(default_factory=set)
     launches: dict[tuple[Site, str], Launched] = field(default_factory=dict)
     commands: list[Site] = field(default_factory=list)
+    # The state in which the program hands its own tests to a runner.
+    testing: State | None = None
     serves: bool = False
     processes: dict[Site, list[Process]] = field(default_factory=dict)
     trace_steps: list[TraceStep] = field(default_factory=list)

@@ -103,6 +103,7 @@ class Expressions(Core):
     def _compare(self, node: ir.Compare, state: State, frame: Frame) -> Results:
         results: Results = []
         for after, (left, right) in self.eval_all((node.left, node.right), state, frame):
+            self.compares(node.op, (left, right), Site(frame.module, node.ordinal), after)
             atom = only(right)
             if node.op in ("in", "not in") and atom is not None:
                 path = self._method_path(atom, "__contains__", after)

@@ -41,6 +41,9 @@ class Hooks:
     def shows(self, values: Iterable[Value], site: Site, state: State) -> None:
         """Values are made into text."""
 
+    def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
+        """Two values are compared."""
+
     def spreads(self, value: Value, site: Site, state: State) -> None:
         """``*value`` or ``**value``: the elements of a value, in its order."""
 

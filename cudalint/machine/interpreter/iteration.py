@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums, mappings, questions
 from cudalint.machine.assumptions import Facts
-from cudalint.machine.frame import Around, Frame, Results
+from cudalint.machine.frame import Around, Frame, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
@@ -113,6 +113,9 @@ class Iteration(Core):
             # One within a generator waits where it yields, for as long as nobody asks for more.
             goes_on = left or frame.yields
             after = [*finished, *(_leaving(current, left) for current in states)] if goes_on else finished
+            if frame.tries and not goes_on:
+                # It is written to end by an exception.
+                frame.raises.extend((current, Raised(None, (), hidden=True)) for current in states)
         else:
             left_last = [s for current in states for s in self._left_by(node.test, current, frame)]
             after = self.block(node.orelse, self.joined([*left_last, *finished]), frame)

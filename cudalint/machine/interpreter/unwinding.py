@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import EXPECTED, SUPPRESSED, Closure, Generator, Instance, LibraryObject, Object, Scope
+from cudalint.machine.heap import (
+    EXPECTED,
+    SUPPRESSED,
+    Class,
+    Closure,
+    Generator,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+)
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
@@ -41,49 +53,71 @@ class Unwinding(Core):
         return self._finally(node.final, after, returned, frame)
 
     def _handle(self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, frame: Frame) -> list[State]:
-        for handler in handlers:
-            if not self._catches(handler, raised, state, frame):
-                continue
-            if handler.name is not None:
-                self.bind(handler.name, unknown("exception", frame.module), state, frame)
-            frame.handling.append(raised)
-            before, left = len(frame.raises), _exits(frame)
-            outside, returned = state.stack, len(frame.returns)
-            if raised.missing is not None:
-                state.stack = Chain(raised.missing, outside)
-            bound = _variables(state, frame) if raised.missing is not None and self._importing else None
-            after = self.block(handler.body, [state], frame)
-            if raised.missing is not None and bound is not None:
-                for current in after:
-                    _mark(current, frame, bound, raised.missing)
-            for leaving in (*after, *(s for s, _ in frame.returns[returned:]), *frame.breaks, *frame.continues):
-                leaving.stack = outside
-            frame.handling.pop()
-            again = any(r.outcome is raised.outcome and r.launch == raised.launch for _, r in frame.raises[before:])
-            if not again:
-                self._swallow(raised)
-            elif after or _exits(frame) > left:
-                self._outlives(raised)
-            return after
-        frame.raises.append((state, raised))
-        return []
+        catching = [handler for handler in handlers if self._catches(handler, raised, state, frame)]
+        if not catching:
+            frame.raises.append((state, raised))
+            return []
+        if not raised.hidden:
+            return self._handled(catching[0], state, raised, frame)
+        return [after for handler in catching for after in self._handled(handler, state.clone(), raised, frame)]
+
+    def _handled(self, handler: ir.Handler, state: State, raised: Raised, frame: Frame) -> list[State]:
+        if handler.name is not None:
+            self.bind(handler.name, unknown("exception", frame.module), state, frame)
+        frame.handling.append(raised)
+        before, left = len(frame.raises), _exits(frame)
+        outside, returned = state.stack, len(frame.returns)
+        if raised.missing is not None:
+            state.stack = Chain(raised.missing, outside)
+        bound = _variables(state, frame) if raised.missing is not None and self._importing else None
+        after = self.block(handler.body, [state], frame)
+        if raised.missing is not None and bound is not None:
+            for current in after:
+                _mark(current, frame, bound, raised.missing)
+        for leaving in (*after, *(s for s, _ in frame.returns[returned:]), *frame.breaks, *frame.continues):
+            leaving.stack = outside
+        frame.handling.pop()
+        again = any(r.outcome is raised.outcome and r.launch == raised.launch for _, r in frame.raises[before:])
+        if not again:
+            self._swallow(raised)
+        elif after or _exits(frame) > left:
+            self._outlives(raised)
+        return after
 
     def _joined_raises(self, raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
         """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
         if len(raised) < 2:
             return raised
-        alike: dict[tuple[int, tuple[str, ...], Site | None, TraceStep | None], tuple[Raised, list[State]]] = {}
+        alike: dict[Hashable, tuple[Raised, list[State]]] = {}
         for state, exception in raised:
-            key = (id(exception.outcome), exception.names, exception.launch, exception.missing)
+            key = (id(exception.outcome), exception.names, exception.launch, exception.missing, exception.hidden)
             alike.setdefault(key, (exception, []))[1].append(state)
         return [(state, exception) for exception, states in alike.values() for state in self.joined(states)]
 
     def _catches(self, handler: ir.Handler, raised: Raised, state: State, frame: Frame) -> bool:
-        if handler.type is None:
+        if handler.type is None or raised.hidden:
             return True
         names = {"Exception", "BaseException", *raised.names}
         kinds = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
-        return any(spelled(kind) in names for kind in kinds)
+        if any(spelled(kind) in names for kind in kinds):
+            return True
+        return any(not names.isdisjoint(self._kinds_in(kind, state, frame)) for kind in kinds)
+
+    def _kinds_in(self, node: ir.Expr, state: State, frame: Frame) -> set[str]:
+        """The names of the exceptions that a variable stands for, or those of the tuple that it holds."""
+        value = self.lookup(node.id, state, frame.scope) if isinstance(node, ir.Name) else None
+        items = [] if value is None else (self.elements(value, state) or [value])
+        found = (self._with_bases(item, state) for item in items)
+        return {order[0] for orders in found for order in orders if order}
+
+    def _with_bases(self, value: Value, state: State) -> Iterator[list[str]]:
+        """The names of classes, each with those that it derives from behind it."""
+        for atom in value:
+            match atom:
+                case Lib(path=path):
+                    yield _order_of(path)
+                case Ref() if isinstance(state.get(atom), Class):
+                    yield [name for entry in self.mro(atom, state) for name in _order_of(entry)]
 
     def _finally(self, final: tuple[ir.Stmt, ...], states: list[State], returned: int, frame: Frame) -> list[State]:
         """What runs however the statement is left; the paths that ``returned`` before it do not come here."""
@@ -234,19 +268,32 @@ class Unwinding(Core):
             result.extend(self.library_call(call))
         return result or [(state, default)]
 
+    def _raised_names(self, node: ir.Expr, state: State, frame: Frame) -> tuple[str, ...]:
+        """What handlers may know an exception by: its own name, and those of the classes that it derives from."""
+        made = _called(node)
+        if not frame.tries or not isinstance(made, ir.Name):
+            return (spelled(node) or "Exception",)
+        value = self.lookup(made.id, state, frame.scope) or (Lib(f"builtins.{made.id}"),)
+        names = [name for order in self._with_bases(value, state) for name in order if name != "object"]
+        return tuple(dict.fromkeys((made.id, *names)))
+
     def _raise(self, node: ir.Raise, state: State, frame: Frame) -> list[State]:
         if node.exc is None and frame.handling:
             frame.raises.append((state, frame.handling[-1]))
             return []
-        name = "Exception" if node.exc is None else _raised_name(node.exc)
+        names = ("Exception",) if node.exc is None else self._raised_names(node.exc, state, frame)
         outcome, launch = None, None
         if frame.handling and node.exc is not None:
             outcome, launch = frame.handling[-1].outcome, frame.handling[-1].launch
         if outcome is not None or launch is not None or frame.tries:
-            frame.raises.append((state, Raised(outcome, (name,), launch=launch)))
+            frame.raises.append((state, Raised(outcome, names, launch=launch)))
         if not frame.tries:
             self.record.refused.append(state.facts)
         return []
+
+
+def _called(node: ir.Expr) -> ir.Expr:
+    return _called(node.func) if isinstance(node, ir.Call) else node
 
 
 def _catches_import(node: ir.Expr | None) -> bool:
@@ -255,8 +302,12 @@ def _catches_import(node: ir.Expr | None) -> bool:
     return any(k is not None and spelled(k) in _IMPORT_ERRORS for k in kinds)
 
 
-def _raised_name(node: ir.Expr) -> str:
-    return spelled(node) or "Exception"
+def _order_of(entry: Class | str) -> list[str]:
+    """The name of a class; of an exception of Python, with what it derives from."""
+    path = entry.name if isinstance(entry, Class) else entry
+    name = path.rpartition(".")[2]
+    known = getattr(builtins, name, None) if path == f"builtins.{name}" else None
+    return [each.__name__ for each in known.__mro__] if isinstance(known, type) else [name]
 
 
 def _gives(statement: ir.Stmt) -> bool:

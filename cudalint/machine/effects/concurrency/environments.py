@@ -96,9 +96,15 @@ def environment(machine: Machine, call: Call) -> Results:
 
 
 def components(machine: Machine, call: Call) -> Results:
-    """``Flow(Step(Handler()))``, ``flow.add(uses=Handler)``: workers for each component, a class or an object."""
+    """``Flow(Step(Handler()))``, ``flow.add(uses=Handler)``: workers for each component: a class, object, function.
+
+    ``kind = "several"``: they are run here, one after the other, where not several workers are asked for.
+    """
     state = call.state
     given = [call.get(call.text("function")) or ()] if call.text("function") else call.args
+    given = [item for value in given for item in (machine.elements(value, state) or [value])]
+    if call.text("kind") == "several" and not count_of(call.get(call.text("workers")), default_many=False):
+        return _run_here(machine, call, given)
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     options = named_arguments(state, call.get(call.text("kwargs"))) if call.text("kwargs") else {}
@@ -112,6 +118,16 @@ def components(machine: Machine, call: Call) -> Results:
     if call.receiver is not None:
         return [(state, (call.receiver,))]
     return [(state, (state.new(("components", call.site), LibraryObject(call.path, {}, call.site)),))]
+
+
+def _run_here(machine: Machine, call: Call, given: list[Value]) -> Results:
+    names = call.spec.get("methods")
+    methods = [const(str(name)) for name in names] if isinstance(names, list) else []
+    states = [call.state]
+    for value in given:
+        ran = (component(machine, replace(call, args=[value, *methods], kwargs={}, state=s)) for s in states)
+        states = [after for results in ran for after, _ in results]
+    return [(state, unknown("built", call.site)) for state in states]
 
 
 def component(machine: Machine, call: Call) -> Results:
@@ -128,7 +144,11 @@ def component(machine: Machine, call: Call) -> Results:
 
 def _made(machine: Machine, call: Call, given: Value) -> Results:
     atom = only(given)
-    if isinstance(atom, Ref) and isinstance(call.state.get(atom), Class):
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Closure):
+        args = [unknown("item", call.site, number) for number in range(len(found.function.params))]
+        return machine.call_value(given, args, {}, call.state, call.frame, call.site)
+    if isinstance(found, Class):
         return machine.call_value(given, [], call.kwargs, call.state, call.frame, call.site)
     return [(call.state, given)]
 

@@ -116,6 +116,19 @@ def pool_map(machine: Machine, call: Call) -> Results:
     return _pool_run(machine, call, name, function, args, {})
 
 
+def handed_to_pool(machine: Machine, call: Call) -> Results:
+    """``EnsembleSampler(n, m, f, pool=pool)``: a library that maps a function over a pool that it is given."""
+    function, given = call.get(call.text("function")) or (), call.get(call.text("key")) or NONE
+    if given == NONE:
+        return [(call.state, unknown("mapped", call.site))]
+    mapped: Results = []
+    for state, method in machine.attribute(given, "map", call.state, call.frame, call.site):
+        items = Sequence("list", None, element=unknown("item", call.site))
+        listed: Value = (state.new(("items", call.site), items),)
+        mapped.extend(machine.call_value(method, [function, listed], {}, state, call.frame, call.site))
+    return [(state, unknown("mapped", call.site)) for state, _ in mapped]
+
+
 def pool_apply(machine: Machine, call: Call) -> Results:
     """``pool.apply(f, args, kwds)`` and ``executor.submit(f, *args)``."""
     name = call.path.rpartition(".")[2]

@@ -19,13 +19,17 @@ def pid(machine: Machine, call: Call) -> Results:
 
 
 def current_process(machine: Machine, call: Call) -> Results:
-    """``current_process()``: its name distinguishes a worker from the main process."""
+    """``current_process()``: its name distinguishes a worker from the main process.
+
+    A fresh process has its name before it imports what it begins with, and the rest of what it is afterwards.
+    """
     state = call.state
     launch = _launch(state)
-    numbers = () if launch is None else (EACH,)
+    is_booting = state.process.identity in machine.booting
+    numbers = () if launch is None or is_booting else (EACH,)
     fields: dict[str, Value] = {
         "name": const(_MAIN) if launch is None else (Other(_MAIN),),
-        "daemon": const(state.process.daemon),
+        "daemon": const(state.process.daemon and not is_booting),
         "pid": (_pid(state),),
         "ident": (_pid(state),),
         "_identity": (state.new(("identity", call.site), Sequence("tuple", numbers)),),
@@ -34,8 +38,8 @@ def current_process(machine: Machine, call: Call) -> Results:
 
 
 def parent_process(machine: Machine, call: Call) -> Results:
-    """``parent_process()``: None in the main process."""
-    if _launch(call.state) is None:
+    """``parent_process()``: None in the main process, and in a fresh one while it imports what it begins with."""
+    if _launch(call.state) is None or call.state.process.identity in machine.booting:
         return [(call.state, NONE)]
     return [(call.state, (call.state.new(("process", call.site), LibraryObject(call.path, {}, call.site)),))]
 

@@ -148,7 +148,10 @@ def estimator(machine: Machine, call: Call) -> Results:
         device = NONE if found is None else (found,)
     fields: dict[str, Value] = {"<device>": device}
     made = LibraryObject(call.text("type"), fields, call.site)
-    return [(call.state, (call.state.new(("estimator", call.site), made),))]
+    after: State | None = call.state
+    if call.text("gpu") and any(isinstance(atom, Dev) and atom.is_gpu for atom in device):
+        after = cuda.touch(machine, call.state, call.frame, call.site, "torch", call.text("gpu"), call.label)
+    return [] if after is None else [(after, (after.new(("estimator", call.site), made),))]
 
 
 def estimator_fit(machine: Machine, call: Call) -> Results:

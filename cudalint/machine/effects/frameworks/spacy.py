@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.effects.gpu import cuda
+from cudalint.machine.effects.gpu.queries import was_started
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -37,12 +38,17 @@ def _is_blank(call: Call) -> bool:
 
 
 def text_pipe(machine: Machine, call: Call) -> Results:
-    """``nlp.pipe(texts, n_process=2)`` of a spaCy pipeline on the GPU: forks workers that need the GPU."""
+    """``nlp(text)``, ``nlp.pipe(texts)`` of a spaCy pipeline on the GPU; ``n_process=2`` forks workers that need it."""
     state = call.state
     wanted = call.kwargs.get("n_process")
     count = None if wanted is None else integer(wanted)
     docs = unknown("docs", call.site)
-    if wanted is None or count in (0, 1) or not state.process.is_initialised("cupy") or _is_blank(call):
+    if not was_started(state.process, "cupy") or _is_blank(call):
+        return [(state, docs)]
+    if wanted is None or count in (0, 1):
+        after = cuda.touch(machine, state, call.frame, call.site, "cupy", "touch", call.label)
+        return [] if after is None else [(after, docs)]
+    if not state.process.is_initialised("cupy"):
         return [(state, docs)]
     made = const("cupy")
     ended = [

@@ -26,7 +26,7 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     elif call.receiver is not None and call.get(call.text("device", "device")) is None:
         device = _own_device(call.receiver, call) or device
     framework = call.text("framework", "torch")
-    if call.text("kind") == "started" and not _was_started(call.state.process, framework):
+    if call.text("kind") == "started" and not was_started(call.state.process, framework):
         wanted = "none"
     state = touch(
         machine, call.state, call.frame, call.site, framework, wanted, call.label, device, call.flag("context")
@@ -42,7 +42,7 @@ def _own_device(receiver: Atom, call: Call) -> Dev | None:
     return memory.device if memory is not None and memory.device.is_gpu else None
 
 
-def _was_started(process: Process, framework: str) -> bool:
+def was_started(process: Process, framework: str) -> bool:
     """Whether a framework that runs where it is told was told to run on the GPU, here or before this process forked."""
     return framework in process.poisoned_by or process.is_initialised(framework)
 

@@ -15,7 +15,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Lib, Ref, Value, only, strings, unknown
+from cudalint.machine.values import NONE, Const, Lib, Partial, Ref, Value, const, only, strings, unknown
 
 APPLICATION = "cudalint.web.Application"
 # Those that answer requests, here or in processes of their own; what only gathers routes is none. Sanic hands each
@@ -45,6 +45,16 @@ def web_application(machine: Machine, call: Call) -> Results:
         fields[name] = (state.new((name, call.site), LibraryObject(NAMESPACE, {}, call.site)),)
     made = LibraryObject(call.text("type") or APPLICATION, fields, call.site)
     return [(state, (state.new(("application", call.site), made),))]
+
+
+def application_of_class(machine: Machine, call: Call) -> Results:
+    """``init_app(Model)``: an application that answers requests by methods of a class, made for them in its worker."""
+    made = call.get(call.text("function")) or NONE
+    methods = call.spec.get("methods")
+    names = [const(str(name)) for name in methods] if isinstance(methods, list) else []
+    handler = Partial((Lib("cudalint.component"),), (made, *names), ())
+    keep_handler(call.state, "handler", call.site, (handler,))
+    return web_application(machine, call)
 
 
 def _several(machine: Machine, value: Value, state: State) -> list[Value]:

@@ -18,6 +18,7 @@ from cudalint.machine.values import (
     Atom,
     Const,
     Dev,
+    Lib,
     Rank,
     Ref,
     Tensor,
@@ -64,9 +65,17 @@ def _cast_atom(kind: str, atom: object, call: Call) -> Const | Rank | Dev | Unkn
                 return Const(_CASTS[kind](value))
             except (TypeError, ValueError, OverflowError):
                 return Unknown(("cast", call.site))
+        case Lib(path=path) if kind == "str" and _is_type(path):
+            return Const(f"<class '{path.removeprefix('builtins.')}'>")
         case Unknown(sym=sym):
             return Unknown((kind, sym))
     return Unknown((kind, call.site))
+
+
+def _is_type(path: str) -> bool:
+    """Whether this is a type of Python's builtins."""
+    name = path.removeprefix("builtins.")
+    return path != name and isinstance(getattr(builtins, name, None), type)
 
 
 def _to_int(value: object) -> Hashable:

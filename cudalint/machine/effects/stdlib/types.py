@@ -74,4 +74,7 @@ def _builtins(atom: Atom, held: object) -> set[str] | None:
 
 def _is_plain(machine: Machine, kind: Lib) -> bool:
     """Whether only a class and its subclasses are instances of a type, which an abstract class would not promise."""
-    return kind.path.startswith("builtins.") or machine.library.is_a(kind.path, "torch.Tensor")
+    if kind.path.startswith("builtins.") or machine.library.is_a(kind.path, "torch.Tensor"):
+        return True
+    # A class that a model describes as one: its instances are made by its library.
+    return machine.library.canonical(kind.path) in machine.library.bases

@@ -352,7 +352,7 @@ def ddp(machine: Machine, call: Call) -> Results:
     memory: Tensor | None = None
     for atom in model:
         if isinstance(atom, Ref):
-            memory = memory or gpu_memory.placed_tensor(atom, state)
+            memory = memory or gpu_memory.whole_or_parts(atom, state)
         elif isinstance(atom, Tensor) and atom.device.is_gpu:
             memory = memory or atom
     result: Value = model if model else unknown("ddp", call.site)

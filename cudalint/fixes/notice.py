@@ -1,0 +1,40 @@
+"""What of a program can tell that a module has a name more, or that a function got one."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from cudalint.fixes.proposal import Case
+from cudalint.fixes.view import View
+
+# What looks at names, or at the texts of a module, and so at what is there beside what the code says.
+_LOOKS = re.compile(
+    r"\b(?:globals|locals|vars|dir|eval|exec|inspect|traceback|modules|import_module|__dict__|_getframe|funcName"
+    r"|stack_info|get_type_hints)\b"
+    r"|\.__(?:qual)?name__\b|\.co_\w+|\bimport\s+__main__|\bco_name\b"
+)
+
+
+def is_named(case: Case, view: View) -> bool:
+    """Whether code speaks of a module by its name, and so may import it."""
+    name = re.escape(view.name.rpartition(".")[2])
+    own = re.compile(rf"^\s*(?:import|from)\b.*\b{name}\b", re.MULTILINE)
+    texts = ((source.path, source.text) for source in case.basis.files.sources.values())
+    return any(re.search(own if path == view.path else rf"\b{name}\b", text) for path, text in texts)
+
+
+def goes_unnoticed(case: Case, view: View, name: str, scope: cst.CSTNode | None) -> bool:
+    """Whether nothing can tell that a name of a function is now one of its module, or that of a function.
+
+    ``scope`` is the function that has the name, if any: elsewhere in the module it would mean something new.
+    """
+    if _LOOKS.search(view.text) or (scope is not None and is_named(case, view)):
+        return False
+    if scope is None:
+        return True
+    own = {id(node) for node in view.inside(scope)}
+    return not any(
+        isinstance(node, cst.Name) and node.value == name and id(node) not in own for node in view.inside(view.tree)
+    )

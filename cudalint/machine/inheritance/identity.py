@@ -1,0 +1,114 @@
+"""What a thing is beside what it holds: whether it is the same one, and under which name it is found again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.heap import Class, Closure, Instance, Sequence
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.inheritance.progress import Progress
+from cudalint.machine.interpreter import Setting
+from cudalint.machine.launch.crossing import visited
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value
+
+# Integers that Python keeps one of each: the largest of them.
+_LARGEST_KEPT = 256
+# Files in which the system tells about processes.
+_OF_PROCESSES = "/proc"
+
+
+class Identity(Progress):
+    """A machine that notes where it matters which object something is, or what its module is called."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # Where the program looks for a function of its own: loky sends them by value, and each is a new one.
+        self._functions_compared: dict[Doubt, None] = {}
+
+    def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
+        """Two values are compared: what is sent to a fresh process is a copy there, however little it can change."""
+        super().compares(op, values, site, state)
+        if op in ("is", "is not") and any(_is_copied(a, state) for value in values for a in value):
+            for watch in self._reading(state):
+                watch.doubts.setdefault(Doubt(Why.IDENTITY, "", site))
+        if any(found.family == "joblib" for found in self.record.launches.values()):
+            for atom in (a for value in values for a in visited(value, state)):
+                if isinstance(atom, Ref) and isinstance(state.get(atom), Closure):
+                    self._functions_compared.setdefault(Doubt(Why.IDENTITY, "", site))
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(base, ".", str(name))):
+                values = ((Unknown(base),), *given.args, *given.kwargs.values())
+                self._tells_names(f"?.{name}", values, given.site, given.state)
+        return super()._call_atom(atom, given)
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may write down how modules are called, or look at processes."""
+        path = self.library.canonical(call.path)
+        self._tells_names(path, (*call.args, *call.kwargs.values()), call.site, call.state)
+        return super().library_call(call)
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        self._tells_names(path, (*given.args, *given.kwargs.values()), given.site, given.state)
+        return super()._foreign(path, atom, given)
+
+    def _tells_names(self, path: str, values: Iterable[Value], site: Site, state: State) -> None:
+        values = tuple(values)
+        if any(_looks_at_processes(atom) for value in values for atom in value):
+            self._asked.setdefault(Doubt(Why.NAME, "", site))
+        if not self.library.traits.has(path, "writes-names") or not any(self._reading(state)):
+            return
+        if path == "shelve.open" and self._own_classes(state):
+            self._is_called(shown(path), site, state, by_value=True)
+        # What is written comes first, where to comes after it.
+        if any(self._is_of_main(atom, state) for value in values[:1] for atom in visited(value, state)):
+            self._is_called(shown(path), site, state, by_value=True)
+
+    def _is_of_main(self, atom: Atom, state: State) -> bool:
+        """Whether the main module defines something, or its class; of what is not shown that may be."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        match atom, found:
+            case Unknown(), _:
+                return bool(self._own_classes(state))
+            case _, Instance(cls=cls):
+                of = state.get(cls)
+                return isinstance(of, Class) and of.module == self.main
+            case _, Class(module=module) | Closure(module=module):
+                return module == self.main
+        return False
+
+    def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
+        if name == "__module__" and isinstance(atom, Unknown) and self._own_classes(state):
+            self._is_called("__module__", site, state, by_value=True)
+        return super()._attribute_of(atom, name, state, frame, site)
+
+
+def _is_copied(atom: Atom, state: State) -> bool:
+    """Whether a value that cannot change is another one when it has travelled."""
+    match atom:
+        case Const(value=bool() | None):
+            return False
+        case Const(value=int(number)):
+            return number > _LARGEST_KEPT
+        case Const(value=str() | bytes() | float() | complex()):
+            return True
+        case Ref():
+            found = state.get(atom)
+            return isinstance(found, Sequence) and found.kind in ("tuple", "frozenset")
+    return False
+
+
+def _looks_at_processes(part: Hashable) -> bool:
+    match part:
+        case Const(value=str(text)):
+            return text == _OF_PROCESSES or text.startswith(f"{_OF_PROCESSES}/")
+        case Unknown(sym=sym):
+            return _looks_at_processes(sym)
+        case tuple():
+            return any(map(_looks_at_processes, part))
+    return False

@@ -1,0 +1,137 @@
+"""How long workers take: what a program does while they begin, of which fresh processes take seconds to do so."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.files import Files
+from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.interpreter import Setting
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
+
+# What hands work to workers and goes on beside them.
+_BEGINS = frozenset({"start", "apply_async", "map_async", "starmap_async", "submit", "run_in_executor", "schedule"})
+# What comes back when the workers did what they were given.
+_ENDS = frozenset({"join", "recv", "result", "get", "wait", "as_completed", "shutdown", "__exit__"})
+# What launchers keep to themselves, and of which class they are, is another thing for fresh processes.
+_OF_LAUNCHERS = ("multiprocessing.Pool", "multiprocessing.Process", "concurrent.futures.ProcessPoolExecutor")
+_OF_ORDER = frozenset({"<", "<=", ">", ">="})
+# What shows how far a worker is without a call.
+_SHOWS_PROGRESS = frozenset({("multiprocessing.Process", "exitcode"), ("multiprocessing.Value", "value")})
+# It waits for one process, or for any.
+_ANY_OR_ONE = "os.waitpid"
+# It knows of no tracker; but an executor starts as many fresh processes as it needs.
+_OF_MULTIPROCESSING = "multiprocessing.active_children"
+
+
+class Progress(Files):
+    """A machine that notes where it matters how long workers take to begin."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # The processes that go on beside workers which they have not waited for.
+        self._beside: set[tuple[str, ...]] = set()
+        # The calls that tell the time.
+        self._clocks: set[Hashable] = set()
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(_, ".", str(name))):
+                self._asks(f"?.{name}", given.args, given.kwargs, given.site, given.state)
+        return super()._call_atom(atom, given)
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may begin something, wait for it, or ask how far it is."""
+        path = self.library.canonical(call.path)
+        self._asks(path, call.args, call.kwargs, call.site, call.state)
+        results = super().library_call(call)
+        self._begins(path, call.state)
+        return results
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        self._asks(path, given.args, given.kwargs, given.site, given.state)
+        return super()._foreign(path, atom, given)
+
+    def _begins(self, path: str, state: State) -> None:
+        name = path.rpartition(".")[2]
+        if name in _BEGINS and not path.startswith("threading."):
+            self._beside.add(state.process.identity)
+        elif name in _ENDS and not path.startswith(("?.", "builtins.")):
+            self._beside.discard(state.process.identity)
+
+    def _asks(self, path: str, args: list[Value], kwargs: dict[str, Value], site: Site, state: State) -> None:
+        has = self.library.traits.has
+        is_beside = state.process.identity in self._beside
+        if has(path, "tells-time"):
+            self._clocks.add(site)
+        pauses = has(path, "pauses") and (is_beside or self._late or path.startswith("asyncio."))
+        if pauses or "return_when" in kwargs:
+            self._asked.setdefault(Doubt(Why.WAITS, "", site))
+        if is_beside and has(path, "tells-progress"):
+            self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+        if has(path, "counts-children") and self._counts(path, args):
+            self._asked.setdefault(Doubt(Why.CHILDREN, "", site))
+        if path.startswith("multiprocessing."):
+            self._prepares(shown(path), site, state)
+
+    def _counts(self, path: str, args: list[Value]) -> bool:
+        if path == _OF_MULTIPROCESSING:
+            return any(found.family == "executor" for found in self.record.launches.values())
+        return path != _ANY_OR_ONE or not args or _is_any_child(args[0])
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``."""
+        self._sets_shared(owner, site, state)
+        return super().set_attribute(owner, attr, value, state, frame, site)
+
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``."""
+        self._sets_shared(owner, site, state)
+        return super().set_item(owner, key, value, state, frame, site)
+
+    def _sets_shared(self, owner: Value, site: Site, state: State) -> None:
+        """What an initializer of an executor sets in memory that processes share tells how many of them began."""
+        for atom in owner:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(found, LibraryObject) and found.type.startswith("multiprocessing."):
+                self._prepares(shown(found.type), site, state)
+
+    def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
+        found = state.get(ref)
+        is_beside = state.process.identity in self._beside
+        if isinstance(found, LibraryObject) and (found.type, name) in _SHOWS_PROGRESS and is_beside:
+            self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+        is_own = name == "__class__" or (name.startswith("_") and not name.startswith("__"))
+        if isinstance(found, LibraryObject) and found.type.startswith(_OF_LAUNCHERS) and is_own:
+            self._asked.setdefault(Doubt(Why.NAME, name, site))
+        return super()._object_attribute(ref, name, state, frame, site)
+
+    def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
+        """Two values are compared: what depends on the time depends on how long workers take."""
+        super().compares(op, values, site, state)
+        if self._clocks and op in _OF_ORDER and any(map(self._is_time, values)):
+            self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+
+    def _is_time(self, part: Hashable) -> bool:
+        """Whether a value comes from a call that tells the time."""
+        match part:
+            case Site():
+                return part in self._clocks
+            case Unknown(sym=sym):
+                return self._is_time(sym)
+            case tuple():
+                return any(map(self._is_time, part))
+        return False
+
+
+def _is_any_child(pid: Value) -> bool:
+    """Whether a number of a process stands for whichever child."""
+    number = constant(pid)
+    return isinstance(number, int) and number <= 0
