@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
     Where bytecode may not lie beside the sources, it lies in a folder of this session, which workers inherit.
     """
     config.addinivalue_line("markers", "long: takes many seconds, and is started before other tests")
+    # A shell has what it runs in the background ignore interruptions; tests interrupt what they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # What a test sees must not come from another; the tests of the cache switch it on for themselves.
     os.environ["CUDALINT_NO_CACHE"] = "1"
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):

@@ -167,6 +167,22 @@ def test_a_read_only_file_is_left_and_named(run: Run, pinned: Path) -> None:
     assert pinned.read_text(encoding="utf-8") == PINNED
 
 
+def test_only_repairs_that_were_written_are_counted(run: Run, pinned: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text(PINNED, encoding="utf-8")
+    pinned.chmod(0o444)
+    done = run("check", "--add-noqa")
+    refused = f"cudalint: error: {pinned} is not changed: it is read-only\n"
+    assert (done.returncode, done.stderr) == (2, f"{refused}Silenced 1 finding.\n")
+    (tmp_path / "other.py").write_text(PINNED, encoding="utf-8")
+    done = run("check", "--fix-only")
+    refused = refused.replace("changed", "repaired")
+    assert (done.returncode, done.stderr) == (2, f"{refused}Made 1 repair.\n")
+    (tmp_path / "other.py").write_text(PINNED, encoding="utf-8")
+    done = run("check", "--fix", "--output-format=concise")
+    assert (done.returncode, done.stderr) == (2, refused)
+    assert "1 repair made. Found 1 error in 1 file." in done.stdout
+
+
 def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"edited\n")

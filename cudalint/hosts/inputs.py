@@ -100,7 +100,7 @@ class Input:
         from cudalint.fixing.silence import Silenced, silence, silence_text
 
         if self._is_left_out():
-            return Silenced((), 0)
+            return Silenced(())
         with self._progress("checking"):
             if self.data is not None:
                 return silence_text(self._session, self.named[0], self.data, reason)

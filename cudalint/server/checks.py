@@ -55,13 +55,13 @@ class Checks:
 
     # -- what is to be checked --------------------------------------------------------------------------
 
-    def everything(self) -> None:
+    def everything(self, pause: float = 0.0) -> None:
         """Check all there is, and forget what is no longer there."""
         scopes = self._scopes()
         for gone in (self._found.keys() | self._running.keys()) - scopes:
             self._forget(gone)
         for scope in scopes:
-            self._start(scope, 0.0)
+            self._start(scope, pause)
 
     def changed(self, path: str, pause: float = PAUSE_SECONDS) -> None:
         """Check again what a file bears on."""
@@ -182,14 +182,15 @@ class Checks:
 
     def _put_first(self, scope: str, found: Found) -> None:
         """Show what was found in open files; of all others the last run over all still holds."""
+        before = self._first.get(scope, Found())
         self._first[scope] = found
-        self._tell(scope, _open_in(scope, found))
+        self._tell(scope, frozenset((*before.by_uri, *_open_in(scope, found))))
 
     def _put(self, scope: str, found: Found) -> None:
-        before = self._found.get(scope, Found())
-        self._first.pop(scope, None)
+        # What was open may be closed by now, and have been in no run over all.
+        before, first = self._found.get(scope, Found()), self._first.pop(scope, Found())
         self._found[scope] = found
-        self._tell(scope, frozenset((*before.by_uri, *found.by_uri, *_open_in(scope, found))))
+        self._tell(scope, frozenset((*before.by_uri, *first.by_uri, *found.by_uri, *_open_in(scope, found))))
 
     def _forget(self, scope: str) -> None:
         self._stop(scope)

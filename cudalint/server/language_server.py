@@ -25,6 +25,15 @@ from cudalint.server.pushes import Pushes
 _SETTINGS = frozenset({"pyproject.toml", ".gitignore"})
 _PROGRAMS = (".py", ".pyw", ".ipynb")
 _WATCHED = ("**/*.{py,pyw,ipynb,toml}", "**/.gitignore")
+# Who moves a folder tells of that, and not of what lies in it.
+_MOVED = types.FileOperationRegistrationOptions(
+    [
+        *(types.FileOperationFilter(types.FileOperationPattern(pattern), "file") for pattern in _WATCHED),
+        types.FileOperationFilter(
+            types.FileOperationPattern("**", matches=types.FileOperationPatternKind.Folder), "file"
+        ),
+    ]
+)
 
 
 def serve(worker: Sequence[str]) -> None:
@@ -141,6 +150,15 @@ def _follow_workspace(server: LanguageServer, documents: Documents, checks: Chec
         # Of what is open, the editor's text counts.
         for path in set(paths).difference(documents):
             checks.changed(path)
+
+    # Not every editor watches files; what is open under another name it closes and opens again.
+    @server.feature(types.WORKSPACE_DID_CREATE_FILES, _MOVED)
+    @server.feature(types.WORKSPACE_DID_RENAME_FILES, _MOVED)
+    @server.feature(types.WORKSPACE_DID_DELETE_FILES, _MOVED)
+    async def files_moved(
+        _params: types.CreateFilesParams | types.RenameFilesParams | types.DeleteFilesParams,
+    ) -> None:
+        checks.everything(PAUSE_SECONDS)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def folders_changed(_params: types.DidChangeWorkspaceFoldersParams) -> None:

@@ -300,7 +300,7 @@ def prepare(give_up: "Callable[..., None]") -> None:
 
 def has_gone(parent: int, told: "list[int]") -> bool:
     """Whether the process that started this one is dead. Its first thread to die says so; the last may take a while."""
-    until = time.monotonic() + (2.0 if PARENT_DIED in told else 0.0)
+    until = time.monotonic() + (30.0 if PARENT_DIED in told else 0.0)
     while os.getppid() == parent and time.monotonic() < until:
         time.sleep(0.01)
     return os.getppid() != parent
