@@ -15,7 +15,7 @@ from cudalint.ir.walk import functions, is_of_class
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
-from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
+from cudalint.machine.interpreter import PREPARING, EntryOptions, Host, Machine, Purpose, Setting
 from cudalint.machine.mapping import Mapper
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher
@@ -496,20 +496,20 @@ class Runner:
         purpose: Purpose = Purpose.ENTRY,
         follows_few: bool = False,
     ) -> Machine:
-        aside = purpose is Purpose.PREPARATION
+        prepares = purpose in PREPARING
         options = EntryOptions(
             in_test=in_test,
             purpose=purpose,
             follows_few=follows_few,
             assumed=assumed,
-            uses_gpu=aside or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
+            uses_gpu=prepares or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
             # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.shaped),
             listens=self.listens,
             watched=self.watched,
             shaped=self.shaped,
         )
-        importer = None if aside or self.listens or self.proves or self.maps else self._prepared_imports()
+        importer = None if prepares or self.listens or self.proves or self.maps else self._prepared_imports()
         setting = Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer)
         return self._kind(setting)
 
@@ -524,8 +524,13 @@ class Runner:
     def _prepared_imports(self) -> PreparedImports:
         if self._importer is None:
             looked_at = frozenset(site.module for site in self.watched | self.shaped)
-            self._importer = PreparedImports(self.files, partial(self._machine, purpose=Purpose.PREPARATION), looked_at)
+            self._importer = PreparedImports(self.files, self._preparing, looked_at)
         return self._importer
+
+    def _preparing(self, name: str) -> Machine:
+        """A machine for an import that entries begin with: those of many modules, or only of its own."""
+        is_shared = name in self.files.importers
+        return self._machine(name, purpose=Purpose.PREPARATION if is_shared else Purpose.OWN_PREPARATION)
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []

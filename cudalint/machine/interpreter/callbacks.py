@@ -10,7 +10,6 @@ from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class, Closure, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.entry import Purpose
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Process, State
@@ -91,7 +90,7 @@ class Callbacks(Core):
         if place in self.called_back or place in self.record.entered or len(self.called_back) >= MOST_CALLBACKS:
             return False
         self.called_back.add(place)
-        return self.options.purpose is not Purpose.PREPARATION
+        return not self.options.prepares
 
     def _forget_counts(self, atom: Atom, closure: Closure, state: State) -> None:
         """What a method counts on its object is any number by the time that it is called."""

@@ -52,13 +52,18 @@ class Purpose(Enum):
     """What a machine runs for.
 
     ``ENTRY``: what a process does. ``COLLECTION``: the import of what all tests of a module begin with, which miss what
-    is not there. ``PREPARATION``: an import that several entries begin with, ``MAKING``: the instance that they do.
+    is not there. ``PREPARATION``: an import that several entries begin with, ``OWN_PREPARATION``: of a module that no
+    other imports, so that these are all its own. ``MAKING``: the instance that several begin with.
     """
 
     ENTRY = "entry"
     COLLECTION = "collection"
     PREPARATION = "preparation"
+    OWN_PREPARATION = "own preparation"
     MAKING = "making"
+
+
+PREPARING = frozenset({Purpose.PREPARATION, Purpose.OWN_PREPARATION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +89,18 @@ class EntryOptions:
     shaped: frozenset[Site] = frozenset()
 
     @property
+    def prepares(self) -> bool:
+        """Whether an import is run for the entries that begin with it."""
+        return self.purpose in PREPARING
+
+    @property
     def most_steps(self) -> int:
         """How many statements the entry may run."""
         match self.purpose:
             case Purpose.PREPARATION:
                 return MOST_PREPARED_STEPS
+            case Purpose.OWN_PREPARATION:
+                return MOST_STEPS
             case Purpose.MAKING:
                 return MOST_MAKING_STEPS
             case Purpose.COLLECTION:
