@@ -11,8 +11,8 @@ from small_projects import FOLDER, ROOT, cases, files, sources
 from cudalint.finding import Finding
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
-from cudalint.project.near import near
-from cudalint.project.program import program
+from cudalint.project.near import naming, near
+from cudalint.project.program import FileProgram, program
 from cudalint.text.source import SourceFile
 
 FILES = {
@@ -55,6 +55,14 @@ def test_a_servers_configuration_names_its_application_without_importing_it() ->
 
 def test_a_file_that_nothing_imports_is_near_itself_alone() -> None:
     assert around("other.py") == {"other.py", "gunicorn.conf.py"}
+
+
+def test_of_a_whole_project_no_names_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take each module with each: two minutes for transformers."""
+    texts = [SourceFile(f"/p/{name}", text, text.encode()) for name, text in FILES.items()]
+    read = program(texts, load(), "/p")
+    monkeypatch.setattr(FileProgram, "below", None)
+    assert naming(read, frozenset(read.sources), sorted(read.sources)) == read.sources.keys()
 
 
 # ---------------------------------------------------------------- a check of one file says what one of all says of it

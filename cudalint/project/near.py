@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from cudalint.project.entries import is_test_module
 from cudalint.project.program import FileProgram
@@ -29,23 +29,21 @@ def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(users)
 
 
-def naming(files: FileProgram, selected: Iterable[str]) -> frozenset[str]:
-    """Some modules, and those that import one of them and mention a name of its top level.
+def naming(files: FileProgram, selected: frozenset[str], among: Iterable[str]) -> frozenset[str]:
+    """Of the modules ``among``, those that are selected, or import a selected one and mention a name of its top level.
 
     Their launchers may run what these define, also where no entry reaches them. What leads there through a further
     module is left to a check of the whole project: following names that far leads everywhere.
     """
-    found = set(selected)
-    for name in tuple(found):
-        bound = _bound(files, name)
-        found.update(user for user in files.above(name) if _mentions(files, user, bound))
-    return frozenset(found)
+    others = [name for name in among if name not in selected]
+    bound = {name: _bound(files, name) for name in selected} if others else {}
+    return selected.union(name for name in others if _mentions(files, name, bound))
 
 
-def _mentions(files: FileProgram, name: str, bound: frozenset[bytes]) -> bool:
-    """Whether a module mentions one of these names that it does not bind itself."""
-    mentioned = bound & words(files.sources[name].data)
-    return bool(mentioned) and not mentioned <= _bound(files, name)
+def _mentions(files: FileProgram, name: str, bound: Mapping[str, frozenset[bytes]]) -> bool:
+    """Whether a module mentions a name that a module which it imports binds, and that it does not bind itself."""
+    mentioned = words(files.sources[name].data) - _bound(files, name)
+    return any(not mentioned.isdisjoint(bound[home]) for home in files.below((name,)) & bound.keys())
 
 
 def _bound(files: FileProgram, name: str) -> frozenset[bytes]:

@@ -222,7 +222,7 @@ class Runner:
         if self.alone:
             return
         self.seen = frozenset(self.entered)
-        shown = given if self.about is None else naming(self.files, self.about).intersection(given)
+        shown = given if self.about is None else naming(self.files, self.about, given)
         yield [Group(name, is_assumed=True) for name in given if name in shown]
 
     def _entries(self, group: Group) -> Iterator[Ran]:
