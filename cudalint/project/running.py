@@ -15,7 +15,7 @@ from cudalint.ir.walk import functions, is_of_class
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
-from cudalint.machine.interpreter import PREPARING, EntryOptions, Host, Machine, Purpose, Setting
+from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
 from cudalint.machine.mapping import Mapper
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Watcher
@@ -496,20 +496,19 @@ class Runner:
         purpose: Purpose = Purpose.ENTRY,
         follows_few: bool = False,
     ) -> Machine:
-        prepares = purpose in PREPARING
         options = EntryOptions(
             in_test=in_test,
             purpose=purpose,
             follows_few=follows_few,
             assumed=assumed,
-            uses_gpu=prepares or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
+            uses_gpu=purpose.prepares or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
             # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.shaped),
             listens=self.listens,
             watched=self.watched,
             shaped=self.shaped,
         )
-        importer = None if prepares or self.listens or self.proves or self.maps else self._prepared_imports()
+        importer = None if purpose.prepares or self.listens or self.proves or self.maps else self._prepared_imports()
         setting = Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer)
         return self._kind(setting)
 

@@ -1,19 +1,8 @@
 """The interpreter: programs on abstract states, one module per kind of thing that they do."""
 
-from cudalint.machine.interpreter.entry import PREPARING, EntryOptions, EntryRecord, Purpose
+from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord, Purpose
 from cudalint.machine.interpreter.hooks import Fresh
 from cudalint.machine.interpreter.machine import Effects, Machine, Setting
 from cudalint.machine.interpreter.program import Host, Program
 
-__all__ = [
-    "PREPARING",
-    "Effects",
-    "EntryOptions",
-    "EntryRecord",
-    "Fresh",
-    "Host",
-    "Machine",
-    "Program",
-    "Purpose",
-    "Setting",
-]
+__all__ = ["Effects", "EntryOptions", "EntryRecord", "Fresh", "Host", "Machine", "Program", "Purpose", "Setting"]

@@ -90,7 +90,7 @@ class Callbacks(Core):
         if place in self.called_back or place in self.record.entered or len(self.called_back) >= MOST_CALLBACKS:
             return False
         self.called_back.add(place)
-        return not self.options.prepares
+        return not self.options.purpose.prepares
 
     def _forget_counts(self, atom: Atom, closure: Closure, state: State) -> None:
         """What a method counts on its object is any number by the time that it is called."""

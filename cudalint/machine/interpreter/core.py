@@ -79,7 +79,7 @@ class Core(Hooks, ABC):
         self._steps = 0
         self._most_steps = options.most_steps
         self._is_making = options.purpose is Purpose.MAKING
-        self._is_preparing = options.prepares
+        self._is_preparing = options.purpose.prepares
         # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
         self._importing = 0
         self._active: list[tuple[str, int]] = []

@@ -62,8 +62,10 @@ class Purpose(Enum):
     OWN_PREPARATION = "own preparation"
     MAKING = "making"
 
-
-PREPARING = frozenset({Purpose.PREPARATION, Purpose.OWN_PREPARATION})
+    @property
+    def prepares(self) -> bool:
+        """Whether an import is run for the entries that begin with it."""
+        return self in (Purpose.PREPARATION, Purpose.OWN_PREPARATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,6 @@ class EntryOptions:
     listens: bool = False
     watched: frozenset[Site] = frozenset()
     shaped: frozenset[Site] = frozenset()
-
-    @property
-    def prepares(self) -> bool:
-        """Whether an import is run for the entries that begin with it."""
-        return self.purpose in PREPARING
 
     @property
     def most_steps(self) -> int:
