@@ -209,8 +209,10 @@ def test_a_script_needs_no_main_guard(project: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_who_interrupts_a_run_leaves_nobody_behind(project: Path, tmp_path: Path, number: signal.Signals) -> None:
     script = tmp_path / "unguarded.py"
-    # It would take minutes.
-    script.write_text(SCRIPT.replace("print(len", "running.Runner._real = _ = lambda *a: time.sleep(600)\nprint(len"))
+    # It would take minutes. What interrupts Python's own start, or an import of its, may get lost.
+    waits = tmp_path / "waits"
+    wait = f"lambda *a: (open({str(waits)!r}, 'w').close(), time.sleep(600))"
+    script.write_text(SCRIPT.replace("print(len", f"running.Runner._real = _ = {wait}\nprint(len"))
     run = subprocess.Popen(
         [sys.executable, str(script), str(project)],
         stdout=subprocess.DEVNULL,
@@ -218,7 +220,7 @@ def test_who_interrupts_a_run_leaves_nobody_behind(project: Path, tmp_path: Path
         start_new_session=True,
     )
     try:
-        assert eventually(lambda: bool(children(run.pid)))
+        assert eventually(lambda: waits.exists() and bool(children(run.pid)))
         if number is signal.SIGINT:
             os.killpg(run.pid, number)
         else:
