@@ -143,7 +143,11 @@ def analyse(
     found = _candidates(files, about)
     with Workers(Brief.of(files, options.models, _host(options)), _besides(jobs, alone)) as workers:
         analysis = _run(files, options, alone, found, kept=kept, about=names, others=workers)
+        for news in workers.news():
+            files.learn(news)
     files.keep()
+    if kept is not None:
+        kept.seal()
     return analysis if not workers.lost else replace(analysis, notes=(*analysis.notes, _LOST))
 
 
