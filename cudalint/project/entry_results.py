@@ -8,7 +8,6 @@ import, and on which files there are; it is taken from the store only where all 
 from __future__ import annotations
 
 import marshal
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +23,7 @@ from cudalint.project.program import MOST_BYTES, FileProgram
 from cudalint.project.unchanged import Rests
 from cudalint.store import Store
 
-_KIND, _RUNS = "entries", "runs"
+_KIND = "entries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,7 @@ def identity(files: FileProgram, *decisive: str) -> str:
 class EntryResults:
     """The kept results of one program under one configuration; ``about`` distinguishes it from all others.
 
-    Results that rest on edited files are compared by what the run that kept them found out about these. All of that is
-    known only when such a run has ended, which ``seal`` says: after the program has kept its facts.
+    Results that rest on edited files are compared by what the run that kept them found out about these files.
     """
 
     files: FileProgram
@@ -69,8 +67,6 @@ class EntryResults:
     # How many entries were not run again.
     taken: int = 0
     _rests: Rests = field(init=False)
-    _run: str = field(default_factory=lambda: secrets.token_hex(8))
-    _sealed: dict[str, bool] = field(default_factory=dict)
     _found: dict[str, dict[str, Any] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -103,10 +99,6 @@ class EntryResults:
         """Whether what the entries of a group gave is kept from before."""
         return self._valid(group) is not None
 
-    def seal(self) -> None:
-        """Let later runs compare what this one kept, when its program has kept what it found out about files."""
-        self.store.put(_RUNS, self._run, b"")
-
     def _valid(self, group: str) -> dict[str, Any] | None:
         """What was kept of a group, where it would give the same again."""
         if group not in self._found:
@@ -119,7 +111,7 @@ class EntryResults:
         if document is None:
             return None
         rest = document["rest"]
-        if not self._rests.hold(rest, is_sealed=self._is_sealed(document["run"])):
+        if not self._rests.hold(rest, is_whole=self.files.known.are_whole(document["stamp"])):
             return None
         now = self._rests.renewed(rest)
         if now != rest:
@@ -127,15 +119,10 @@ class EntryResults:
         return document
 
     def _put(self, group: str, document: Mapping[str, Any]) -> None:
-        self.store.put(_KIND, self._key(group), marshal.dumps({**document, "run": self._run}))
+        self.store.put(_KIND, self._key(group), marshal.dumps({**document, "stamp": self.files.known.stamp()}))
 
     def _key(self, group: str) -> str:
         return fingerprint.digest(self.about, group)
-
-    def _is_sealed(self, run: str) -> bool:
-        if run not in self._sealed:
-            self._sealed[run] = self.store.get(_RUNS, run) is not None
-        return self._sealed[run]
 
     def _remind(self, document: Mapping[str, Any]) -> None:
         """What running the entries would have left with the program: notes, and files that cannot be parsed."""

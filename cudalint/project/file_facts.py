@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import marshal
 import re
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field
 from hashlib import blake2b
@@ -36,7 +37,7 @@ from cudalint.project.markers import (
 from cudalint.store import Store
 from cudalint.text.words import words
 
-_KIND = "facts"
+_KIND, _RUNS = "facts", "runs"
 # Files are weighed in units of so many bytes.
 WEIGHED_BYTES = 2_000
 _SHAPE = "shape"
@@ -44,6 +45,8 @@ _SHAPE = "shape"
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 _STARTS_APPLICATION = re.compile(rb"\b(?:lifespan|on_startup|on_event|before_(?:serving|server_start|startup))\b")
+# A base may be asked for: ``class Job(get_context("fork").Process)``.
+_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
 _TASK = re.compile(rb"^[ \t]*@\w+\.task\b", re.MULTILINE)
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
 
@@ -144,6 +147,11 @@ class FileFacts:
         return bool(self._asked("tasks", lambda: _TASK.search(self.data) is not None))
 
     @property
+    def classes(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The names of the file's classes, each with what stands between its parentheses."""
+        return tuple(self._asked("classes", lambda: _CLASS.findall(self.data)))
+
+    @property
     def names_modules(self) -> bool:
         """Whether a server's configuration names what it serves without importing it, or names nothing."""
         return bool(self._asked("names", lambda: names_modules(self.data)))
@@ -238,6 +246,7 @@ _FACTS: Mapping[str, str] = {
     "begins": "starts_application",
     "tasks": "holds_tasks",
     "names": "names_modules",
+    "classes": "classes",
     "routes": "may_route",
     "states": "states_a_device",
     "places": "places_on_gpu",
@@ -270,6 +279,9 @@ class KnownFacts:
     lexicon: Lexicon
     store: Store | None = None
     folder: str = ""
+    # What is kept meanwhile and rests on facts is stamped with this; it counts once these are kept as well.
+    _run: str | None = None
+    _sealed: dict[str, bool] = field(default_factory=dict)
     _kept: Mapping[bytes, dict[str, Any]] | None = None
     _files: dict[bytes, FileFacts] = field(default_factory=dict)
 
@@ -291,12 +303,32 @@ class KnownFacts:
 
     def keep(self) -> None:
         """Keep what this run found out, beside what others did."""
-        if self.store is None or not any(facts.is_fresh for facts in self._files.values()):
+        if self.store is None:
             return
+        if any(facts.is_fresh for facts in self._files.values()):
+            self._write(self.store)
+        if self._run is not None:
+            self.store.put(_RUNS, self._run, b"")
+            self._run = None
+
+    def _write(self, store: Store) -> None:
         kept = {**self._before(), **{key: facts.known for key, facts in self._files.items() if facts.known}}
         if len(kept) > MOST_KEPT:
             kept = {key: facts.known for key, facts in self._files.items() if facts.known}
-        self.store.put(_KIND, self._key(), marshal.dumps(kept))
+        store.put(_KIND, self._key(), marshal.dumps(kept))
+        for facts in self._files.values():
+            facts.is_fresh = False
+
+    def stamp(self) -> str:
+        """What results are marked with that rest on what is found out about files until this is kept."""
+        self._run = self._run or secrets.token_hex(8)
+        return self._run
+
+    def are_whole(self, stamp: str) -> bool:
+        """Whether all that was found out about files until a stamp was given is kept."""
+        if stamp not in self._sealed:
+            self._sealed[stamp] = self.store is not None and self.store.get(_RUNS, stamp) is not None
+        return self._sealed[stamp]
 
     def _before(self) -> Mapping[bytes, dict[str, Any]]:
         if self._kept is None:

@@ -132,14 +132,26 @@ class FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
         result = FileProgram(self.library, dict(self.sources), dict(self.names), self.layout, self.commands)
         result.store = self.store
+        result.known = self.known
+        result._looks = self._looks
         result._facts = {n: f for n, f in self._facts.items() if self.sources[n].path not in texts}
         result.parsed = dict(self.parsed)
+        result._forms = dict(self._forms)
         result.places = {n: dict(known) for n, known in self.places.items() if self.sources[n].path not in texts}
         for path, text in texts.items():
             name = self.names[path]
             result.sources[name] = replace(self.sources[name], text=text, data=text.encode("utf-8", "surrogatepass"))
             result.parsed.pop(name, None)
+            result._forms.pop(name, None)
+        if not any(self._starts_otherwise(result, self.names[path]) for path in texts):
+            result._imported, result._importers, result.derived = dict(self._imported), self._importers, self.derived
         return result
+
+    def _starts_otherwise(self, other: FileProgram, name: str) -> bool:
+        """Whether a file imports other modules there, or may be a program there and not here, or may start others."""
+        facts, there = self.facts(name), other.facts(name)
+        same = facts.imports == there.imports and facts.guards_main == there.guards_main
+        return not same or facts.classes != there.classes or facts.may_launch != there.may_launch
 
     def modules_called(self, name: str) -> tuple[str, ...]:
         """The modules of packages that have this name within them."""
@@ -324,6 +336,10 @@ class FileProgram:
     def keep(self) -> None:
         """Keep what this run found out about files for the next one."""
         self.known.keep()
+        self.keep_forms()
+
+    def keep_forms(self) -> None:
+        """Keep how files were lowered."""
         if self.store is None:
             return
         for name, form in self._forms.items():

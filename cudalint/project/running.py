@@ -270,7 +270,8 @@ class Runner:
 
     def _real_key(self, name: str) -> str:
         reached = sorted(ordinal for module, ordinal in self.entered if module == name)
-        return repr(("starts", name, self.starts(name), sorted(self.files.scripts(name)), reached))
+        chosen = None if self.chosen is None else sorted(label for owner, label in self.chosen if owner == name)
+        return repr(("starts", name, self.starts(name), sorted(self.files.scripts(name)), reached, chosen))
 
     def _assumed_key(self, name: str) -> str:
         """Of launchers that no entry reached: who may call them lies in the modules that lead there."""

@@ -53,15 +53,15 @@ class Rests:
             "files": self._contents(names),
         }
 
-    def hold(self, rest: Mapping[str, Any], *, is_sealed: bool) -> bool:
-        """Whether that is still so; ``is_sealed``: all that was found out about these files then is known."""
+    def hold(self, rest: Mapping[str, Any], *, is_whole: bool) -> bool:
+        """Whether that is still so; ``is_whole``: all that was found out about files then is known."""
         names = self._names(rest["asked"], rest["searched"])
         if not self._sought(rest["sought"]):
             return False
         contents = self._contents(names)
         if contents == rest["files"]:
             return bool(fingerprint.digest(*names) == rest["names"])
-        if not is_sealed or len(contents) != len(rest["files"]) or fingerprint.digest(*names) != rest["names"]:
+        if not is_whole or len(contents) != len(rest["files"]) or fingerprint.digest(*names) != rest["names"]:
             return False
         edited = {name: before for name, now, before in _apart(names, contents, rest["files"]) if now != before}
         asked, searched = frozenset(rest["asked"]), frozenset(rest["searched"])
