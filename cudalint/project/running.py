@@ -269,14 +269,14 @@ class Runner:
         return self._assumed_key(group.name) if group.is_assumed else self._real_key(group.name)
 
     def _real_key(self, name: str) -> str:
-        reached = sorted(ordinal for module, ordinal in self.entered if module == name)
+        reached = _outermost(self.entered, {name})
         chosen = None if self.chosen is None else sorted(label for owner, label in self.chosen if owner == name)
         return repr(("starts", name, self.starts(name), sorted(self.files.scripts(name)), reached, chosen))
 
     def _assumed_key(self, name: str) -> str:
         """Of launchers that no entry reached: who may call them lies in the modules that lead there."""
         near = {name, *self.files.above(name)}
-        places = [sorted(p for p in places if p[0] in near) for places in (self.entered, self.seen)]
+        places = [_outermost(places, near) for places in (self.entered, self.seen)]
         return repr(("assumed", name, self.starts(name), places))
 
     def _is_reached(self, place: Place) -> bool:
@@ -589,6 +589,11 @@ class Runner:
     ) -> list[State]:
         found = _find(machine, module, function, state)
         return _applied(machine, module, function, found, given, frame)
+
+
+def _outermost(places: Iterable[Place], among: Set[str]) -> list[Place]:
+    """The functions of some modules that are in no other function: those that an entry may be asked for."""
+    return sorted(place for place in places if place[0] in among and ir.number_of(place[1]) is None)
 
 
 def _telling(ways: Sequence[State], before: State) -> tuple[State, ...]:
