@@ -50,8 +50,9 @@ class Reads:
     """What was read for something, which rests on it, and what there is to note.
 
     ``asked`` are the modules that were asked for, ``looked`` the bodies in them that were looked at. ``imported`` are
-    those of which it was asked what importing them does, whatever names them. ``searched`` are files whose bytes say something that is no fact of theirs. ``sought`` are the files that hold a word, by the module
-    whose importers were searched and the word.
+    those of which it was asked what importing them does, whatever names them. ``searched`` are files whose bytes say
+    something that is no fact of theirs. ``sought`` are the files that hold a word, by the module whose importers were
+    searched and the word.
     """
 
     asked: set[str] = field(default_factory=set)
