@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from cudalint import __version__
-from cudalint.models.library import load
+from cudalint.models import shipped_words
 from cudalint.project.markers import worth_a_look
 
 _Result: TypeAlias = "tuple[int, int, str, type[Plugin]]"
@@ -26,7 +26,7 @@ class Plugin:
     def run(self) -> Iterator[_Result]:
         """Row, 0-based column, text and the plugin, for each finding."""
         text = "".join(self._lines)
-        if not worth_a_look(text.encode("utf-8", "surrogatepass"), load().vocabulary):
+        if not worth_a_look(text.encode("utf-8", "surrogatepass"), shipped_words.vocabulary()):
             return
         try:
             results = _check(self._filename, text)
