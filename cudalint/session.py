@@ -146,8 +146,9 @@ class Session:
 
     def _framed(self, report: Report) -> Report:
         """A report with what the configuration says of the run."""
-        is_compared = self._config.baseline is not None or self._before is not None
-        return replace(report, target_versions=self._config.target_versions, is_compared=is_compared)
+        config = self._config
+        is_compared = config.baseline is not None or self._before is not None
+        return replace(report, target_versions=config.target_versions, is_compared=is_compared, fail_on=config.fail_on)
 
     def _accepted(self, files: Iterable[str]) -> Accepted:
         """What is known already of some files, and of those that are gone."""
