@@ -231,6 +231,21 @@ def test_a_page_that_shows_an_option_which_is_none_is_noticed(run: Run) -> None:
     assert run(*own, "--help").returncode == 2
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_what_pages_show_of_a_program_is_what_is_printed(run: Run, tmp_path: Path, page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (program, *_) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "train.py").write_text(program, encoding="utf-8")
+    compared = 0
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for told in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, printed = told.partition("\n")
+            if printed.strip():
+                assert run(*shlex.split(command)[1:]).stdout.strip() == printed.strip(), command
+                compared += 1
+    assert compared == {"README.md": 1, "docs/start.md": 4}[page]
+
+
 # -- CI ----------------------------------------------------------------------------------------------------------
 
 
