@@ -25,14 +25,6 @@ _TELLS_CLASSES = frozenset({"builtins.isinstance", "builtins.issubclass"})
 # Attributes of classes that lead to those above and below, and of what libraries give that say how it starts workers.
 _OF_BASES = frozenset({"__mro__", "mro", "__bases__", "__base__", "__subclasses__"})
 _TELLS_METHOD = frozenset({"multiprocessing_context"})
-# Functions that look at what they are given, and never at its name.
-_LOOKS_ONLY = frozenset(
-    {
-        "builtins.isinstance", "builtins.issubclass", "builtins.getattr", "builtins.hasattr", "builtins.setattr",
-        "builtins.type", "builtins.id", "builtins.bool", "builtins.callable", "builtins.super", "builtins.len",
-        "builtins.iter", "builtins.next", "functools.partial",
-    }
-)  # fmt: skip
 # What tells how this process was started, and what else was imported in it.
 _OF_PROCESS = frozenset({"sys.modules", "sys.orig_argv", "sys.path_importer_cache", "warnings.filters"})
 _OF_ANY_PROCESS = frozenset({"pid", "ident", "is_alive", "exitcode"})
@@ -80,7 +72,7 @@ class Names(Statements):
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may make text of what it is given, or name a process."""
         path, site, state = self.library.canonical(call.path), call.site, call.state
-        if path not in _LOOKS_ONLY:
+        if not self.library.traits.has(path, "names-nothing"):
             self._may_name((*call.args, *call.kwargs.values()), site, state)
         self._asks_by_name(path, call.kwargs, site, state)
         self._tells_class(path, call.args, site, state)
@@ -97,7 +89,7 @@ class Names(Statements):
             self._differs_in_loky("sys.stdin", given.site, given.state)
         self._formats(values, given.site)
         self._tells_class(path, given.args, given.site, given.state)
-        if path not in _LOOKS_ONLY and not path.startswith("builtins.object."):
+        if not self.library.traits.has(path, "names-nothing"):
             self._may_name(values, given.site, given.state)
         self._asks_by_name(path, given.kwargs, given.site, given.state)
         return super()._foreign(path, atom, given)
