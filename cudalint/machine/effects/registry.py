@@ -238,6 +238,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "manager.make": managers.make,
     "manager.store": managers.store,
     "manager.item": managers.item,
+    "manager.each": managers.each,
     "loader": loaders.loader,
     "loader.iter": loaders.loader_iter,
     "loader.sampling": loaders.sampling_loader,
