@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-EFFECTS = frozenset({"none", "query", "driver", "init", "use", "touch"})
+EFFECTS = frozenset({"none", "told", "query", "driver", "init", "use", "touch"})
 
 # What a call leaves behind in its process: nothing; something that a fork inherits and a fresh process lacks; the same
 # while a ``with`` statement or a decorated function lasts; the course of random numbers, which goes on with each draw;
@@ -112,7 +112,7 @@ DOES = frozenset(
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
         "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
-        "config.item", "config.overlay", "config.structured", "consume", "container", "control", "copy", "copy.deep",
+        "config.item", "config.merge", "config.overlay", "config.structured", "consume", "container", "control", "copy", "copy.deep",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
         "dataclass.field", "dataclass.replace", "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.with-format", "dataset.with-transform",

@@ -38,6 +38,7 @@ _GPU = {
     "init": "initialises CUDA",
     "use": "initialises CUDA",
     "touch": "fails in a forked child, and does nothing else",
+    "told": "is told to use the GPU later",
 }
 _WIDEST = 12
 

@@ -112,6 +112,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "config.create": configs.create,
     "config.structured": configs.structured,
     "config.item": configs.item,
+    "config.merge": configs.merge,
     "config.overlay": configs.overlay,
     "builtins.contains": builtins.builtin_name,
     "environ.get": environment.environ_get,

@@ -65,7 +65,7 @@ def _several(machine: Machine, value: Value, state: State) -> list[Value]:
 
 def on_event(machine: Machine, call: Call) -> Results:
     """``@app.on_event("startup")``, ``app.add_event_handler("startup", f)``."""
-    starts = bool(call.args) and "startup" in strings(call.args[0])
+    starts = bool(call.args) and call.text("key", "startup") in strings(call.args[0])
     if starts and len(call.args) > 1:
         keep_handler(call.state, "startup", call.site, call.args[1])
     return [(call.state, (Lib("cudalint.server.startup" if starts else "cudalint.identity"),))]
