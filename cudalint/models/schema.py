@@ -57,6 +57,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "star": bool,
     "failure": dict,
     "build": str,
+    "until": str,
     "daemon": bool,
     "daemon-env": str,
     "method-env": str,

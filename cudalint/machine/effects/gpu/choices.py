@@ -159,6 +159,15 @@ def _by_conditions(call: Call) -> bool | None:
     return answer
 
 
+def spared(call: Call) -> bool:
+    """Whether an argument is one of those with which the model says that the function does not do what it does."""
+    for name, values in _conditions(call, "unless"):
+        given = call.get(name)
+        if given is not None and any(_is_one(atom, values) for atom in _constants(given, call.state)):
+            return True
+    return False
+
+
 def _conditions(call: Call, key: str) -> Iterator[tuple[str, list[object]]]:
     found = call.spec.get(key)
     for name, values in found.items() if isinstance(found, Mapping) else ():

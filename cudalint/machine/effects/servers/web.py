@@ -207,11 +207,12 @@ def _given(machine: Machine, state: State, frame: Frame, closure: object, app: V
     request = LibraryObject("cudalint.web.Request", {"app": app}, site)
     first: Arguments = {name: (state.new(("request", site, name), request),) for name in sorted(named)}
     ready = [(state, first)]
-    for name, function in list(_dependencies(closure, state)):
+    for name, function, place in list(_dependencies(closure, state)):
         following: list[tuple[State, Arguments]] = []
         for current, given in ready:
-            for after, value in machine.call_value(function, [], {}, current, frame, site):
-                following.extend((s, {**given, name: v}) for s, v in _provided(machine, after, frame, site, value))
+            # Called for each request, and not by who calls the handler.
+            for after, value in machine.call_value(function, [], {}, current, frame, place):
+                following.extend((s, {**given, name: v}) for s, v in _provided(machine, after, frame, place, value))
         ready = following
     return ready
 
@@ -234,11 +235,12 @@ def _is_request(param: ir.Param, names: Arguments) -> bool:
     return type_name in _REQUEST_TYPES or param.name in _REQUESTS
 
 
-def _dependencies(closure: Closure, state: State) -> Iterator[tuple[str, Value]]:
+def _dependencies(closure: Closure, state: State) -> Iterator[tuple[str, Value, Site]]:
+    """The parameters that depend on what functions give, these, and where the program says so."""
     for name, default in closure.defaults:
         found = state.get(atom) if isinstance(atom := only(default), Ref) else None
         if isinstance(found, LibraryObject) and found.type == _DEPENDENCY:
-            yield name, found.fields["<function>"]
+            yield name, found.fields["<function>"], found.site
 
 
 def _provided(machine: Machine, state: State, frame: Frame, site: Site, value: Value) -> Results:
