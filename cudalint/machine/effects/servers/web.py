@@ -57,6 +57,25 @@ def application_of_class(machine: Machine, call: Call) -> Results:
     return web_application(machine, call)
 
 
+def routes(machine: Machine, call: Call) -> Results:
+    """``Application([(pattern, Handler)])``: an application that answers requests by methods of these classes."""
+    methods = call.spec.get("methods")
+    names = [const(str(name)) for name in methods] if isinstance(methods, list) else []
+    rows = (machine.exact_items(row, call.state) or [] for row in machine.elements(call.get("handlers") or (), call.state))
+    made = [Partial((Lib("cudalint.component"),), (row[1], *names), ()) for row in rows if len(row) > 1]
+    if made:
+        keep_handler(call.state, "handler", call.site, tuple(made))
+    return web_application(machine, call)
+
+
+def fork(machine: Machine, call: Call) -> Results:
+    """``server.start(4)``: workers that are forked answer requests; with one process, this one does, later."""
+    number = call.get(call.text("workers"))
+    if number not in (None, const(1)):
+        _serve_forked(machine, call, _application(call.state))
+    return [(call.state, NONE)]
+
+
 def _several(machine: Machine, value: Value, state: State) -> list[Value]:
     """The functions of a list, or the one that is given."""
     given = [value] if is_function(value, state) else machine.elements(value, state)

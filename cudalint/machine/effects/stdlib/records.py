@@ -104,5 +104,6 @@ def construct(machine: Machine, call: Call) -> Results:
 
 def namespace(machine: Machine, call: Call) -> Results:
     """``SimpleNamespace(name=value)``."""
-    made = LibraryObject(NAMESPACE, dict(call.kwargs), call.site)
+    named = dict(zip(call.params, call.args, strict=False))
+    made = LibraryObject(NAMESPACE, {**named, **call.kwargs}, call.site)
     return [(call.state, (call.state.new(("namespace", call.site), made),))]
