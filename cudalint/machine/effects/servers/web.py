@@ -61,7 +61,9 @@ def routes(machine: Machine, call: Call) -> Results:
     """``Application([(pattern, Handler)])``: an application that answers requests by methods of these classes."""
     methods = call.spec.get("methods")
     names = [const(str(name)) for name in methods] if isinstance(methods, list) else []
-    rows = (machine.exact_items(row, call.state) or [] for row in machine.elements(call.get("handlers") or (), call.state))
+    rows = (
+        machine.exact_items(row, call.state) or [] for row in machine.elements(call.get("handlers") or (), call.state)
+    )
     made = [Partial((Lib("cudalint.component"),), (row[1], *names), ()) for row in rows if len(row) > 1]
     if made:
         keep_handler(call.state, "handler", call.site, tuple(made))

@@ -463,7 +463,7 @@ def _transforming(call: Call, state: State, fields: dict[str, Value]) -> tuple[S
 def _cached(machine: Machine, call: Call, transform: Value) -> Results:
     """A dataset that runs its transforms at once and keeps what they give, up to those that never give the same."""
     steps = _steps(machine, transform, call.state) or [transform]
-    last = next((i for i, step in enumerate(steps) if _is_called_like(machine, step, call, call.text("until"))), None)
+    last = next((i for i, step in enumerate(steps) if not _is_kept(machine, step, call)), None)
     kept = steps[:last]
     made: Results = []
     for state, value in _transformed(machine, _in_turn(kept, call.state, call.site), call.state, call.frame, call.site):
@@ -484,16 +484,20 @@ def _steps(machine: Machine, transform: Value, state: State) -> list[Value]:
     return machine.elements(inside, state)
 
 
-def _is_called_like(machine: Machine, step: Value, call: Call, start: str) -> bool:
-    """Whether the class of a step, or the library's class that it derives from, has a name that begins so."""
+def _is_kept(machine: Machine, step: Value, call: Call) -> bool:
+    """Whether a step is of the library's own classes, and of none whose results are never the same."""
+    path = ""
     match only(step):
-        case Unknown(sym=("call", *_, str(path))):
-            return path.rpartition(".")[2].startswith(start)
+        case Unknown(sym=("call", *_, str(made))):
+            path = made
         case Ref() as ref:
             found = call.state.get(ref)
-            base = machine.library_base(found.cls, call.state) if isinstance(found, Instance) else None
-            return base is not None and base.rpartition(".")[2].startswith(start)
-    return False
+            if isinstance(found, LibraryObject):
+                path = found.type
+            elif isinstance(found, Instance):
+                path = machine.library_base(found.cls, call.state) or ""
+    package = call.path.partition(".")[0]
+    return path.startswith(f"{package}.") and not path.rpartition(".")[2].startswith(call.text("until"))
 
 
 def with_transform(machine: Machine, call: Call) -> Results:
