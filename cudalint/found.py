@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cudalint.config import DEFAULT_VERSIONS, Versions
-from cudalint.finding import Finding
+from cudalint.finding import Finding, Severity
 from cudalint.policy.baseline import Entry
 from cudalint.text.source import Cells
 
@@ -16,7 +16,7 @@ class Effort:
     """What a run cost before it looked for repairs, in units that do not depend on the computer.
 
     ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended;
-    ``steps`` were made in all of them.
+    ``steps`` were made in all of them. What ``kept`` entries gave is known from runs before.
     """
 
     files_read: int = 0
@@ -28,6 +28,7 @@ class Effort:
     entries: int = 0
     cut: int = 0
     steps: int = 0
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class Report:
     ``silenced`` is what a comment or the configuration hides; ``known`` is what a baseline does, if the run
     ``is_compared`` with one, and ``vanished`` are its entries that are not found any more. ``texts`` holds the files
     that findings and traces point into; ``cells`` says of those that come from notebooks where their rows are.
-    ``target_versions`` are those of the Python that runs the programs. ``warnings`` are said in any case; ``notes`` of
+    ``target_versions`` are those of the Python that runs the programs, and from ``fail_on`` on a finding fails the run,
+    as the settings say. ``warnings`` are said in any case; ``notes`` of
     the analysis and ``failures``, tracebacks of cudalint, only with ``--verbose``.
     """
 
@@ -53,3 +55,4 @@ class Report:
     known: tuple[Finding, ...] = ()
     vanished: tuple[Entry, ...] = ()
     is_compared: bool = False
+    fail_on: Severity = Severity.WARNING

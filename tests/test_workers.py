@@ -23,6 +23,7 @@ from cudalint.machine.trace import Site, TraceStep
 from cudalint.project import cores, running, workers
 from cudalint.project.entry_results import EntryResult, as_row, from_row
 from cudalint.project.layout import Layout
+from cudalint.project.program import News, Reads
 from cudalint.project.running import Group, GroupResult
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Session
@@ -284,7 +285,7 @@ def test_what_an_entry_gave_crosses_whole() -> None:
 
 def test_a_refused_result_that_says_something_once_takes_those_of_its_process_with_it() -> None:
     groups = [Group(name) for name in "abcd"]
-    brief = workers.Brief({}, Layout(), frozenset(), {}, (), Host(), None)
+    brief = workers.Brief({}, Layout(), frozenset(), News({}, {}), (), Host(), None)
     others = workers.Workers(brief, 0)
     others.offer(groups, set(), set())
     process = workers._started()
@@ -295,7 +296,7 @@ def test_a_refused_result_that_says_something_once_takes_those_of_its_process_wi
             asked = frozenset({(group.name, 1)})
             others._done[group] = (
                 worker,
-                GroupResult((), frozenset(), asked, frozenset(), (), group.name == "b", (0, 0, 0)),
+                GroupResult((), Reads(), asked, (), group.name == "b", (0, 0, 0), News({}, {})),
             )
         others.offer(groups[1:], {("b", 1), ("c", 1)}, set())
         assert worker.is_tainted
@@ -303,6 +304,17 @@ def test_a_refused_result_that_says_something_once_takes_those_of_its_process_wi
         assert others.result(groups[3], set()) is None
     finally:
         worker.kill()
+
+
+def test_a_process_that_was_lost_is_told_nothing(tmp_path: Path) -> None:
+    store = Store(str(tmp_path), b"s" * 32)
+    brief = workers.Brief({}, Layout(), frozenset(), News({}, {}), (), Host(), store)
+    others = workers.Workers(brief, 0)
+    worker = workers._Worker(workers._started())
+    others._lose(worker, Group("a"))
+    others._leave(worker)
+    assert worker.process.wait(60) != 0
+    assert others.lost == 1
 
 
 def test_no_more_processes_than_cores() -> None:

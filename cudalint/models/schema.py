@@ -23,7 +23,7 @@ _TOP = frozenset(
 # What may be said of names in one word.
 TRAITS = frozenset(
     {
-        "tells-time", "tells-progress", "pauses", "counts-children", "writes-names",
+        "tells-time", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects",
     }

@@ -40,7 +40,7 @@ from cudalint.project.workers import Workers
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.store import Store
-from cudalint.text.lines import split_rows
+from cudalint.text.lines import changed_rows, split_rows
 from cudalint.text.source import SourceFile
 
 
@@ -58,7 +58,7 @@ class Work:
     """What an analysis read and lowered, and what the machine did.
 
     ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended;
-    ``steps`` were made in all of them.
+    ``steps`` were made in all of them. What ``kept`` entries gave is known from runs before.
     """
 
     files_read: int
@@ -70,6 +70,7 @@ class Work:
     steps: int = 0
     functions: int = 0
     cut: int = 0
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +139,13 @@ def analyse(
     as many as there are cores; the result does not depend on it. ``known`` is what sorting the files found out.
     """
     files = program(sources, load(options.models), root, store, known)
-    kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
+    kept = _kept(files, options, alone)
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
     found = _candidates(files, about)
     with Workers(Brief.of(files, options.models, _host(options)), _besides(jobs, alone)) as workers:
         analysis = _run(files, options, alone, found, kept=kept, about=names, others=workers)
+        for news in workers.news():
+            files.learn(news)
     files.keep()
     return analysis if not workers.lost else replace(analysis, notes=(*analysis.notes, _LOST))
 
@@ -160,6 +163,22 @@ def _candidates(files: FileProgram, about: frozenset[str] | None) -> list[str]:
     if about is None or about >= files.names.keys():
         return candidates(files)
     return candidates(files, near(files, about))
+
+
+def _kept(files: FileProgram, options: Options, alone: bool, *purpose: str) -> EntryResults | None:
+    """What entries gave in runs before; None where nothing is kept."""
+    if files.store is None:
+        return None
+    return EntryResults(files, files.store, identity(files, *_decisive(options, alone), *purpose))
+
+
+def _edits(files: FileProgram, changes: Mapping[str, str]) -> Iterator[str]:
+    """What a change does to files, wherever in them it stands."""
+    for path, text in sorted(changes.items()):
+        before, after = files.sources[files.names[path]].text.splitlines(), text.splitlines()
+        yield path
+        for rows, new in changed_rows(before, after):
+            yield repr((before[rows.start : rows.stop], list(new)))
 
 
 def _decisive(options: Options, alone: bool) -> Iterator[str]:
@@ -187,7 +206,10 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     fresh = changed - {owner for owner, _ in basis.entered}
     names = sorted(owners | changed - fresh | fresh.intersection(candidates(files) if fresh else ()))
     chosen = None if places is None else frozenset(again)
-    analysis = _run(files, basis.options, basis.alone, names, _left(basis, names, chosen), chosen)
+    left = _left(basis, names, chosen)
+    kept = _kept(files, basis.options, basis.alone, "again", about.code, *_edits(basis.files, changes))
+    analysis = _run(files, basis.options, basis.alone, names, left, chosen, kept)
+    files.keep_forms()
     return replace(analysis, basis=_completed(analysis.basis, basis, changed, about))
 
 
@@ -278,7 +300,8 @@ def _run(
     others: Others | None = None,
 ) -> Analysis:
     runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept, about=about, others=others)
-    return _gathered(files, options, alone, runner.results(names))
+    analysis = _gathered(files, options, alone, runner.results(names))
+    return analysis if kept is None else replace(analysis, work=replace(analysis.work, kept=kept.taken))
 
 
 def _gathered(files: FileProgram, options: Options, alone: bool, results: Iterable[EntryResult]) -> Analysis:
