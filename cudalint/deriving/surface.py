@@ -133,7 +133,7 @@ class Surface:
 
     def _bindings(self, module: str) -> dict[str, ir.Stmt]:
         if module not in self._bound:
-            self.files.begin(len(self.files.sources[module].data) + 1)
+            self.files.begin(self.files.facts(module).weight + 1)
             lowered = self.files.module(module)
             body = () if lowered is None else tuple(_statements(lowered.body))
             self._bound[module] = {name: statement for statement in body for name in _names(statement)}
