@@ -22,6 +22,7 @@ LAYERS = (
     "secret",
     "store",
     "disk",
+    "limits",
     "models",
     "text",
     "ir",

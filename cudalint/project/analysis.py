@@ -12,6 +12,7 @@ from cudalint import disk
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
+from cudalint.limits import DEFAULT, Limits
 from cudalint.machine.assumptions import Assumption, of_test
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
@@ -46,11 +47,12 @@ from cudalint.text.source import SourceFile
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What decides the meaning of a program: Python versions in range, platform, extra models."""
+    """What decides the meaning of a program: Python versions in range, platform, extra models; how far it is looked."""
 
     target_versions: tuple[tuple[int, int], tuple[int, int]] = ((3, 10), (3, 13))
     platform: Literal["linux", "darwin", "win32"] = "linux"
     models: tuple[str, ...] = ()
+    limits: Limits = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,9 @@ def analyse(
     as many as there are cores; the result does not depend on it. ``known`` is what sorting the files found out.
     """
     files = program(sources, load(options.models), root, store, known)
-    kept = None if store is None else EntryResults(files, store, identity(files, *_decisive(options, alone)))
+    decisive = identity(files, *_decisive(options, alone))
+    # What a clock ended is not what another run would find.
+    kept = None if store is None or options.limits.seconds is not None else EntryResults(files, store, decisive)
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
     found = _candidates(files, about)
     with Workers(Brief.of(files, options.models, _host(options)), _besides(jobs, alone)) as workers:
@@ -164,7 +168,7 @@ def _candidates(files: FileProgram, about: frozenset[str] | None) -> list[str]:
 
 def _decisive(options: Options, alone: bool) -> Iterator[str]:
     """What of the options decides what entries give."""
-    yield repr((options.target_versions, options.platform, alone))
+    yield repr((options.target_versions, options.platform, options.limits, alone))
     for path in options.models:
         yield disk.read(path, disk.MOST_SETTINGS_BYTES).decode()
 
@@ -334,7 +338,7 @@ def _gathered(files: FileProgram, options: Options, alone: bool, results: Iterab
 
 def _host(options: Options) -> Host:
     lowest, highest = options.target_versions
-    return Host(lowest, highest, options.platform)
+    return Host(lowest, highest, options.platform, options.limits)
 
 
 # -- findings ----------------------------------------------------------------------------------------------
