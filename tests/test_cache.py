@@ -496,7 +496,7 @@ def read(text: str, filename: str, name: str, store: Store) -> Form:
 def test_signed_bytes_that_are_no_module_are_lowered_again(store: Store) -> None:
     read("x = 1\n", "a.py", "a", store)
     (path,) = entries(Path(store.folder))
-    store.put("modules", stored._key("x = 1\n"), b"not a pickle")
+    store.put("modules", stored.form_key("x = 1\n"), b"not a pickle")
     form = read("x = 1\n", "a.py", "a", store)
     assert form.is_fresh
     assert same(form.module, lower("x = 1\n", "a.py", "a"))
@@ -602,7 +602,7 @@ def test_flake8_finds_what_was_kept(project: Path, surroundings: Mapping[str, st
     first = lines()
     assert "CUD101" in first
     kept = {path: path.stat().st_mtime_ns for path in entries(project / ".cudalint_cache")}
-    assert {path.parent.parent.name for path in kept} == {"entries", "facts", "modules", "places", "results"}
+    assert {path.parent.parent.name for path in kept} == {"entries", "facts", "modules", "places", "results", "runs"}
     assert lines() == first
     assert {path: path.stat().st_mtime_ns for path in entries(project / ".cudalint_cache")} == kept
 

@@ -23,6 +23,7 @@ from cudalint.machine.trace import Site, TraceStep
 from cudalint.project import cores, running, workers
 from cudalint.project.entry_results import EntryResult, as_row, from_row
 from cudalint.project.layout import Layout
+from cudalint.project.program import News, Reads
 from cudalint.project.running import Group, GroupResult
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Session
@@ -284,7 +285,7 @@ def test_what_an_entry_gave_crosses_whole() -> None:
 
 def test_a_refused_result_that_says_something_once_takes_those_of_its_process_with_it() -> None:
     groups = [Group(name) for name in "abcd"]
-    brief = workers.Brief({}, Layout(), frozenset(), {}, (), Host(), None)
+    brief = workers.Brief({}, Layout(), frozenset(), News({}, {}), (), Host(), None)
     others = workers.Workers(brief, 0)
     others.offer(groups, set(), set())
     process = workers._started()
@@ -295,7 +296,7 @@ def test_a_refused_result_that_says_something_once_takes_those_of_its_process_wi
             asked = frozenset({(group.name, 1)})
             others._done[group] = (
                 worker,
-                GroupResult((), frozenset(), asked, frozenset(), (), group.name == "b", (0, 0, 0)),
+                GroupResult((), Reads(), asked, (), group.name == "b", (0, 0, 0), News({}, {})),
             )
         others.offer(groups[1:], {("b", 1), ("c", 1)}, set())
         assert worker.is_tainted

@@ -27,10 +27,11 @@ from cudalint.text.scan import Kind, lexemes
 MOST_TRIALS = 24
 # Of all findings of a run together: a trial runs the entries that show a finding once more.
 MOST_TRIALS_OF_RUN = 500
-# What all trials of a run may cost in nodes that are lowered and steps that are made: so much in any case, which is
-# some seconds, and so many times what finding the findings cost. Otherwise n launches in n lines would cost n times
-# n.
+# What all trials of a run may cost in steps: so much in any case, which is some seconds, and so many times what finding
+# the findings cost. Otherwise n launches in n lines would cost n times n.
 MOST_WORK = 20_000
+# Reading so many characters costs as much as a step.
+CHARACTERS = 40
 MOST_TIMES = 10
 MOST_TEXTS = 16
 MOST_STEPS = 8
@@ -65,15 +66,15 @@ class _Attempt:
 class Run:
     """What the searches of one run share: what is known of texts, how many repairs were tried out, and what that cost.
 
-    ``work`` is in nodes and steps. ``notes`` say for which findings none was looked for. ``analyses`` are those that
-    have the findings.
+    ``work`` is in steps; what is known from runs before counts as it did there. ``notes`` say for which findings none
+    was looked for. ``analyses`` are those that have the findings.
     """
 
     def __init__(self, analyses: Iterable[Analysis] = ()) -> None:
         self.views = Views()
         self.trials = 0
         self.work = 0
-        self._most_work = MOST_WORK + MOST_TIMES * sum(_cost(analysis) for analysis in analyses)
+        self._most_work = MOST_WORK + MOST_TIMES * sum(analysis.work.steps for analysis in analyses)
         self._rows: dict[str, Rows] = {}
         self._comments: dict[str, Counter[str]] = {}
         self._left_out: dict[str, int] = {}
@@ -92,10 +93,10 @@ class Run:
             for path, count in sorted(self._left_out.items())
         )
 
-    def charge(self, trial: Analysis) -> None:
-        """Count a repair that was tried out."""
+    def charge(self, trial: Analysis, texts: Iterable[str]) -> None:
+        """Count a repair that was tried out, with these new texts of files."""
         self.trials += 1
-        self.work += _cost(trial)
+        self.work += trial.work.steps + sum(map(len, texts)) // CHARACTERS
 
     def leave_out(self, finding: Finding) -> None:
         """Look for no repair of a finding."""
@@ -109,11 +110,6 @@ class Run:
     def comments(self, text: str) -> Counter[str]:
         """The comments of a text."""
         return _kept(self._comments, text, _comments)
-
-
-def _cost(analysis: Analysis) -> int:
-    """What an analysis cost, in units that do not depend on the machine."""
-    return analysis.work.nodes_lowered + analysis.work.steps
 
 
 _Known = TypeVar("_Known")
@@ -223,7 +219,7 @@ class _Search:
         self._trials += 1
         changed = {path: texts[path] for path in proposal.changes}
         analysis = analyse_again(attempt.basis, changed, self._finding)
-        self._run.charge(analysis)
+        self._run.charge(analysis, changed.values())
         assert analysis.basis is not None
         if self._is_cut_short(analysis.basis):
             return None
@@ -388,6 +384,8 @@ def repaired(
         result[finding] = fix
         if makes(replace(finding, fix=fix)):
             changed.update(edit.span.filename for edit in fix.edits)
+    # What was tried out is known to later runs.
+    basis.files.known.keep()
     return result
 
 

@@ -14,13 +14,20 @@ from cudalint.ir.outline import Outline
 from cudalint.ir.pickled import decoded, encoded
 
 
+@dataclass(slots=True)
+class Looks:
+    """The bodies that something looked at, by module and number."""
+
+    places: set[tuple[str, int]] = field(default_factory=set)
+
+
 @dataclass(slots=True, eq=False)
 class Bodies:
     """The bodies of one file.
 
     ``kept`` holds the bytes of those that a run before lowered, ``fresh`` those that this run lowered. ``lowered`` is
     told how many nodes each of them has, ``refused`` the message for one that libcst cannot parse, although the
-    running Python can.
+    running Python can. ``looks`` takes each body that is asked about.
     """
 
     filename: str
@@ -30,16 +37,28 @@ class Bodies:
     lowered: Callable[[int], None] = lambda nodes: None
     refused: Callable[[str], None] = lambda reason: None
     fresh: dict[int, ir.Code] = field(default_factory=dict)
+    looks: Looks = field(default_factory=Looks)
+    _waiting: dict[int, Postponed] = field(default_factory=dict)
 
     def postponed(self, outer: Outer) -> Postponed:
         """What stands for a body until then."""
-        return Postponed(self, outer)
+        found = self._waiting[outer.number] = Postponed(self, outer)
+        return found
+
+    def found(self, number: int) -> ir.Code:
+        """A body by its number."""
+        return self._waiting[number].code()
+
+    def known(self, number: int) -> ir.Code | None:
+        """A body that a run before lowered; None where none did."""
+        data = self.kept.get(number)
+        found = None if data is None else decoded(data)
+        return found if isinstance(found, ir.Code) else None
 
     def code(self, outer: Outer) -> ir.Code:
         """One of them."""
-        data = self.kept.get(outer.number)
-        found = None if data is None else decoded(data)
-        if isinstance(found, ir.Code):
+        found = self.known(outer.number)
+        if found is not None:
             return found
         code = self.fresh[outer.number] = self._lower(outer)
         self.lowered(code.size)
@@ -66,21 +85,28 @@ class Bodies:
 class Postponed:
     """The body of a function that may never be asked for."""
 
-    __slots__ = ("_bodies", "_code", "outer")
+    __slots__ = ("_bodies", "_code", "_place", "outer")
 
     def __init__(self, bodies: Bodies, outer: Outer) -> None:
         self._bodies = bodies
         self._code: ir.Code | None = None
+        self._place = (bodies.name, outer.number)
         self.outer = outer
 
     def code(self) -> ir.Code:
         """The body."""
+        self._bodies.looks.places.add(self._place)
         if self._code is None:
             self._code = self._bodies.code(self.outer)
         return self._code
 
     def mentions(self, words: Set[str]) -> bool:
         """Whether one of these words stands in the body, which is parsed where its text holds one."""
+        self._bodies.looks.places.add(self._place)
         if self._code is None and self._bodies.outline.words(self.outer.number).isdisjoint(words):
             return False
         return self.code().mentions(words)
+
+    def binds_globals(self) -> bool:
+        """Whether the body may have ``global`` statements: no look at it, since any change of such a body counts."""
+        return ir.GLOBAL in self._bodies.outline.words(self.outer.number)

@@ -234,6 +234,9 @@ class Source(Protocol):
     def mentions(self, words: Set[str]) -> bool:
         """Whether one of these words stands in the body; asking costs less than the body."""
 
+    def binds_globals(self) -> bool:
+        """Whether the body may have ``global`` statements."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Code:
@@ -257,7 +260,12 @@ class Code:
         """Whether one of these words stands in the body."""
         return not self.words.isdisjoint(words)
 
+    def binds_globals(self) -> bool:
+        """Whether the body may have ``global`` statements."""
+        return GLOBAL in self.words
 
+
+GLOBAL = "global"
 EMPTY = Code((), False, frozenset(), 0, frozenset())
 
 
@@ -306,6 +314,11 @@ class Function:
     def mentions(self, words: Set[str]) -> bool:
         """Whether one of these words stands in its body; asking costs less than the body."""
         return self.source.mentions(words)
+
+    @property
+    def binds_globals(self) -> bool:
+        """Whether its body may have ``global`` statements."""
+        return self.source.binds_globals()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

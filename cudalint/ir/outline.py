@@ -45,14 +45,17 @@ class Outline:
 
     def body(self, number: int) -> str:
         """One body as a function of its own; its second row is the body's first."""
+        header = "async def _():\n" if self.pieces[number].is_async else "def _():\n"
+        return header + self.rows_within(number)
+
+    def rows_within(self, number: int) -> str:
+        """The rows of one body."""
         piece = self.pieces[number]
-        header = "async def _():\n" if piece.is_async else "def _():\n"
-        return header + "".join(self.rows[piece.first : piece.last])
+        return "".join(self.rows[piece.first : piece.last])
 
     def words(self, number: int) -> frozenset[str]:
         """All that looks like an identifier in a body, comments and prose included."""
-        piece = self.pieces[number]
-        return frozenset(_WORD.findall("".join(self.rows[piece.first : piece.last])))
+        return frozenset(_WORD.findall(self.rows_within(number)))
 
     def _kept(self) -> Iterator[tuple[int | None, str]]:
         number = 0

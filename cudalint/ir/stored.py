@@ -52,9 +52,15 @@ class Form:
 
 def lowered(text: str, filename: str, name: str, store: Store | None = None) -> Form:
     """The lowered form of a file; raises ``RecursionError`` for code that is nested too deeply."""
-    kept = None if store is None else store.get(_MODULES, _key(text))
+    kept = None if store is None else store.get(_MODULES, form_key(text))
     found = None if kept is None else _read(kept, text, filename, name)
     return _made(text, filename, name) if found is None else found
+
+
+def kept_form(key: str, filename: str, name: str, store: Store) -> Form | None:
+    """What is kept of a text that is no more, by the key of its form; its bodies are only those that were lowered."""
+    kept = store.get(_MODULES, key)
+    return None if kept is None else _read(kept, "", filename, name)
 
 
 def keep(form: Form, text: str, store: Store) -> None:
@@ -63,7 +69,7 @@ def keep(form: Form, text: str, store: Store) -> None:
         return
     data = _written(form)
     if data is not None:
-        store.put(_MODULES, _key(text), data)
+        store.put(_MODULES, form_key(text), data)
 
 
 def _made(text: str, filename: str, name: str) -> Form:
@@ -143,7 +149,7 @@ def placed(text: str, filename: str, name: str, ordinals: Iterable[int], store: 
     wanted = set(ordinals)
     if store is None:
         return spans(text, filename, name, wanted)
-    key = _key(text)
+    key = form_key(text)
     known = _places(store.get(_PLACES, key))
     if not wanted <= known.keys():
         found = spans(text, filename, name, wanted)
@@ -152,7 +158,8 @@ def placed(text: str, filename: str, name: str, ordinals: Iterable[int], store: 
     return {ordinal: _span(filename, known[ordinal]) for ordinal in wanted if known[ordinal]}
 
 
-def _key(text: str) -> str:
+def form_key(text: str) -> str:
+    """What the form and the places of a text are kept by."""
     return fingerprint.digest(fingerprint.lowering(), text)
 
 

@@ -41,7 +41,7 @@ from cudalint.project.workers import Workers
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
 from cudalint.store import Store
-from cudalint.text.lines import split_rows
+from cudalint.text.lines import changed_rows, split_rows
 from cudalint.text.source import SourceFile
 
 
@@ -140,13 +140,13 @@ def analyse(
     as many as there are cores; the result does not depend on it. ``known`` is what sorting the files found out.
     """
     files = program(sources, load(options.models), root, store, known)
-    decisive = identity(files, *_decisive(options, alone))
-    # What a clock ended is not what another run would find.
-    kept = None if store is None or options.limits.seconds is not None else EntryResults(files, store, decisive)
+    kept = _kept(files, options, alone)
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
     found = _candidates(files, about)
     with Workers(Brief.of(files, options.models, _host(options)), _besides(jobs, alone)) as workers:
         analysis = _run(files, options, alone, found, kept=kept, about=names, others=workers)
+        for news in workers.news():
+            files.learn(news)
     files.keep()
     return analysis if not workers.lost else replace(analysis, notes=(*analysis.notes, _LOST))
 
@@ -164,6 +164,22 @@ def _candidates(files: FileProgram, about: frozenset[str] | None) -> list[str]:
     if about is None or about >= files.names.keys():
         return candidates(files)
     return candidates(files, near(files, about))
+
+
+def _kept(files: FileProgram, options: Options, alone: bool, *purpose: str) -> EntryResults | None:
+    """What entries gave in runs before; None where nothing is kept: what a clock ended another run may not end."""
+    if files.store is None or options.limits.seconds is not None:
+        return None
+    return EntryResults(files, files.store, identity(files, *_decisive(options, alone), *purpose))
+
+
+def _edits(files: FileProgram, changes: Mapping[str, str]) -> Iterator[str]:
+    """What a change does to files, wherever in them it stands."""
+    for path, text in sorted(changes.items()):
+        before, after = files.sources[files.names[path]].text.splitlines(), text.splitlines()
+        yield path
+        for rows, new in changed_rows(before, after):
+            yield repr((before[rows.start : rows.stop], list(new)))
 
 
 def _decisive(options: Options, alone: bool) -> Iterator[str]:
@@ -191,7 +207,10 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     fresh = changed - {owner for owner, _ in basis.entered}
     names = sorted(owners | changed - fresh | fresh.intersection(candidates(files) if fresh else ()))
     chosen = None if places is None else frozenset(again)
-    analysis = _run(files, basis.options, basis.alone, names, _left(basis, names, chosen), chosen)
+    left = _left(basis, names, chosen)
+    kept = _kept(files, basis.options, basis.alone, "again", about.code, *_edits(basis.files, changes))
+    analysis = _run(files, basis.options, basis.alone, names, left, chosen, kept)
+    files.keep_forms()
     return replace(analysis, basis=_completed(analysis.basis, basis, changed, about))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions
-from cudalint.project.program import Aside, FileProgram
+from cudalint.project.program import FileProgram, Reads
 
 MOST_MODULES = 6
 MOST_CALLERS = 6
@@ -40,7 +40,7 @@ class Callers:
 
     files: FileProgram
     _above: dict[str, list[str]] = field(default_factory=dict)
-    _known: dict[Place, tuple[list[Caller], Aside]] = field(default_factory=dict)
+    _known: dict[Place, tuple[list[Caller], Reads]] = field(default_factory=dict)
 
     def roots(self, of: Caller, seen: Collection[Place]) -> list[Caller]:
         """The functions from which a function is reached and that have no known caller, ``seen`` ones left out."""
@@ -67,14 +67,13 @@ class Callers:
                 found = self._search(callee)
             self._known[callee.place] = found, read
         callers, read = self._known[callee.place]
-        self.files.asked.update(read.asked)
-        self.files.note(*read.noted)
+        self.files.rest_on(read)
         return callers
 
     def _search(self, callee: Caller) -> list[Caller]:
         wanted = _mentioned_as(callee.function)
-        word = wanted[-1].encode()
-        homes = [n for n in self._users(callee.module) if word in self.files.sources[n].data]
+        homes = self.homes(callee.module, wanted[-1])
+        self.files.reads.sought[callee.module, wanted[-1]] = homes
         result: list[Caller] = []
         for home in homes[:MOST_MODULES]:
             module = self.files.module(home)
@@ -85,6 +84,11 @@ class Callers:
         if len(homes) > MOST_MODULES:
             self.files.note(f"{wanted[-1]}() of {callee.module} has more callers than are followed")
         return result
+
+    def homes(self, module: str, word: str) -> tuple[str, ...]:
+        """A module and those that import it, as far as they hold a word, the nearest first."""
+        sought = word.encode()
+        return tuple(name for name in self._users(module) if sought in self.files.sources[name].data)
 
     def _users(self, name: str) -> list[str]:
         """A module and those that import it, the nearest first."""

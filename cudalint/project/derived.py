@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 from cudalint.project.program import FileProgram
 
-# A base may be asked for: ``class Job(get_context("fork").Process)``.
-_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
 _WORD = re.compile(rb"\w+")
 
 
@@ -47,5 +45,5 @@ def _derived(files: FileProgram, known: set[bytes]) -> Iterable[str]:
 
 def _bases(files: FileProgram, names: Iterable[str]) -> Iterable[tuple[bytes, frozenset[bytes]]]:
     for name in names:
-        for found in _CLASS.finditer(files.sources[name].data):
-            yield found[1], frozenset(_WORD.findall(found[2]))
+        for found, bases in files.facts(name).classes:
+            yield found, frozenset(_WORD.findall(bases))

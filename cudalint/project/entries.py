@@ -10,7 +10,6 @@ from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, inner_statements, last_name
 from cudalint.project.derived import derived_in
 from cudalint.project.file_facts import FileFacts
-from cudalint.project.markers import CONFIGURES
 from cudalint.project.program import FileProgram
 
 # What hands work to a pool that another module may hold, where functions answer requests.
@@ -30,7 +29,7 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
         leads = name in launching or (
             _may_start(program, name) and any(not found.isdisjoint(program.reach(name)) for found in sought)
         )
-        matters = leads and (program.reaches_gpu(name) or names_modules(program.sources[name].data))
+        matters = leads and (program.reaches_gpu(name) or program.facts(name).names_modules)
         if matters or any(home in launching and program.reaches_gpu(home) for home in _asked(program, name)):
             result.append(name)
     return result
@@ -41,23 +40,13 @@ def _may_launch(program: FileProgram, name: str) -> bool:
     return facts.may_launch or facts.mentions_own or bool(derived_in(program, name))
 
 
-_TASK = re.compile(rb"^[ \t]*@\w+\.task\b", re.MULTILINE)
-
-
 def may_serve(program: FileProgram, name: str) -> bool:
     """Whether a server that is started from outside may import a module: celery's also where it only has tasks."""
     if program.facts(name).may_serve:
         return True
-    if _TASK.search(program.sources[name].data) is None:
+    if not program.facts(name).holds_tasks:
         return False
     return any(program.facts(above).may_serve for above in program.reach(name))
-
-
-def names_modules(data: bytes) -> bool:
-    """Whether a server's configuration names its application, or its tasks, without importing them, or names none."""
-    if any(word in data for word in CONFIGURES):
-        return True
-    return b"celery" in data and (b"include" in data or b"autodiscover_tasks" in data)
 
 
 _FIXTURE = re.compile(rb"@(?:\w+\.)?fixture\b[^@]*?^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)

@@ -1,8 +1,8 @@
 """What entries gave, kept between runs: after an edit, only those run again that could see it.
 
 The entries of one module are kept together. What they gave rests on the files that they asked for, on all that these
-import, and on which files there are; it is taken from the store only where all of that is as it was, so that a run
-gives what a run without a store would give.
+import, and on which files there are; it is taken from the store only where all of that says what it said
+(``unchanged.py``), so that a run gives what a run without a store would give.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from cudalint.machine.assumptions import Assumption
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.trace import Site, TraceStep
-from cudalint.project.callers import Place
+from cudalint.project.callers import Callers, Place
+from cudalint.project.derived import derived
 from cudalint.project.program import MOST_BYTES, FileProgram
+from cudalint.project.unchanged import Rests
 from cudalint.store import Store
 
 _KIND = "entries"
@@ -47,47 +49,80 @@ def identity(files: FileProgram, *decisive: str) -> str:
     scripts = (name for name in files.sources if files.facts(name).guards_main)
     layout = (part for path in sorted(files.names) for part in (path, files.names[path]))
     commands = (part for command in sorted(files.commands) for part in command)
-    parts = ("layout", files.layout.top, *layout, "scripts", *sorted(scripts), "commands", *commands)
+    starting = ("classes", *sorted(derived(files)), "imported", *sorted(files.importers))
+    parts = ("layout", files.layout.top, *layout, "scripts", *sorted(scripts), "commands", *commands, *starting)
     return fingerprint.digest(fingerprint.analysis(), *decisive, *parts)
 
 
 @dataclass(slots=True)
 class EntryResults:
-    """The kept results of one program under one configuration; ``about`` distinguishes it from all others."""
+    """The kept results of one program under one configuration; ``about`` distinguishes it from all others.
+
+    Results that rest on edited files are compared by what the run that kept them found out about these files.
+    """
 
     files: FileProgram
     store: Store
     about: str
-    _rests: dict[frozenset[str], str] = field(default_factory=dict)
+    # How many entries were not run again.
+    taken: int = 0
+    _rests: Rests = field(init=False)
+    _found: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._rests = Rests(self.files, self.store, Callers(self.files))
 
     def of(self, group: str, run: Iterator[EntryResult]) -> Iterator[EntryResult]:
         """What the entries of a group gave: kept from before, or as they give it now."""
-        key = fingerprint.digest(self.about, group)
-        kept = self.store.get(_KIND, key)
-        document = None if kept is None else marshal.loads(kept)
-        if document is not None and document["rest"] == self._rest(frozenset(document["asked"])):
+        document = self._valid(group)
+        if document is not None:
             self._remind(document)
+            self.taken += len(document["results"])
             yield from map(from_row, document["results"])
             return
         made: list[EntryResult] = []
         for result in run:
             made.append(result)
             yield result
-        asked = frozenset(self.files.asked)
-        document = {
-            "asked": sorted(asked),
-            "rest": self._rest(asked),
-            "notes": sorted(self.files.noted),
-            "broken": sorted(name for name in asked if self.files.is_broken(name)),
-            "results": list(map(as_row, made)),
-        }
-        self.store.put(_KIND, key, marshal.dumps(document))
+        reads = self.files.reads
+        self._put(
+            group,
+            {
+                "notes": sorted(reads.noted),
+                "broken": sorted(name for name in reads.asked if self.files.is_broken(name)),
+                "results": list(map(as_row, made)),
+                "rest": self._rests.of(reads),
+            },
+        )
 
     def has(self, group: str) -> bool:
         """Whether what the entries of a group gave is kept from before."""
-        kept = self.store.get(_KIND, fingerprint.digest(self.about, group))
-        document = None if kept is None else marshal.loads(kept)
-        return document is not None and document["rest"] == self._rest(frozenset(document["asked"]))
+        return self._valid(group) is not None
+
+    def _valid(self, group: str) -> dict[str, Any] | None:
+        """What was kept of a group, where it would give the same again."""
+        if group not in self._found:
+            self._found[group] = self._kept(group)
+        return self._found[group]
+
+    def _kept(self, group: str) -> dict[str, Any] | None:
+        kept = self.store.get(_KIND, self._key(group))
+        document: dict[str, Any] | None = None if kept is None else marshal.loads(kept)
+        if document is None:
+            return None
+        rest = document["rest"]
+        if not self._rests.hold(rest, is_whole=self.files.known.are_whole(document["stamp"])):
+            return None
+        now = self._rests.renewed(rest)
+        if now != rest:
+            self._put(group, {**document, "rest": now})
+        return document
+
+    def _put(self, group: str, document: Mapping[str, Any]) -> None:
+        self.store.put(_KIND, self._key(group), marshal.dumps({**document, "stamp": self.files.known.stamp()}))
+
+    def _key(self, group: str) -> str:
+        return fingerprint.digest(self.about, group)
 
     def _remind(self, document: Mapping[str, Any]) -> None:
         """What running the entries would have left with the program: notes, and files that cannot be parsed."""
@@ -95,19 +130,6 @@ class EntryResults:
         for name in document["broken"]:
             self.files.begin(MOST_BYTES)
             self.files.module(name)
-
-    def _rest(self, asked: frozenset[str]) -> str:
-        """The content of all files that some modules are, or import."""
-        if asked not in self._rests:
-            self._rests[asked] = self.contents(sorted(self.files.below(asked)))
-        return self._rests[asked]
-
-    def _digest(self, name: str) -> bytes:
-        return self.files.facts(name).digest if name in self.files.sources else b""
-
-    def contents(self, names: Iterable[str]) -> str:
-        """One name for the contents of some modules."""
-        return fingerprint.digest(*(part for name in names for part in (name, self._digest(name))))
 
 
 # -- as plain data ---------------------------------------------------------------------------------------------

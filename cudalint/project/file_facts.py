@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import marshal
 import re
+import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -28,6 +29,7 @@ from cudalint.project.markers import (
     may_route,
     may_serve,
     mentions_gpu,
+    names_modules,
     places_on_gpu,
     selects_device,
     starts_threads,
@@ -35,12 +37,38 @@ from cudalint.project.markers import (
 from cudalint.store import Store
 from cudalint.text.words import words
 
-_KIND = "facts"
+_KIND, _RUNS = "facts", "runs"
+# Files are weighed in units of so many bytes.
+WEIGHED_BYTES = 2_000
+_SHAPE = "shape"
 # More than this is what other branches and other folders of the project have left behind.
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 _STARTS_APPLICATION = re.compile(rb"\b(?:lifespan|on_startup|on_event|before_(?:serving|server_start|startup))\b")
+# A base may be asked for: ``class Job(get_context("fork").Process)``.
+_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
+_TASK = re.compile(rb"^[ \t]*@\w+\.task\b", re.MULTILINE)
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a file is lowered from.
+
+    ``text`` names what its form is kept by; ``outline`` and ``bodies`` are digests of the rows outside of its outermost
+    functions' bodies, and of each body. ``globals`` are the numbers of those that may have ``global`` statements.
+    """
+
+    text: str
+    outline: bytes
+    bodies: tuple[bytes, ...]
+    globals: tuple[int, ...]
+
+    @classmethod
+    def of(cls, known: Mapping[str, Any]) -> Shape | None:
+        """What is known of it."""
+        kept = known.get(_SHAPE)
+        return None if kept is None else cls(*kept)
 
 
 @dataclass(slots=True)
@@ -71,7 +99,7 @@ class FileFacts:
     def mentions_own(self) -> bool:
         """Whether the file names something of the user's own models."""
         own = self.lexicon.vocabulary.own
-        return bool(own) and not own.isdisjoint(self._text.words)
+        return bool(own) and bool(self._asked("own", lambda: not own.isdisjoint(self._text.words)))
 
     @property
     def may_matter(self) -> bool:
@@ -111,7 +139,22 @@ class FileFacts:
     @property
     def starts_application(self) -> bool:
         """Whether functions of the file may run when a web application starts, before its first request."""
-        return self.may_answer and _STARTS_APPLICATION.search(self.data) is not None
+        return self.may_answer and bool(self._asked("begins", lambda: bool(_STARTS_APPLICATION.search(self.data))))
+
+    @property
+    def holds_tasks(self) -> bool:
+        """Whether the file may hold tasks of an application that another file makes."""
+        return bool(self._asked("tasks", lambda: _TASK.search(self.data) is not None))
+
+    @property
+    def classes(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The names of the file's classes, each with what stands between its parentheses."""
+        return tuple(self._asked("classes", lambda: _CLASS.findall(self.data)))
+
+    @property
+    def names_modules(self) -> bool:
+        """Whether a server's configuration names what it serves without importing it, or names nothing."""
+        return bool(self._asked("names", lambda: names_modules(self.data)))
 
     @property
     def may_route(self) -> bool:
@@ -144,6 +187,11 @@ class FileFacts:
         return bool(self._asked("relative", lambda: _RELATIVE.search(self.data) is not None))
 
     @property
+    def weight(self) -> int:
+        """How many bytes the file has, rounded up so that an edit hardly ever changes it."""
+        return int(self._asked("weight", lambda: -(-len(self.data) // WEIGHED_BYTES) * WEIGHED_BYTES))
+
+    @property
     def guards_main(self) -> bool:
         """Whether the file says what it does as a program."""
         return b"__main__" in self.data
@@ -159,6 +207,56 @@ class FileFacts:
         """What the file calls when it is imported."""
         called, decorating = self._asked("calls", lambda: _top_calls(self.data))
         return TopCalls(frozenset(called), frozenset(decorating))
+
+    @property
+    def shape(self) -> Shape | None:
+        """How the file is made of an outline and bodies; None where nobody has lowered it in that way."""
+        return Shape.of(self.known)
+
+    def take_shape(self, shape: Shape) -> None:
+        """Remember it."""
+        self._asked(_SHAPE, lambda: astuple(shape))
+
+    def learn(self, known: Mapping[str, Any]) -> None:
+        """Take over what was found out elsewhere about the same content."""
+        self.is_fresh = self.is_fresh or not known.keys() <= self.known.keys()
+        self.known.update(known)
+
+    def agree_with(self, others: Mapping[str, Any]) -> bool:
+        """Whether all that was found out about another content is so of this one."""
+        for name, value in others.items():
+            if name not in _ASIDE:
+                getattr(self, _FACTS[name])
+                if self.known.get(name) != value:
+                    return False
+        return True
+
+
+# What is kept that no result rests on by itself: the words that other facts are made of, and what is compared apart.
+_ASIDE = frozenset({"words", _SHAPE})
+_FACTS: Mapping[str, str] = {
+    "own": "mentions_own",
+    "matters": "may_matter",
+    "launches": "may_launch",
+    "threads": "starts_threads",
+    "selects": "selects_device",
+    "registers": "may_register",
+    "serves": "may_serve",
+    "answers": "may_answer",
+    "begins": "starts_application",
+    "tasks": "holds_tasks",
+    "names": "names_modules",
+    "classes": "classes",
+    "routes": "may_route",
+    "states": "states_a_device",
+    "places": "places_on_gpu",
+    "gpu": "mentions_gpu",
+    "acts": "acts_at_top",
+    "relative": "imports_relatively",
+    "weight": "weight",
+    "imports": "imports",
+    "calls": "calls_at_top",
+}
 
 
 def _registers(data: bytes) -> bool:
@@ -181,6 +279,9 @@ class KnownFacts:
     lexicon: Lexicon
     store: Store | None = None
     folder: str = ""
+    # What is kept meanwhile and rests on facts is stamped with this; it counts once these are kept as well.
+    _run: str | None = None
+    _sealed: dict[str, bool] = field(default_factory=dict)
     _kept: Mapping[bytes, dict[str, Any]] | None = None
     _files: dict[bytes, FileFacts] = field(default_factory=dict)
 
@@ -196,14 +297,38 @@ class KnownFacts:
         """Whether a file with this content mentions CUDA or processes."""
         return self.of(data).may_matter
 
+    def before(self, digest: bytes) -> Mapping[str, Any] | None:
+        """What was found out in runs before about the content with this digest."""
+        return self._before().get(digest)
+
     def keep(self) -> None:
         """Keep what this run found out, beside what others did."""
-        if self.store is None or not any(facts.is_fresh for facts in self._files.values()):
+        if self.store is None:
             return
+        if any(facts.is_fresh for facts in self._files.values()):
+            self._write(self.store)
+        if self._run is not None:
+            self.store.put(_RUNS, self._run, b"")
+            self._run = None
+
+    def _write(self, store: Store) -> None:
         kept = {**self._before(), **{key: facts.known for key, facts in self._files.items() if facts.known}}
         if len(kept) > MOST_KEPT:
             kept = {key: facts.known for key, facts in self._files.items() if facts.known}
-        self.store.put(_KIND, self._key(), marshal.dumps(kept))
+        store.put(_KIND, self._key(), marshal.dumps(kept))
+        for facts in self._files.values():
+            facts.is_fresh = False
+
+    def stamp(self) -> str:
+        """What results are marked with that rest on what is found out about files until this is kept."""
+        self._run = self._run or secrets.token_hex(8)
+        return self._run
+
+    def are_whole(self, stamp: str) -> bool:
+        """Whether all that was found out about files until a stamp was given is kept."""
+        if stamp not in self._sealed:
+            self._sealed[stamp] = self.store is not None and self.store.get(_RUNS, stamp) is not None
+        return self._sealed[stamp]
 
     def _before(self) -> Mapping[bytes, dict[str, Any]]:
         if self._kept is None:

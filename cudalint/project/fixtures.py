@@ -91,6 +91,7 @@ class Fixtures:
         """The nearest fixture of a name: the test's own module first, then one conftest after the other."""
         current = state
         for home in (self.module, *conftests(self.files, self.module)):
+            self.files.reads.searched.add(home)
             if name.encode() not in self.files.sources[home].data:
                 continue
             for after, module in self.machine.load(home, current, self.frame, Site(self.module, 0))[:1]:
@@ -117,6 +118,7 @@ class Fixtures:
     def _for_all(self) -> Iterator[str]:
         """The names of the fixtures that every test is run in, the outermost first."""
         for home in reversed((self.module, *conftests(self.files, self.module))):
+            self.files.reads.searched.add(home)
             if b"autouse" in self.files.sources[home].data:
                 yield from (function.name for function, decorator in self._defined(home) if _is_for_all(decorator))
 

@@ -14,7 +14,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
-from cudalint.project.program import Aside, FileProgram
+from cudalint.project.program import FileProgram, Reads
 
 # Each holds all that its process imported; the methods of a class are entries one after the other.
 MOST_KEPT = 16
@@ -32,7 +32,7 @@ class Made:
     at: Site
     takes_arguments: bool
     instance: tuple[State, Value] | None
-    read: Aside
+    read: Reads
 
     def begun(self, machine: Machine, site: Site) -> tuple[State, Value] | None:
         """The instance for an entry of its own, whose unknown caller stands at ``site``."""
@@ -56,7 +56,7 @@ class Instances:
     imported: Callable[[Machine, ir.Module], State]
     # What making them took.
     steps: int = 0
-    _known: OrderedDict[tuple[str, str], Made | None] = field(default_factory=OrderedDict)
+    _known: OrderedDict[tuple[str, str], tuple[Made | None, Reads]] = field(default_factory=OrderedDict)
 
     def of(self, module: ir.Module, function: ir.Function) -> Made | None:
         """What a method's entry begins with; None where it has to begin by itself.
@@ -68,18 +68,19 @@ class Instances:
             return None
         key = (module.name, cls)
         if key not in self._known:
-            self._known[key] = self._made(module, cls)
+            with self.files.aside() as read:
+                self._known[key] = self._made(module, cls), read
             self._forget()
         self._known.move_to_end(key)
-        made = self._known[key]
+        made, read = self._known[key]
+        self.files.rest_on(read)
         if made is not None:
-            self.files.note(*made.read.noted)
             self.files.charge(made.read.asked)
         return made
 
     def _forget(self) -> None:
         """Keep the instances that were asked for last; that there is none of a class takes no room."""
-        kept = [key for key, made in self._known.items() if made is not None]
+        kept = [key for key, (made, _) in self._known.items() if made is not None]
         for key in kept[:-MOST_KEPT]:
             del self._known[key]
 
@@ -102,15 +103,21 @@ class Instances:
         with self.files.aside() as read:
             state = self.imported(machine, module)
             cls = machine.lookup(name, state, frame.scope)
-            ref = None if cls is None else only(cls)
-            if cls is None or not isinstance(ref, Ref) or not isinstance(state.get(ref), Class):
-                return None
-            if machine.library.function(machine.library_base(ref, state) or "") is not None:
-                # What a library's object is remembers where it was made.
-                return None
-            found = machine.call_value(cls, [], {}, state, frame, at)
+            is_ours = cls is not None and _is_ours(machine, cls, state)
+            found = machine.call_value(cls, [], {}, state, frame, at) if cls is not None and is_ours else []
+        self.files.rest_on(read)
+        if not is_ours:
+            return None
         self.steps += machine.steps
         return Made(machine, at, len(init.params) > 1, found[0] if found else None, read)
+
+
+def _is_ours(machine: Machine, cls: Value, state: State) -> bool:
+    """Whether a class is one of the program, below none of a library: those remember where an instance was made."""
+    ref = only(cls)
+    if not isinstance(ref, Ref) or not isinstance(state.get(ref), Class):
+        return False
+    return machine.library.function(machine.library_base(ref, state) or "") is None
 
 
 def constructor(module: ir.Module, cls: str) -> ir.Function | None:

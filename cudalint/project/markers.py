@@ -126,10 +126,10 @@ def _before(data: bytes, end: int) -> bytes:
 
 
 # What only a configuration of gunicorn says.
-CONFIGURES = frozenset({b"wsgi_app", b"preload_app", b"on_starting", b"when_ready", b"pre_fork"})
+_CONFIGURES = frozenset({b"wsgi_app", b"preload_app", b"on_starting", b"when_ready", b"pre_fork"})
 # What a server that is started from outside may import before it forks, what answers requests, and what gathers
 # handlers for an application that another file makes.
-_SERVES = CONFIGURES | {b"celery", b"uwsgidecorators", b"airflow"}
+_SERVES = _CONFIGURES | {b"celery", b"uwsgidecorators", b"airflow"}
 _ANSWERS = frozenset(
     {
         b"FastAPI", b"APIRouter", b"Flask", b"Blueprint", b"Starlette", b"Quart", b"Sanic", b"aiohttp", b"django",
@@ -138,6 +138,13 @@ _ANSWERS = frozenset(
     }
 )  # fmt: skip
 _ROUTES = frozenset({b"APIRouter", b"Blueprint", b"RouteTableDef", b"Router"})
+
+
+def names_modules(data: bytes) -> bool:
+    """Whether a server's configuration names its application, or its tasks, without importing them, or names none."""
+    if any(word in data for word in _CONFIGURES):
+        return True
+    return b"celery" in data and (b"include" in data or b"autodiscover_tasks" in data)
 
 
 def may_serve(text: Text) -> bool:

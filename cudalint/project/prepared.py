@@ -12,7 +12,7 @@ from cudalint.machine.interpreter.lineages import Imported, sealed
 from cudalint.machine.state import Layer, Lineage, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
-from cudalint.project.program import Aside, FileProgram
+from cudalint.project.program import FileProgram, Reads
 
 # Each holds all that its process imported: what is asked for again soon is kept.
 MOST_KEPT = 48
@@ -28,7 +28,7 @@ class _Known:
     """
 
     done: Imported | None
-    read: Aside
+    read: Reads
     is_of_any: bool = False
 
     def elsewhere(self, below: Layer | None, unseen: bool) -> _Known:
@@ -64,7 +64,7 @@ class PreparedImports:
             if len(self._known) > MOST_KEPT:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
-        self.files.note(*known.read.noted)
+        self.files.rest_on(known.read)
         if known.done is not None:
             self.files.charge(known.read.asked)
         return known.done

@@ -9,17 +9,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import blake2b
 from itertools import accumulate
 from typing import Any
 
 from cudalint.finding import Span
 from cudalint.ir import nodes as ir
-from cudalint.ir.stored import Form, Unparsable, keep, lowered, whole
+from cudalint.ir.bodies import Looks
+from cudalint.ir.outline import Outline
+from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
-from cudalint.project.file_facts import FileFacts, KnownFacts
+from cudalint.project.file_facts import FileFacts, KnownFacts, Shape
 from cudalint.project.layout import Layout, layout
-from cudalint.project.markers import Lexicon, does_something
+from cudalint.project.markers import Lexicon, TopCalls, does_something
 from cudalint.project.scripts import console_scripts
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
@@ -30,7 +33,6 @@ MOST_EFFECTFUL_IMPORTS = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
 MOST_PLAIN_BYTES = 10_000
-_GLOBAL = frozenset({"global"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,36 @@ class Broken:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """What was read aside: the modules that were asked for, and what there is to note."""
+@dataclass(slots=True)
+class Reads:
+    """What was read for something, which rests on it, and what there is to note.
 
-    asked: set[str]
-    noted: set[str]
+    ``asked`` are the modules that were asked for, ``looked`` the bodies in them that were looked at. ``searched`` are
+    files whose bytes say something that is no fact of theirs. ``sought`` are the files that hold a word, by the module
+    whose importers were searched and the word.
+    """
+
+    asked: set[str] = field(default_factory=set)
+    looked: set[tuple[str, int]] = field(default_factory=set)
+    searched: set[str] = field(default_factory=set)
+    sought: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    noted: set[str] = field(default_factory=set)
+
+    def add(self, other: Reads) -> None:
+        """Rest on what something else rests on."""
+        self.asked |= other.asked
+        self.looked |= other.looked
+        self.searched |= other.searched
+        self.sought.update(other.sought)
+        self.noted |= other.noted
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What was found out about files, as plain data: facts by module, and ``FileProgram.judged``."""
+
+    facts: Mapping[str, dict[str, Any]]
+    judged: Mapping[str, bool]
 
 
 @dataclass(slots=True)
@@ -71,16 +97,15 @@ class FileProgram:
     nodes: int = 0
     budget: int = MOST_BYTES
     notes: set[str] = field(default_factory=set)
-    # What the entries since the last ``begin`` give reason to note; of imports, only what nothing was noted of before.
-    noted: set[str] = field(default_factory=set)
+    # What was read since the last ``begin``; of imports only what nothing was noted of before is noted.
+    reads: Reads = field(default_factory=Reads)
     # How many notes the program makes only once, whichever entry gives reason first.
     noted_once: int = 0
     # The bodies of modules, and of classes by their ordinal, as the machine keeps them.
     gathered: dict[tuple[str, int | None], Any] = field(default_factory=dict)
     known: KnownFacts = field(init=False)
     _facts: dict[str, FileFacts] = field(default_factory=dict)
-    # The modules that the entries since the last ``begin`` asked for.
-    asked: set[str] = field(default_factory=set)
+    _looks: Looks = field(default_factory=Looks)
     _charged: set[str] = field(default_factory=set)
     _resolved: dict[tuple[str, str, int], str | None] = field(default_factory=dict)
     _children: dict[tuple[str, str], str | None] = field(default_factory=dict)
@@ -89,6 +114,10 @@ class FileProgram:
     _tops: dict[str, frozenset[str]] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _tops_act: dict[str, bool] = field(default_factory=dict)
+    # Of modules that call something when they are imported, whether that does something: what no bytes of one file say.
+    judged: dict[str, bool] = field(default_factory=dict)
+    # How much of a module's facts another process was told.
+    _told: dict[str, int] = field(default_factory=dict)
     _imported: dict[str, tuple[_Import, ...]] = field(default_factory=dict)
     _importers: dict[str, set[str]] | None = None
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -103,14 +132,26 @@ class FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
         result = FileProgram(self.library, dict(self.sources), dict(self.names), self.layout, self.commands)
         result.store = self.store
+        result.known = self.known
+        result._looks = self._looks
         result._facts = {n: f for n, f in self._facts.items() if self.sources[n].path not in texts}
         result.parsed = dict(self.parsed)
+        result._forms = dict(self._forms)
         result.places = {n: dict(known) for n, known in self.places.items() if self.sources[n].path not in texts}
         for path, text in texts.items():
             name = self.names[path]
             result.sources[name] = replace(self.sources[name], text=text, data=text.encode("utf-8", "surrogatepass"))
             result.parsed.pop(name, None)
+            result._forms.pop(name, None)
+        if not any(self._starts_otherwise(result, self.names[path]) for path in texts):
+            result._imported, result._importers, result.derived = dict(self._imported), self._importers, self.derived
         return result
+
+    def _starts_otherwise(self, other: FileProgram, name: str) -> bool:
+        """Whether a file imports other modules there, or may be a program there and not here, or may start others."""
+        facts, there = self.facts(name), other.facts(name)
+        same = facts.imports == there.imports and facts.guards_main == there.guards_main
+        return not same or facts.classes != there.classes or facts.may_launch != there.may_launch
 
     def modules_called(self, name: str) -> tuple[str, ...]:
         """The modules of packages that have this name within them."""
@@ -121,11 +162,15 @@ class FileProgram:
         folder = self.sources[beside].path.rpartition("/")[0]
         made = b"|".join(sorted(self.known.lexicon.vocabulary.applications))
         sought = re.compile(rb"^(\w+)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+\.)*(?:%s)\(" % made, re.MULTILINE)
+        self.reads.searched.update(name for name in self.sources if self._lies_below(name, folder))
         found = ((name, sought.search(self.sources[name].data)) for name in self.sources if self._answers(name, folder))
         return tuple(sorted((name, match[1].decode()) for name, match in found if match is not None))
 
     def _answers(self, name: str, folder: str) -> bool:
-        return self.sources[name].path.startswith(f"{folder}/") and self.facts(name).may_answer
+        return self._lies_below(name, folder) and self.facts(name).may_answer
+
+    def _lies_below(self, name: str, folder: str) -> bool:
+        return self.sources[name].path.startswith(f"{folder}/")
 
     def may_launch(self, module: str) -> bool:
         """Whether something that a rule judges may start in the code of a module."""
@@ -141,24 +186,33 @@ class FileProgram:
     def begin(self, budget: int) -> None:
         """Start an entry, which may read this many bytes."""
         self.budget = budget
-        self.asked = set()
-        self.noted = set()
+        self._read(Reads())
         self._charged = set()
+
+    def _read(self, reads: Reads) -> None:
+        self.reads = reads
+        self._looks.places = reads.looked
 
     def note(self, *texts: str) -> None:
         """Note what was not looked at."""
         self.notes.update(texts)
-        self.noted.update(texts)
+        self.reads.noted.update(texts)
 
     @contextlib.contextmanager
-    def aside(self) -> Iterator[Aside]:
+    def aside(self) -> Iterator[Reads]:
         """Read for several entries, beside the one that has begun."""
-        kept = self.budget, self.asked, self.noted, self._charged
+        budget, reads, charged = self.budget, self.reads, self._charged
         self.begin(MOST_BYTES)
         try:
-            yield Aside(self.asked, self.noted)
+            yield self.reads
         finally:
-            self.budget, self.asked, self.noted, self._charged = kept
+            self.budget, self._charged = budget, charged
+            self._read(reads)
+
+    def rest_on(self, reads: Reads) -> None:
+        """Have the entry that has begun rest on what was read aside."""
+        self.notes |= reads.noted
+        self.reads.add(reads)
 
     def charge(self, names: Iterable[str]) -> None:
         """Have read some modules for the entry that has begun, as far as it may."""
@@ -167,19 +221,20 @@ class FileProgram:
 
     def module(self, name: str) -> ir.Module | None:
         """A lowered module; None where there is none, or none that can be parsed, or this entry has read too much."""
-        self.asked.add(name)
+        self.reads.asked.add(name)
         if name in self.parsed and name in self._charged:
             return self.parsed[name]
         if self.layout.is_bare(name):
             return ir.Module(name, name, (), frozenset(), 1)
         source = self.sources.get(name)
-        if source is None or not self._worth_lowering(name, source):
+        if source is None or not self._worth_lowering(name):
             return None
-        if self.budget < len(source.data):
+        weight = self.facts(name).weight
+        if self.budget < weight:
             self.note("an entry reaches more code than is read for it; the rest is taken as unknown")
             return None
         self._charged.add(name)
-        self.budget -= len(source.data)
+        self.budget -= weight
         if name not in self.parsed:
             self.parsed[name] = self._lower(name, source)
         return self.parsed[name]
@@ -196,14 +251,17 @@ class FileProgram:
         self.bytes_parsed += size
         self.nodes += nodes
 
-    def known_facts(self) -> dict[str, dict[str, Any]]:
-        """What was found out so far by searching the bytes of files, as plain data by module."""
-        return {name: facts.known for name, facts in self._facts.items()}
-
-    def learn(self, facts: Mapping[str, dict[str, Any]]) -> None:
+    def learn(self, news: News) -> None:
         """Take over what another process found out about the same files."""
-        lexicon = self.known.lexicon
-        self._facts = {name: FileFacts(self.sources[name].data, lexicon, known) for name, known in facts.items()}
+        for name, known in news.facts.items():
+            self.facts(name).learn(known)
+        self.judged.update(news.judged)
+
+    def news(self) -> News:
+        """What was found out since this was asked last."""
+        facts = {n: f.known for n, f in self._facts.items() if len(f.known) > self._told.get(n, 0)}
+        self._told.update((name, len(known)) for name, known in facts.items())
+        return News(facts, dict(self.judged))
 
     def take_broken(self, name: str, broken: Broken, *, is_whole: bool) -> None:
         """Have a file that another process could not parse, or only a body in it."""
@@ -216,9 +274,9 @@ class FileProgram:
         """Whether a module was found to be one that cannot be parsed."""
         return name in self.sources and name in self.parsed and self.parsed[name] is None
 
-    def _worth_lowering(self, name: str, source: SourceFile) -> bool:
+    def _worth_lowering(self, name: str) -> bool:
         """Whether a module can matter: by what it says, by what it leads to, or as a few constants."""
-        if len(source.data) <= MOST_PLAIN_BYTES:
+        if self.facts(name).weight <= MOST_PLAIN_BYTES:
             return True
         if name not in self._worth:
             around = (name, *self.reach(name))
@@ -243,7 +301,14 @@ class FileProgram:
         if form.bodies is not None:
             form.bodies.lowered = self._count_nodes
             form.bodies.refused = partial(self._refused, source)
+            form.bodies.looks = self._looks
+            if self.store is not None and self.facts(name).shape is None:
+                self.facts(name).take_shape(shape(source.text, form.bodies.outline))
         return form.module
+
+    def form(self, name: str) -> Form:
+        """The form that a module was lowered to."""
+        return self._forms[name]
 
     def too_deep(self, source: SourceFile) -> None:
         """The code of a file is nested more deeply than the running Python follows."""
@@ -271,6 +336,10 @@ class FileProgram:
     def keep(self) -> None:
         """Keep what this run found out about files for the next one."""
         self.known.keep()
+        self.keep_forms()
+
+    def keep_forms(self) -> None:
+        """Keep how files were lowered."""
         if self.store is None:
             return
         for name, form in self._forms.items():
@@ -353,7 +422,7 @@ class FileProgram:
         if name not in self._tops_act:
             facts = self.facts(name)
             acts = facts.acts_at_top or facts.mentions_own or self._has_effectful_imports(name)
-            self._tops_act[name] = acts or self._calls_at_top(name)
+            self._tops_act[name] = acts or self.acts_by_calls(name)
         return self._tops_act[name]
 
     def _has_effectful_imports(self, name: str) -> bool:
@@ -366,11 +435,16 @@ class FileProgram:
             for module in (i.module, *(f"{i.module}.{found}" for found in i.names))
         )
 
-    def _calls_at_top(self, name: str) -> bool:
+    def acts_by_calls(self, name: str) -> bool:
         """Whether the top level calls what may use a GPU or starts something, or hands a function to a registry."""
-        calls = self.facts(name).calls_at_top
-        if not calls.called and not calls.decorating:
-            return False
+        if name not in self.judged:
+            calls = self.facts(name).calls_at_top
+            if not calls.called and not calls.decorating:
+                return False
+            self.judged[name] = self._do_something(name, calls)
+        return self.judged[name]
+
+    def _do_something(self, name: str, calls: TopCalls) -> bool:
         if not calls.called.isdisjoint(self._on_gpu(name)) or self._launches(calls.called):
             return True
         homes = dict.fromkeys((name, *(i.home for i in self._imports(name))))
@@ -480,6 +554,17 @@ class FileProgram:
             yield from (_Import(h, found.at_once) for h in homes if h in self.sources)
 
 
+def shape(text: str, made: Outline) -> Shape:
+    """How a file is made of an outline and bodies."""
+    bodies = [made.rows_within(number) for number in range(len(made.pieces))]
+    binding = tuple(number for number, body in enumerate(bodies) if ir.GLOBAL in body)
+    return Shape(form_key(text), _digest(made.text), tuple(map(_digest, bodies)), binding)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
 @dataclass(frozen=True, slots=True)
 class _Import:
     """A module of the project that a file imports."""
@@ -554,7 +639,7 @@ def _asks_for_main(test: ir.Expr) -> bool:
 
 
 def _globals_of(function: ir.Function) -> Iterable[str]:
-    return _globals(function.body) if function.mentions(_GLOBAL) else ()
+    return _globals(function.body) if function.binds_globals else ()
 
 
 def _globals(body: Iterable[ir.Stmt]) -> Iterable[str]:

@@ -24,13 +24,12 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.callers import Caller, Callers, Place
-from cudalint.project.derived import derived_in, launchers
+from cudalint.project.derived import launchers
 from cudalint.project.entries import (
     conftests,
     is_test_module,
     launching,
     may_serve,
-    names_modules,
     tests,
     unreached,
 )
@@ -41,7 +40,7 @@ from cudalint.project.near import naming
 from cudalint.project.patience import GIVEN_UP, Patience
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
-from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram
+from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram, News, Reads
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
 Entry: TypeAlias = tuple[str, str]
@@ -89,19 +88,20 @@ class Group:
 class GroupResult:
     """What a group of entries gave, where it ran with what other entries were known to have reached.
 
-    It is what the group gives wherever none of ``unreached`` is reached: functions of which it was asked. ``asked`` are
-    the modules that it read. ``broken`` files, by module and whether nothing of it can be parsed, are those that the
+    It is what the group gives wherever none of ``unreached`` is reached: functions of which it was asked. ``reads`` is
+    what it rests on. ``broken`` files, by module and whether nothing of it can be parsed, are those that the
     process had not come upon before; ``says_once`` that it will not come upon them, or upon what it noted, again.
-    ``effort`` are the files, bytes and nodes that it parsed and lowered.
+    ``effort`` are the files, bytes and nodes that it parsed and lowered. ``news`` is what the process found out about
+    files since the group before.
     """
 
     results: tuple[EntryResult, ...]
-    asked: frozenset[str]
+    reads: Reads
     unreached: frozenset[Place]
-    notes: frozenset[str]
     broken: tuple[tuple[str, Broken, bool], ...]
     says_once: bool
     effort: tuple[int, int, int]
+    news: News
 
 
 class Others(Protocol):
@@ -112,6 +112,9 @@ class Others(Protocol):
 
     def result(self, group: Group, reached: Set[Place]) -> GroupResult | None:
         """What a group gave there; None where it has to run here."""
+
+    def news(self) -> Sequence[News]:
+        """What they found out about files since this was asked last, also for groups whose results are not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +213,12 @@ class Runner:
         named = ((files.names[found.source.path], found) for found in files.broken[broken:])
         return GroupResult(
             tuple(results),
-            frozenset(files.asked),
+            files.reads,
             frozenset(self._unreached),
-            frozenset(files.noted),
             tuple((name, found, files.is_broken(name)) for name, found in named),
             len(files.broken) > broken or files.noted_once > once,
             (files.files_parsed - parsed, files.bytes_parsed - size, files.nodes - nodes),
+            files.news(),
         )
 
     def _stages(self, names: Iterable[str]) -> Iterator[list[Group]]:
@@ -258,8 +261,9 @@ class Runner:
                 yield ran.result()
             return
         self.files.begin(MOST_BYTES)
-        self.files.asked.update(found.asked)
-        self.files.note(*found.notes)
+        self.files.rest_on(found.reads)
+        for news in self.others.news() if self.others is not None else ():
+            self.files.learn(news)
         self.files.add_effort(found.effort)
         for name, broken, is_whole in found.broken:
             self.files.take_broken(name, broken, is_whole=is_whole)
@@ -270,17 +274,15 @@ class Runner:
         return self._assumed_key(group.name) if group.is_assumed else self._real_key(group.name)
 
     def _real_key(self, name: str) -> str:
-        reached = sorted(ordinal for module, ordinal in self.entered if module == name)
-        return repr(("starts", name, self.starts(name), sorted(self.files.scripts(name)), reached))
+        reached = _outermost(self.entered, {name})
+        chosen = None if self.chosen is None else sorted(label for owner, label in self.chosen if owner == name)
+        return repr(("starts", name, self.starts(name), sorted(self.files.scripts(name)), reached, chosen))
 
     def _assumed_key(self, name: str) -> str:
-        """Of launchers that no entry reached: who calls them lies in the modules that lead there."""
-        assert self.kept is not None
-        above = self.files.above(name)
-        near = {name, *above}
-        places = [sorted(p for p in places if p[0] in near) for places in (self.entered, self.seen)]
-        derived = derived_in(self.files, name)
-        return repr(("assumed", name, self.starts(name), derived, self.kept.contents(above), places))
+        """Of launchers that no entry reached: who may call them lies in the modules that lead there."""
+        near = {name, *self.files.above(name)}
+        places = [_outermost(places, near) for places in (self.entered, self.seen)]
+        return repr(("assumed", name, self.starts(name), places))
 
     def _is_reached(self, place: Place) -> bool:
         if place in self.entered:
@@ -327,7 +329,7 @@ class Runner:
         in_test = is_test_module(self.files.sources[name].path)
         if in_test:
             # Fixtures are looked for there by name.
-            self.files.asked.update(conftests(self.files, name))
+            self.files.reads.asked.update(conftests(self.files, name))
         commands: list[Site] = []
         main: Machine | None = None
         if self.starts(name) or (self.alone and not in_test):
@@ -486,6 +488,7 @@ class Runner:
         if not self.files.facts(module.name).may_route:
             return module
         importers = sorted(self.files.importers.get(module.name, ()))
+        self.files.reads.searched.update(importers)
         importers = [name for name in importers if not is_test_module(self.files.sources[name].path)]
         above = [name for name in importers if self.files.facts(name).may_answer]
         found = self.files.module(above[0]) if len(above) == 1 else None
@@ -506,7 +509,7 @@ class Runner:
             purpose=purpose,
             follows_few=follows_few,
             assumed=assumed,
-            uses_gpu=purpose.prepares or self.files.reaches_gpu(name) or names_modules(self.files.sources[name].data),
+            uses_gpu=purpose.prepares or self.files.reaches_gpu(name) or self.files.facts(name).names_modules,
             # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.shaped),
             listens=self.listens,
@@ -592,6 +595,11 @@ class Runner:
     ) -> list[State]:
         found = _find(machine, module, function, state)
         return _applied(machine, module, function, found, given, frame)
+
+
+def _outermost(places: Iterable[Place], among: Set[str]) -> list[Place]:
+    """The functions of some modules that are in no other function: those that an entry may be asked for."""
+    return sorted(place for place in places if place[0] in among and ir.number_of(place[1]) is None)
 
 
 def _telling(ways: Sequence[State], before: State) -> tuple[State, ...]:

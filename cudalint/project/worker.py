@@ -17,14 +17,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from cudalint.machine.interpreter import Host
 from cudalint.models.library import load
 from cudalint.project.callers import Place
 from cudalint.project.entry_results import as_row, from_row
 from cudalint.project.layout import Layout
-from cudalint.project.program import Broken, FileProgram
+from cudalint.project.program import Broken, FileProgram, News, Reads
 from cudalint.project.running import Group, GroupResult, Runner, at_work
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
@@ -41,7 +41,7 @@ class Brief:
     sources: dict[str, SourceFile]
     layout: Layout
     commands: frozenset[tuple[str, str]]
-    facts: dict[str, dict[str, Any]]
+    news: News
     models: tuple[str, ...]
     host: Host
     store: Store | None
@@ -49,13 +49,15 @@ class Brief:
     @classmethod
     def of(cls, files: FileProgram, models: tuple[str, ...], host: Host) -> Brief:
         """What is to be known of a program."""
-        return cls(files.sources, files.layout, files.commands, files.known_facts(), models, host, files.store)
+        return cls(files.sources, files.layout, files.commands, files.news(), models, host, files.store)
 
     def runner(self) -> Runner:
         """What runs the entries of the program."""
         names = self.layout.names
         files = FileProgram(load(self.models), self.sources, names, self.layout, self.commands, store=self.store)
-        files.learn(self.facts)
+        files.learn(self.news)
+        # Of these the other process is told nothing.
+        files.news()
         return Runner(files, self.host)
 
 
@@ -92,14 +94,18 @@ def packed(result: GroupResult) -> bytes:
     """What a group gave, as bytes."""
     broken = [(name, found.reason, found.row, found.column, is_whole) for name, found, is_whole in result.broken]
     rows = list(map(as_row, result.results))
-    return marshal.dumps((rows, result.asked, result.unreached, result.notes, broken, result.says_once, result.effort))
+    reads, news = result.reads, result.news
+    read = (reads.asked, reads.looked, reads.searched, reads.sought, reads.noted)
+    learned = (dict(news.facts), dict(news.judged))
+    return marshal.dumps((rows, read, result.unreached, broken, result.says_once, result.effort, learned))
 
 
 def unpacked(data: bytes, sources: dict[str, SourceFile]) -> GroupResult:
     """What a group gave, from such bytes."""
-    rows, asked, unreached, notes, broken, once, effort = marshal.loads(data)
+    rows, read, unreached, broken, once, effort, learned = marshal.loads(data)
     files = tuple((name, Broken(sources[name], reason, *place), whole) for name, reason, *place, whole in broken)
-    return GroupResult(tuple(map(from_row, rows)), asked, unreached, notes, files, once, effort)
+    results = tuple(map(from_row, rows))
+    return GroupResult(results, Reads(*read), unreached, files, once, effort, News(*learned))
 
 
 def serve() -> None:

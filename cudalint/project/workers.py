@@ -24,6 +24,7 @@ from typing import BinaryIO
 import cudalint
 from cudalint.module_path import without_the_current_folder
 from cudalint.project.callers import Place
+from cudalint.project.program import News
 from cudalint.project.running import Group, GroupResult
 from cudalint.project.worker import END, Brief, Job, receive, send, unpacked
 
@@ -114,6 +115,8 @@ class Workers:
     _known: set[Place] = field(default_factory=set)
     _is_over: bool = False
     _has_failed: bool = False
+    # What they found out about files, and nobody asked for yet.
+    _news: list[News] = field(default_factory=list)
     # How many of them ended before their time.
     lost: int = 0
 
@@ -170,6 +173,12 @@ class Workers:
                 return found
             self._refuse(group)
             return None
+
+    def news(self) -> Sequence[News]:
+        """What the processes found out about files since this was asked last."""
+        with self._changed:
+            found, self._news = self._news, []
+        return found
 
     def _note(self, reached: Set[Place]) -> None:
         fresh = reached - self._known
@@ -250,6 +259,7 @@ class Workers:
             return False
         with self._changed:
             self._running.discard(group)
+            self._news.append(found.news)
             if worker.is_tainted:
                 self._waiting.append(group)
             else:

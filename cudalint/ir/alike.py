@@ -1,0 +1,21 @@
+"""Whether two forms say the same, wherever in a file they stand."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+
+from cudalint.ir.bodies import Postponed
+
+
+def alike(left: object, right: object) -> bool:
+    """Whether two forms are made of the same nodes with the same numbers; of bodies that wait, only which they are."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, Postponed) and isinstance(right, Postponed):
+        return left.outer == right.outer
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(alike, left, right))
+    if is_dataclass(left):
+        return all(alike(getattr(left, part.name), getattr(right, part.name)) for part in fields(left))
+    # Zeros of either sign are equal, and what is no number is not.
+    return repr(left) == repr(right) if isinstance(left, float | complex) else left == right
