@@ -16,7 +16,7 @@ class Effort:
     """What a run cost before it looked for repairs, in units that do not depend on the computer.
 
     ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended;
-    ``steps`` were made in all of them.
+    ``steps`` were made in all of them. What ``kept`` entries gave is known from runs before.
     """
 
     files_read: int = 0
@@ -28,6 +28,7 @@ class Effort:
     entries: int = 0
     cut: int = 0
     steps: int = 0
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ def of_analyses(intake: Intake, analyses: Sequence[Analysis]) -> Outcome:
         entries=sum(analysis.work.entries for analysis in analyses),
         cut=sum(analysis.work.cut for analysis in analyses),
         steps=sum(analysis.work.steps for analysis in analyses),
+        kept=sum(analysis.work.kept for analysis in analyses),
     )
     findings = tuple(finding for analysis in analyses for finding in analysis.findings)
     notes = tuple(note for analysis in analyses for note in analysis.notes)

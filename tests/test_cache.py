@@ -290,6 +290,47 @@ def test_touching_parses_nothing_and_editing_one_file_parses_that_one(project: P
     assert check(project, store, repair=False).effort.files_parsed == 1
 
 
+LIBRARY = (
+    "import torch\n\n\n"
+    "def used(n):\n    return torch.ones(n, device='cuda')\n\n\n"
+    "def unused(n):\n    return torch.zeros(n)\n"
+)
+PROGRAM = (
+    "import multiprocessing as mp\n\nimport torch\nfrom library import used\n\n\n"
+    "if __name__ == '__main__':\n"
+    "    torch.cuda.init()\n"
+    "    mp.get_context('fork').Process(target=used, args=(1,)).start()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "runs"),
+    [
+        ("    return torch.zeros(n)\n", "    print(n)\n    return torch.zeros(n)\n", 0),
+        ("    return torch.zeros(n)\n", "    # a remark\n    return torch.zeros(n)\n", 0),
+        ("    return torch.ones", "    # a remark\n    return torch.ones", 0),
+        ("import torch\n", "# a remark\nimport torch\n", 0),
+        ("    return torch.ones", "    print(n)\n    return torch.ones", 1),
+        ("def unused", "def other(): ...\n\n\ndef unused", 1),
+        ("import torch\n", "import torch\n\nSIZE = 3\n", 1),
+        ("    return torch.zeros(n)\n", "    global SIZE\n    SIZE = n\n    return torch.zeros(n)\n", 1),
+    ],
+)
+def test_after_an_edit_only_what_looked_at_it_runs(project: Path, store: Store, old: str, new: str, runs: int) -> None:
+    for path in project.glob("*.py"):
+        path.unlink()
+    write(project / "library.py", LIBRARY)
+    write(project / "train.py", PROGRAM)
+    first = check(project, store)
+    write(project / "library.py", LIBRARY.replace(old, new))
+    kept, fresh = check(project, store), check(project, None)
+    assert told(kept) == told(fresh)
+    assert [finding.code for finding in kept.findings] == ["CUD101"]
+    assert (first.effort.kept, fresh.effort.kept) == (0, 0)
+    assert first.effort.entries == fresh.effort.entries == kept.effort.entries == 1
+    assert kept.effort.entries - kept.effort.kept == runs
+
+
 HEAD = (
     "import multiprocessing as mp\n\nimport torch\n\n\n"
     "def work(n):\n    return torch.ones(n, device='cuda').sum().item()\n\n\n"

@@ -62,6 +62,13 @@ def test_one_report_whatever_the_process() -> None:
     assert complaints(together, "same") == []
 
 
+def test_what_was_kept_before_an_edit_changes_no_report() -> None:
+    found = [
+        complaint for seed in range(SEED, SEED + 12) for complaint in complaints(SOURCES["mutants"](seed), "edits")
+    ]
+    assert found == []
+
+
 # What once cost the square of its size, or twice as much for each one more.
 FOUND = (hostile.elifs, hostile.forks)
 

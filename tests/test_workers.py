@@ -306,5 +306,16 @@ def test_a_refused_result_that_says_something_once_takes_those_of_its_process_wi
         worker.kill()
 
 
+def test_a_process_that_was_lost_is_told_nothing(tmp_path: Path) -> None:
+    store = Store(str(tmp_path), b"s" * 32)
+    brief = workers.Brief({}, Layout(), frozenset(), News({}, {}), (), Host(), store)
+    others = workers.Workers(brief, 0)
+    worker = workers._Worker(workers._started())
+    others._lose(worker, Group("a"))
+    others._leave(worker)
+    assert worker.process.wait(60) != 0
+    assert others.lost == 1
+
+
 def test_no_more_processes_than_cores() -> None:
     assert 1 <= cores.usable() <= min(cores.MOST, os.cpu_count() or 1)

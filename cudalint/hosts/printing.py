@@ -82,5 +82,6 @@ def _say_effort(report: Report, cache: Cache) -> None:
         f"cudalint: read {effort.files_read:,} files ({effort.bytes_read:,} bytes), "
         f"parsed {effort.files_parsed:,} ({effort.bytes_parsed:,} bytes), "
         f"lowered {effort.nodes_lowered:,} nodes, "
-        f"entered {effort.functions:,} functions, ran {effort.entries:,} entries, {effort.cut:,} cut"
+        f"entered {effort.functions:,} functions, ran {effort.entries - effort.kept:,} entries, {effort.cut:,} cut"
+        + (f", and knew what {effort.kept:,} give" if effort.kept else "")
     )

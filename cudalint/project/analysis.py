@@ -60,7 +60,7 @@ class Work:
     """What an analysis read and lowered, and what the machine did.
 
     ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended;
-    ``steps`` were made in all of them.
+    ``steps`` were made in all of them. What ``kept`` entries gave is known from runs before.
     """
 
     files_read: int
@@ -72,6 +72,7 @@ class Work:
     steps: int = 0
     functions: int = 0
     cut: int = 0
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +302,8 @@ def _run(
     others: Others | None = None,
 ) -> Analysis:
     runner = Runner(files, _host(options), alone, set(entered), chosen=chosen, kept=kept, about=about, others=others)
-    return _gathered(files, options, alone, runner.results(names))
+    analysis = _gathered(files, options, alone, runner.results(names))
+    return analysis if kept is None else replace(analysis, work=replace(analysis.work, kept=kept.taken))
 
 
 def _gathered(files: FileProgram, options: Options, alone: bool, results: Iterable[EntryResult]) -> Analysis:

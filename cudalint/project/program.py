@@ -49,13 +49,15 @@ class Broken:
 class Reads:
     """What was read for something, which rests on it, and what there is to note.
 
-    ``asked`` are the modules that were asked for, ``looked`` the bodies in them that were looked at. ``searched`` are
-    files whose bytes say something that is no fact of theirs. ``sought`` are the files that hold a word, by the module
-    whose importers were searched and the word.
+    ``asked`` are the modules that were asked for, ``looked`` the bodies in them that were looked at. ``imported`` are
+    those of which it was asked what importing them does, whatever names them. ``searched`` are files whose bytes say
+    something that is no fact of theirs. ``sought`` are the files that hold a word, by the module whose importers were
+    searched and the word.
     """
 
     asked: set[str] = field(default_factory=set)
     looked: set[tuple[str, int]] = field(default_factory=set)
+    imported: set[str] = field(default_factory=set)
     searched: set[str] = field(default_factory=set)
     sought: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     noted: set[str] = field(default_factory=set)
@@ -64,6 +66,7 @@ class Reads:
         """Rest on what something else rests on."""
         self.asked |= other.asked
         self.looked |= other.looked
+        self.imported |= other.imported
         self.searched |= other.searched
         self.sought.update(other.sought)
         self.noted |= other.noted
@@ -401,6 +404,7 @@ class FileProgram:
         These are the packages and the module itself: they import what they need, in their order and under their
         conditions. Where they lead through too many modules, only those that do something are run.
         """
+        self.reads.imported.add(name)
         if name not in self._acting:
             found = [n for start in (*self.parents(name), name) for n in self._acting_from(start)]
             self._acting[name] = tuple(dict.fromkeys(found))

@@ -7,7 +7,7 @@ depend on the others, and none depends on comments or on where code stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,13 +38,14 @@ class Rests:
 
     def of(self, reads: Reads) -> dict[str, Any]:
         """What reads rest on."""
-        names = self._names(reads.asked, reads.searched)
+        names = self._names(reads.asked | reads.imported | reads.searched)
         looked: dict[str, list[int]] = {}
         for name, number in sorted(reads.looked):
             looked.setdefault(name, []).append(number)
         below = frozenset(names)
         return {
             "asked": sorted(reads.asked),
+            "imported": sorted(reads.imported),
             "searched": sorted(reads.searched),
             "looked": looked,
             "sought": [(*place, homes) for place, homes in sorted(reads.sought.items())],
@@ -55,7 +56,7 @@ class Rests:
 
     def hold(self, rest: Mapping[str, Any], *, is_whole: bool) -> bool:
         """Whether that is still so; ``is_whole``: all that was found out about files then is known."""
-        names = self._names(rest["asked"], rest["searched"])
+        names = self._names(_begun(rest))
         if not self._sought(rest["sought"]):
             return False
         contents = self._contents(names)
@@ -79,11 +80,11 @@ class Rests:
 
     def renewed(self, rest: Mapping[str, Any]) -> Mapping[str, Any]:
         """The same of the files as they are now, where it still holds."""
-        return {**rest, "files": self._contents(self._names(rest["asked"], rest["searched"]))}
+        return {**rest, "files": self._contents(self._names(_begun(rest)))}
 
-    def _names(self, asked: Iterable[str], searched: Iterable[str]) -> tuple[str, ...]:
+    def _names(self, read: Set[str]) -> tuple[str, ...]:
         """The files that something rests on: those that it read, and all that they import."""
-        start = frozenset(asked).union(searched)
+        start = frozenset(read)
         if start not in self._below:
             self._below[start] = tuple(sorted(self.files.below(start)))
         return self._below[start]
@@ -147,6 +148,11 @@ class Rests:
         importers = self.files.importers
         near = set(edited).union(*(importers.get(name, ()) for name in edited))
         return all(self.files.acts_by_calls(name) == judged[name] for name in judged.keys() & near)
+
+
+def _begun(rest: Mapping[str, Any]) -> frozenset[str]:
+    """The files that something read."""
+    return frozenset((*rest["asked"], *rest["imported"], *rest["searched"]))
 
 
 def _is_same(number: int, now: Bodies | None, then: Bodies | None) -> bool:

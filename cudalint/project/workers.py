@@ -284,6 +284,7 @@ class Workers:
             self.lost += not self._is_over
             self._changed.notify_all()
         if worker is not None:
+            worker.is_tainted = True
             worker.kill()
 
     def _leave(self, worker: _Worker | None) -> None:
