@@ -70,6 +70,7 @@ def test_deeper_than_by_default(run: Run, tmp_path: Path) -> None:
 def test_how_many_steps_are_made(run: Run, tmp_path: Path) -> None:
     limits(tmp_path, "steps = 100", train=doubling(7))
     assert found(run) == ([], ["more than 100 steps"])
+    assert run("check").stdout == "All checks passed! (1 time an analysis was cut off: --verbose says where)\n"
     limits(tmp_path, "", train=doubling(7))
     assert found(run) == (["train.py CUD101"], [])
     limits(tmp_path, "", train=doubling(12))
