@@ -99,8 +99,9 @@ class Module:
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """All of the package; their trees would take hundreds of megabytes, and are read once."""
-    return tuple(map(module, sorted(PACKAGE.rglob("*.py"))))
+    """All of the package; their trees would take hundreds of megabytes, and are read once. A wheel has fixtures, too."""
+    files = (path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] != "_fixtures")
+    return tuple(map(module, sorted(files)))
 
 
 def module(path: Path) -> Module:
