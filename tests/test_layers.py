@@ -99,7 +99,7 @@ class Module:
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """All of the package; their trees would take hundreds of megabytes, and are read once. A wheel has fixtures, too."""
+    """All of the package, read once: the trees take hundreds of megabytes. A wheel has fixtures in it, too."""
     files = (path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] != "_fixtures")
     return tuple(map(module, sorted(files)))
 
