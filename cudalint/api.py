@@ -22,38 +22,83 @@ from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severi
 if TYPE_CHECKING:
     from cudalint.fixing.rounds import Changed, Fixed
     from cudalint.found import Report
+    from cudalint.machine.started import Deed
     from cudalint.opening import Options
+    from cudalint.project.process_map import (
+        Begins,
+        Carried,
+        Event,
+        Function,
+        Harm,
+        Lack,
+        Launch,
+        Place,
+        ProcessMap,
+        ProcessNode,
+        Tree,
+        Variable,
+    )
     from cudalint.session import Session
 
 __all__ = [
     "Applicability",
+    "Begins",
+    "Carried",
     "Changed",
+    "Deed",
     "Edit",
     "Error",
+    "Event",
     "Finding",
     "Fix",
     "Fixed",
+    "Function",
+    "Harm",
+    "Lack",
+    "Launch",
     "Options",
+    "Place",
     "Position",
+    "ProcessMap",
+    "ProcessNode",
     "Report",
     "Severity",
     "Span",
     "Step",
     "StepKind",
+    "Tree",
+    "Variable",
     "check",
     "check_text",
     "fingerprints",
     "fix",
     "formats",
+    "map",
+    "map_formats",
     "render",
+    "render_map",
     "write",
 ]
 
+_PROCESSES = "cudalint.project.process_map"
 _HOMES = {
+    "Begins": _PROCESSES,
+    "Carried": _PROCESSES,
     "Changed": "cudalint.fixing.rounds",
+    "Deed": "cudalint.machine.started",
+    "Event": _PROCESSES,
     "Fixed": "cudalint.fixing.rounds",
+    "Function": _PROCESSES,
+    "Harm": _PROCESSES,
+    "Lack": _PROCESSES,
+    "Launch": _PROCESSES,
     "Options": "cudalint.opening",
+    "Place": _PROCESSES,
+    "ProcessMap": _PROCESSES,
+    "ProcessNode": _PROCESSES,
     "Report": "cudalint.found",
+    "Tree": _PROCESSES,
+    "Variable": _PROCESSES,
 }
 
 
@@ -166,8 +211,7 @@ def render(report: Report, output_format: str = "concise", directory: str | os.P
     from cudalint.report.render import OutputFormat, Style
     from cudalint.report.render import render as rendered
 
-    if output_format not in formats():
-        raise Error(f"unknown output format {output_format!r}: expected one of {', '.join(formats())}")
+    _require(output_format, formats())
     return rendered(report, OutputFormat(output_format), Style(False, os.path.abspath(directory)))
 
 
@@ -176,6 +220,51 @@ def formats() -> tuple[str, ...]:
     from cudalint.report.render import OutputFormat
 
     return tuple(one.value for one in OutputFormat)
+
+
+def map(paths: Iterable[str | os.PathLike[str]] = (".",), options: Options | None = None) -> ProcessMap:
+    """The processes of the programs behind files and folders, as ``cudalint map`` shows them.
+
+    Args:
+        paths: whose processes; the rest of the project is read for context.
+        options: settings on top of the project's.
+
+    Raises:
+        Error: as ``check`` does.
+    """
+    named = tuple(os.fspath(path) for path in paths)
+    with _session(named, options) as session:
+        return session.map(named)
+
+
+def render_map(found: ProcessMap, output_format: str = "text", directory: str | os.PathLike[str] = ".") -> str:
+    """A map as text, in one of the ``map_formats``, without colour.
+
+    Args:
+        found: the processes.
+        output_format: its name.
+        directory: where paths are shown from.
+
+    Raises:
+        Error: for a format that is not known.
+    """
+    from cudalint.report.maps.formats import MapFormat
+    from cudalint.report.maps.formats import render as rendered
+
+    _require(output_format, map_formats())
+    return rendered(found, MapFormat(output_format), os.path.abspath(directory))
+
+
+def map_formats() -> tuple[str, ...]:
+    """The names of the formats of maps."""
+    from cudalint.report.maps.formats import MapFormat
+
+    return tuple(one.value for one in MapFormat)
+
+
+def _require(output_format: str, known: tuple[str, ...]) -> None:
+    if output_format not in known:
+        raise Error(f"unknown output format {output_format!r}: expected one of {', '.join(known)}")
 
 
 @contextlib.contextmanager

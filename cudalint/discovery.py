@@ -6,7 +6,8 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -94,6 +95,30 @@ def discover(
         else:
             found.add(absolute)
     return tuple(sorted(found))
+
+
+def without_python(
+    paths: Iterable[str],
+    files: Sequence[str],
+    exclude: Exclusion,
+    root: str | None,
+    elsewhere: Elsewhere = lambda _: None,
+) -> tuple[str, ...]:
+    """The named paths under which none of the ``files`` lies that were found, though nothing leaves them out."""
+    excluded = _Exclusions(_Excluded(exclude, root or os.getcwd()), elsewhere)
+    return tuple(
+        path
+        for path in paths
+        if not _holds_one(os.path.abspath(path), files)
+        and not (exclude.is_forced and excluded.covers(os.path.abspath(path)))
+    )
+
+
+def _holds_one(path: str, files: Sequence[str]) -> bool:
+    """Whether one of some sorted files is this one or lies below it."""
+    below = path.rstrip(os.sep) + os.sep
+    own, first = bisect_left(files, path), bisect_left(files, below)
+    return path in files[own : own + 1] or any(file.startswith(below) for file in files[first : first + 1])
 
 
 def _lies_below(path: str, folder: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cudalint.config import DEFAULT_VERSIONS, Versions
-from cudalint.finding import Finding
+from cudalint.finding import Finding, Severity
 from cudalint.policy.baseline import Entry
 from cudalint.text.source import Cells
 
@@ -38,7 +38,8 @@ class Report:
     ``silenced`` is what a comment or the configuration hides; ``known`` is what a baseline does, if the run
     ``is_compared`` with one, and ``vanished`` are its entries that are not found any more. ``texts`` holds the files
     that findings and traces point into; ``cells`` says of those that come from notebooks where their rows are.
-    ``target_versions`` are those of the Python that runs the programs. ``warnings`` are said in any case; ``notes`` of
+    ``target_versions`` are those of the Python that runs the programs, and from ``fail_on`` on a finding fails the run,
+    as the settings say. ``warnings`` are said in any case; ``notes`` of
     the analysis and ``failures``, tracebacks of cudalint, only with ``--verbose``.
     """
 
@@ -54,3 +55,4 @@ class Report:
     known: tuple[Finding, ...] = ()
     vanished: tuple[Entry, ...] = ()
     is_compared: bool = False
+    fail_on: Severity = Severity.WARNING

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from cudalint import rules
 from cudalint.config import Config, ConfigError
 from cudalint.context import beside
-from cudalint.discovery import discover
+from cudalint.discovery import discover, without_python
 from cudalint.finding import Finding, Fix
 from cudalint.found import Effort, Report
 from cudalint.intake import (
@@ -87,6 +87,10 @@ class Session:
         config = self._config
         return discover(tuple(paths), config.exclusion, config.root, self._unsaved, self._nearest.exclusion)
 
+    def _without_python(self, paths: tuple[str, ...], selected: tuple[str, ...]) -> tuple[str, ...]:
+        config = self._config
+        return without_python(paths, selected, config.exclusion, config.root, self._nearest.exclusion)
+
     def check(
         self,
         paths: Iterable[str],
@@ -110,11 +114,13 @@ class Session:
         """
         paths = tuple(paths)
         instead = {**self._unsaved, **(instead or {})}
-        files = read(self.selected(paths), instead)
+        found = self.selected(paths)
+        empty = self._without_python(paths, found)
+        files = read(found, instead)
         accepted = self._accepted(file.path for file in files)
         rest = cache(lambda: self._rest(files, instead))
         others = self._nearest.others(file.path for file in files)
-        words = (*map(os.path.abspath, paths), *map(_of_files, others))
+        words = (*map(os.path.abspath, paths), *map(_of_files, others), *empty)
         asked = self._question("project", str(repair), str(whole), str(once), *words)
         asked = asked.about(*accepted.states()).about(*states(files))
         known = recalled(asked, files, rest)
@@ -122,8 +128,9 @@ class Session:
             return self._framed(known)
         facts = self._facts()
         intake = sort(files, facts.may_matter, most=self._config.limits.file_size)
-        if not files:
-            intake = replace(intake, warnings=(f"no Python file found under {', '.join(paths)}",))
+        if empty:
+            said = f"no Python file found under {', '.join(empty)}"
+            intake = replace(intake, warnings=(said, *intake.warnings))
         is_partial = bool(intake.mattering) and not whole
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
@@ -139,8 +146,9 @@ class Session:
 
     def _framed(self, report: Report) -> Report:
         """A report with what the configuration says of the run."""
-        is_compared = self._config.baseline is not None or self._before is not None
-        return replace(report, target_versions=self._config.target_versions, is_compared=is_compared)
+        config = self._config
+        is_compared = config.baseline is not None or self._before is not None
+        return replace(report, target_versions=config.target_versions, is_compared=is_compared, fail_on=config.fail_on)
 
     def _accepted(self, files: Iterable[str]) -> Accepted:
         """What is known already of some files, and of those that are gone."""

@@ -69,6 +69,32 @@ def test_a_check_says_what_the_command_line_says(run: Run, project: Path) -> Non
     assert isinstance(report, api.Report)
 
 
+def test_a_map_says_what_the_command_line_says(run: Run, project: Path) -> None:
+    found = api.map()
+    for output_format in api.map_formats():
+        done = run("map", "--output-format", output_format)
+        assert api.render_map(found, output_format) == done.stdout
+    (tree,) = found.trees
+    assert (tree.begins, tree.names, tree.filename) == (api.Begins.PROGRAM, ("",), str(project / "train.py"))
+    assert api.Deed.CONTEXT in [event.deed for event in tree.process.events]
+    (worker,) = tree.process.children
+    assert worker.launch is not None
+    assert (worker.launch.method, worker.launch.forks, worker.launch.workers) == ("fork", True, "1 process")
+    (harm,) = worker.harmed
+    assert (harm.finding,) == api.check(repair=False).findings
+    assert isinstance(found, api.ProcessMap)
+    assert api.map(["train.py"], api.Options(ignore=["CUD101"])).trees[0].process.children[0].harmed == ()
+    with pytest.raises(api.Error, match="no such file or directory: nothing"):
+        api.map(["nothing.py"])
+    with pytest.raises(api.Error, match="unknown output format 'xml'"):
+        api.render_map(found, "xml")
+
+
+def test_a_report_knows_what_fails_the_run(project: Path) -> None:
+    assert api.check().fail_on is api.Severity.WARNING
+    assert api.check_text("x = 1", options=api.Options(fail_on="note")).fail_on is api.Severity.NOTE
+
+
 def test_settings_as_arguments(project: Path) -> None:
     def checked(**options: object) -> list[str]:
         return names(api.check(options=api.Options(**options)))  # type: ignore[arg-type]

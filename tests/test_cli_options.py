@@ -130,8 +130,10 @@ def test_a_run_about_nothing_says_so(run: Run, project: Path) -> None:
     for output_format in ("full", "json"):
         done = run("check", "docs", "--output-format", output_format)
         assert (done.returncode, done.stderr) == (0, "cudalint: warning: no Python file found under docs\n")
-    done = run("check", "--force-exclude", "third_party/old.py")
-    assert done.stderr == "cudalint: warning: no Python file found under third_party/old.py\n"
+    (project / "bin").mkdir()
+    for _ in range(2):  # the second time from the cache
+        done = run("check", "train.py", "docs", "tests", "bin")
+        assert (done.returncode, done.stderr) == (1, "cudalint: warning: no Python file found under docs, bin\n")
     for select in ("", " ", ","):
         done = run("check", "--select", select)
         assert (done.returncode, done.stdout) == (2, "")
@@ -140,6 +142,23 @@ def test_a_run_about_nothing_says_so(run: Run, project: Path) -> None:
     done = run("check")
     assert (done.returncode, done.stdout) == (0, "All checks passed!\n")
     assert done.stderr == "cudalint: warning: no rule is selected, so nothing is looked for\n"
+
+
+@pytest.mark.parametrize("named", [("third_party/old.py",), ("third_party",), ("./third_party/../third_party/old.py",)])
+def test_what_is_left_out_on_purpose_is_not_missed(run: Run, project: Path, named: tuple[str, ...]) -> None:
+    """A hook for commits names the files of the commit, and it may be that all of them are excluded."""
+    done = run("check", "--force-exclude", *named)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Nothing was checked.\n", "")
+    (project / "docs").mkdir()
+    done = run("check", "--force-exclude", *named, "docs")
+    assert (done.returncode, done.stderr) == (0, "cudalint: warning: no Python file found under docs\n")
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text('[tool.cudalint]\nextend-exclude = ["gen"]\n', encoding="utf-8")
+    (inner / "gen").mkdir()
+    (inner / "gen" / "a.py").touch()
+    done = run("check", "--force-exclude", *named, "inner/gen/a.py")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_programs_by_other_names(run: Run, project: Path, forked: str) -> None:

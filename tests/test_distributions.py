@@ -62,7 +62,8 @@ def test_the_wheel_holds_the_package_its_fixtures_and_its_evidence(files: dict[s
     wanted = below(ROOT, "cudalint")
     wanted |= {name.replace(old, new, 1) for old, new in moved.items() for name in below(ROOT, old)}
     assert names == wanted | {f"cudalint-{__version__}.data/data/share/man/man1/cudalint.1"}
-    assert {"cudalint/cudalint.schema.json", "cudalint/py.typed", "cudalint/models/torch.toml"} <= names
+    models = {"cudalint/models/torch.toml", "cudalint/models/words.txt"}
+    assert {"cudalint/cudalint.schema.json", "cudalint/py.typed", *models} <= names
 
 
 def test_the_source_distribution_holds_the_rest(tree: Path) -> None:

@@ -6,9 +6,10 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,8 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -198,6 +201,51 @@ def test_who_installs_from_the_repository_is_sent_there(path: Path) -> None:
         assert f"https://github.com/{named}" == links.HOME
 
 
+# -- commands ----------------------------------------------------------------------------------------------------
+
+_COMMAND = re.compile(r"^\$ (cudalint .*)$|`(cudalint [^`]+)`|(?:bin/|- |commands = )(cudalint [^'\n]*)'?$", re.MULTILINE)
+_ENDS = re.compile(r"\s(?:\|\||\||&&|[<>;])\s")
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """The arguments of all commands that a page shows."""
+    named = (next(filter(None, found)).replace("\\|", "|") for found in _COMMAND.findall(text))
+    return [shlex.split(_ENDS.split(f"{one} ")[0], comments=True)[1:] for one in named]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*WRITTEN, DOCS / "editors" / "README.md", *(path for path in sorted((DOCS / "ci").iterdir()) if path.is_file())],
+    ids=lambda path: path.name,
+)
+def test_commands_that_pages_show_have_these_options(run: Run, path: Path) -> None:
+    for arguments in commands_in(path.read_text(encoding="utf-8")):
+        if arguments and arguments[0] != "COMMAND":
+            own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+            done = run(*own, "--help")
+            assert (done.returncode, done.stderr) == (0, ""), arguments
+
+
+def test_a_page_that_shows_an_option_which_is_none_is_noticed(run: Run) -> None:
+    (own,) = commands_in("$ cudalint check --no-such-option .  # wrong\n")
+    assert run(*own, "--help").returncode == 2
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_what_pages_show_of_a_program_is_what_is_printed(run: Run, tmp_path: Path, page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (program, *_) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "train.py").write_text(program, encoding="utf-8")
+    compared = 0
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for told in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, printed = told.partition("\n")
+            if printed.strip():
+                assert run(*shlex.split(command)[1:]).stdout.strip() == printed.strip(), command
+                compared += 1
+    assert compared == {"README.md": 1, "docs/start.md": 4}[page]
+
+
 # -- CI ----------------------------------------------------------------------------------------------------------
 
 
@@ -206,7 +254,9 @@ def test_who_installs_from_the_repository_is_sent_there(path: Path) -> None:
     [
         ("vendor.github-actions", "action/action.yml"),
         ("vendor.github-workflows", "github.yml"),
+        ("vendor.github-workflows", "github-gpu.yml"),
         ("vendor.gitlab-ci", "gitlab.yml"),
+        ("vendor.gitlab-ci", "gitlab-gpu.yml"),
     ],
 )
 def test_files_for_ci_are_valid(schema: str, name: str) -> None:
@@ -216,11 +266,13 @@ def test_files_for_ci_are_valid(schema: str, name: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_workflow_gives_the_action_only_inputs_that_it_has() -> None:
+def test_workflows_give_the_action_only_inputs_that_it_has() -> None:
     action = yaml.safe_load((DOCS / "ci" / "action" / "action.yml").read_text(encoding="utf-8"))
-    workflow = yaml.safe_load((DOCS / "ci" / "github.yml").read_text(encoding="utf-8"))
-    (step,) = (step for step in workflow["jobs"]["cudalint"]["steps"] if "with" in step)
-    assert step["with"].keys() <= action["inputs"].keys()
+    for name in ("github.yml", "github-gpu.yml"):
+        workflow = yaml.safe_load((DOCS / "ci" / name).read_text(encoding="utf-8"))
+        steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+        (step,) = (step for step in steps if step.get("uses", "").startswith("cudalint/"))
+        assert step.get("with", {}).keys() <= action["inputs"].keys()
     page = (DOCS / "integrations.md").read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in page for name in action["inputs"])
 

@@ -560,6 +560,16 @@ SHAPES = {
         "x, y = default_collate(samples)\n    return x, y",
         "batch = (batch[0].cuda(non_blocking=True), batch[1])",
     ),
+    "each sample before they are joined": (
+        {"collate": "x = torch.stack([s[0].cuda() for s in samples])\n    return x, 1", "target": "x, n"},
+        "x = torch.stack([s[0] for s in samples])\n    return x, 1",
+        "x = x.cuda(non_blocking=True)",
+    ),
+    "each part of a sample": (
+        {"given": "lambda samples: [s[0].cuda() for s in samples]", "target": "batch", "used": "batch"},
+        "collate_fn=lambda samples: [s[0] for s in samples]",
+        "batch = [part.cuda(non_blocking=True) for part in batch]",
+    ),
     "a lambda": (
         {"given": "lambda s: default_collate(s)[0].cuda()", "target": "x"},
         "collate_fn=lambda s: default_collate(s)[0]",
@@ -590,6 +600,99 @@ def test_what_workers_moved_the_loop_moves(parts: dict[str, str], made: str, mov
     loop = f"    for {parts['target']} in {parts.get('iterated', 'loader')}:\n"
     assert f"{loop}        {moved}\n" in after
     assert (level, "on the CPU" in (reason or "")) == (Applicability.UNSAFE, True)
+    assert not left(after, "CUD401")
+
+
+OF_OBJECTS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+ROWS = TensorDataset(torch.ones(4, 1))
+
+
+class Batches:
+    def __init__(self, gpu):
+        self.gpu = torch.device(gpu)
+        torch.ones(1).to(self.gpu)
+
+    def {name}(self, rows):
+        return torch.stack([row[0] for row in rows]).to(self.gpu)
+
+    def made(self):
+        return DataLoader(ROWS, num_workers=1, collate_fn=self.{name})
+
+    def run(self):
+        for x in self.made():
+            print(x)
+
+    def show(self):
+        print([x for x in self.made()])
+
+
+def main():
+    batches = Batches("cuda")
+    {run}
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "run", "moved"),
+    [
+        pytest.param("collated", "batches.run()", "x = x.to(self.gpu, non_blocking=True)", id="in a method of the object"),
+        pytest.param(
+            "__call__",
+            "loader = DataLoader(ROWS, num_workers=1, collate_fn=batches)\n    for x in loader:\n        print(x)",
+            "x = x.to(loader.collate_fn.gpu, non_blocking=True)",
+            id="from the loader",
+        ),
+    ],
+)
+def test_the_device_of_what_collates_is_read_where_the_loop_has_it(name: str, run: str, moved: str) -> None:
+    before = OF_OBJECTS.format(name=name, run=run)
+    if name == "__call__":
+        before = before.replace("DataLoader(ROWS, num_workers=1, collate_fn=self.__call__)", "[]", 1)
+    after, *_ = repair(before, "CUD401")
+    assert "return torch.stack([row[0] for row in rows])\n" in after
+    assert f"        {moved}\n" in after
+    assert not left(after, "CUD401")
+
+
+def test_all_loops_over_the_one_loader_move_its_batches() -> None:
+    before = text_of("""
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset
+
+
+        def collate(rows):
+            return torch.stack([row[0] for row in rows]).cuda()
+
+
+        def train(loader):
+            for x in loader:
+                print(x)
+
+
+        def evaluate(loader):
+            for i, x in enumerate(loader):
+                print(i, x)
+
+
+        def main():
+            torch.ones(1).cuda()
+            loader = DataLoader(TensorDataset(torch.ones(4, 1)), num_workers=1, collate_fn=collate)
+            train(loader)
+            evaluate(loader)
+
+
+        if __name__ == "__main__":
+            main()
+    """)
+    after, *_ = repair(before, "CUD401")
+    assert after.count("        x = x.cuda(non_blocking=True)\n") == 2
     assert not left(after, "CUD401")
 
 

@@ -108,3 +108,12 @@ def test_hooks_check_what_was_changed_or_everything(hooks: Hooks, repository: Pa
     (repository / "train.py").write_text("import torch\n", encoding="utf-8")
     done = hooks(repository, "cudalint", "--all-files")
     assert done.returncode == 0, done.stdout + done.stderr
+
+    # Of a commit that changes only such files, nothing is missed.
+    git(repository, "commit", "-q", "-m", "moved")
+    with (repository / "third_party" / "train.py").open("a", encoding="utf-8") as stream:
+        stream.write("# changed\n")
+    done = hooks(repository, "cudalint", "--verbose")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Nothing was checked." in done.stdout
+    assert "warning" not in done.stdout

@@ -6,12 +6,14 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -236,6 +238,40 @@ def test_a_gigabyte_of_output_is_read_and_not_kept(start: Start) -> None:
     assert run.stdout.startswith("first\n")
     assert "bytes left out" in run.stdout
     assert len(run.stdout) < 1 << 18
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file system of a few megabytes, on which all temporary files lie."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("who may not mount has no small disk")
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_who_fills_the_disk_is_seen_all_the_same(start: Start, small_disk: Path) -> None:
+    run = start(
+        f"""
+        import os, sys
+        print("begins")
+        stream = open({str(small_disk / "much")!r}, "wb", buffering=0)
+        try:
+            while True:
+                stream.write(b"x" * (1 << 20))
+        except OSError as error:
+            print(error.strerror)
+        if os.fork() == 0:
+            os._exit(5)
+        os.wait()
+        sys.exit(3)
+        """
+    )
+    assert (run.end, run.code, run.stdout) == ("ended", 3, "begins\nNo space left on device\n")
+    assert list(run.deaths.values()) == [5]
 
 
 def test_closed_outputs_do_not_end_the_run(start: Start) -> None:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 from cudalint import config
+from cudalint.models import shipped_words
+from cudalint.models.library import load
 from cudalint.session import Session
 
 PLAIN = "import os\n\n\ndef process(rows):\n    return [row.strip() for row in rows]\n"
@@ -64,5 +66,11 @@ def test_a_run_with_nothing_to_parse_imports_neither_parser_nor_rules(tmp_path: 
 def test_the_flake8_plugin_costs_nothing_on_files_without_markers(tmp_path: Path) -> None:
     program = f"from cudalint.hosts.flake8_plugin import Plugin\nassert not [*Plugin(None, [{PLAIN!r}], 'x.py').run()]"
     assert imported(program, tmp_path) == "[]"
-    program += "\nimport sys; assert 'cudalint.session' not in sys.modules"
+    program += "\nimport sys; assert sys.modules.keys().isdisjoint({'cudalint.session', 'cudalint.models.library'})"
     imported(program, tmp_path)
+
+
+def test_the_words_that_make_a_file_worth_a_look_are_those_of_the_models() -> None:
+    known = load().vocabulary
+    assert shipped_words.vocabulary() == known, "run python -m release.words"
+    assert Path(shipped_words.FILE).read_text(encoding="utf-8") == shipped_words.written(known)

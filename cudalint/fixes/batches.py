@@ -15,8 +15,12 @@ from cudalint.fixes.proposal import Case, Proposal, in_files
 from cudalint.fixes.view import View, dotted
 
 _MOVES = ("cuda", "to")
+# What gives a tensor that lies where those lie that it is given.
+_JOINS = frozenset({"stack", "cat", "concat", "hstack", "vstack"})
 _ELSEWHERE = "whatever else takes samples from this dataset or collate function then gets them on the CPU"
 _COMPUTED = "what the workers computed on the GPU they then compute on the CPU"
+# Methods by which a loader takes samples from a dataset and collates them, whatever the object is called.
+_OF_OBJECTS = frozenset({"__getitem__", "__iter__", "__call__"})
 _Function = cst.FunctionDef | cst.Lambda
 
 
@@ -72,11 +76,12 @@ def move_in_loop(case: Case) -> Iterator[Proposal]:
     if moved is None or move not in [m for m, _ in moves]:
         return
     for loop in _loops(case):
-        inside = _in_loop(loop, moved, view, loader)
-        if inside is not None:
+        loops = [loop, *_others(loop, loader[0])]
+        inside = [(one.view, change) for one in loops if (change := _in_loop(one, moved, view, loader)) is not None]
+        if len(inside) == len(loops):
             yield Proposal(
-                "let the workers stay on the CPU, and move each batch in the loop",
-                in_files([*((view, c) for _, c in moves), (loop.view, inside), *pinned]),
+                f"let the workers stay on the CPU, and move each batch in the loop{'s' if len(loops) > 1 else ''}",
+                in_files([*((view, c) for _, c in moves), *inside, *pinned]),
                 doubt=f"{_ELSEWHERE}; {_COMPUTED}" if moved.computed else _ELSEWHERE,
             )
 
@@ -91,7 +96,7 @@ def _serves_others(view: View, function: _Function, home: View) -> bool:
     """Whether more than one loader is seen to take what a function makes: another loop would get it on the CPU."""
     if isinstance(function, cst.Lambda):
         return False
-    if function.name.value not in ("__getitem__", "__iter__"):
+    if function.name.value not in _OF_OBJECTS:
         named = [n for v in {id(o): o for o in (view, home)}.values() for n in v.inside(v.tree)]
         uses = [n for n in named if isinstance(n, cst.Name) and n.value == function.name.value]
         return len([n for n in uses if n is not function.name and not _is_imported(home, n)]) > 1
@@ -103,13 +108,30 @@ def _is_imported(view: View, name: cst.Name) -> bool:
 
 
 def _is_workers_own(home: View, function: _Function, view: View, loader: cst.Call) -> bool:
-    """``__getitem__`` and ``__iter__`` of the dataset, and the loader's collate function."""
+    """``__getitem__`` and ``__iter__`` of the dataset, and the loader's collate function, or object that is called."""
     collate = view.keyword(loader, "collate_fn")
     if isinstance(function, cst.Lambda):
         return collate is not None and collate.value is function
     if function.name.value in ("__getitem__", "__iter__"):
         return True
-    return collate is not None and dotted(collate.value).rpartition(".")[2] == function.name.value
+    if collate is None:
+        return False
+    if function.name.value == "__call__":
+        return _is_made_of(home, function, view, collate.value, loader)
+    return dotted(collate.value).rpartition(".")[2] == function.name.value
+
+
+def _is_made_of(home: View, node: cst.CSTNode, view: View, value: cst.BaseExpression, place: cst.CSTNode) -> bool:
+    """Whether a value is an object of the class around a node, made where it stands or where its name is bound."""
+    cls = _class_around(home, node)
+    if isinstance(value, cst.Name):
+        made = names.definition(view, value.value, place)
+        value = value if made is None else made.value
+    return cls is not None and isinstance(value, cst.Call) and dotted(value.func).rpartition(".")[2] == cls.name.value
+
+
+def _class_around(view: View, node: cst.CSTNode) -> cst.ClassDef | None:
+    return next((n for n in view.around(node) if isinstance(n, cst.ClassDef)), None)
 
 
 def _moves(view: View, function: _Function) -> list[tuple[cst.Call, Change]]:
@@ -164,12 +186,11 @@ def _results(view: View, function: _Function, moves: list[cst.Call]) -> _Moved |
             keyed = [e for e in entries if isinstance(e, cst.DictElement) and isinstance(e.key, cst.SimpleString)]
             found = [(view.source(e.key), m) for e in keyed if (m := _move(view, function, e.value, moves))]
             moved = _Moved(_Form.KEYS, tuple(found)) if len(keyed) == len(entries) else None
-        case cst.ListComp(elt=cst.Call() as one, for_in=loop) if _moves_each(one, loop, moves):
+        case cst.ListComp(elt=cst.Call() as one) if one in moves:
             moved = _Moved(_Form.EACH, (("", one),))
         case cst.Call(
-            func=cst.Name(value="tuple" | "list"),
-            args=[cst.Arg(value=cst.GeneratorExp(elt=cst.Call() as one, for_in=loop))],
-        ) if _moves_each(one, loop, moves):
+            func=cst.Name(value="tuple" | "list"), args=[cst.Arg(value=cst.GeneratorExp(elt=cst.Call() as one))]
+        ) if one in moves:
             moved = _Moved(_Form.EACH, (("", one),))
         case _ if (whole := _move(view, function, value, moves)) is not None:
             moved = _Moved(_Form.WHOLE, (("", whole),))
@@ -190,12 +211,20 @@ def _given_back(view: View, function: _Function) -> cst.BaseExpression | None:
 
 def _move(view: View, function: _Function, part: cst.CSTNode, moves: list[cst.Call]) -> cst.Call | None:
     """The call that moved a part: the part itself, or what its name was given."""
-    if isinstance(part, cst.Call):
-        return part if part in moves else None
     if not isinstance(part, cst.Name):
-        return None
-    found = [value for value in _assigned(view, function, part.value) if value in moves]
-    return found[0] if len(found) == 1 and isinstance(found[0], cst.Call) else None
+        return _moved_by(part, moves)
+    found = [m for value in _assigned(view, function, part.value) if (m := _moved_by(value, moves)) is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _moved_by(value: cst.CSTNode, moves: list[cst.Call]) -> cst.Call | None:
+    """The call that moved a value, or each of the samples that are joined in it."""
+    if not isinstance(value, cst.Call) or value in moves:
+        return value if isinstance(value, cst.Call) else None
+    match value:
+        case cst.Call(args=[cst.Arg(value=cst.ListComp(elt=cst.Call() as one)), *_]) if one in moves:
+            return one if dotted_attribute(value) in _JOINS else None
+    return None
 
 
 def _assigned(view: View, function: _Function, name: str) -> list[cst.CSTNode]:
@@ -205,17 +234,6 @@ def _assigned(view: View, function: _Function, name: str) -> list[cst.CSTNode]:
         for node in view.inside(function.body)
         if isinstance(node, cst.Assign) and any(dotted(t.target) == name for t in node.targets)
     ]
-
-
-def _moves_each(one: cst.Call, loop: cst.CompFor, moves: list[cst.Call]) -> bool:
-    """``t.cuda() for t in batch``."""
-    match one, loop:
-        case (
-            cst.Call(func=cst.Attribute(value=cst.Name(value=moved))),
-            cst.CompFor(target=cst.Name(value=name), ifs=[], inner_for_in=None),
-        ):
-            return moved == name and one in moves
-    return False
 
 
 # -- the loop that takes it --------------------------------------------------------------------------------------
@@ -236,6 +254,27 @@ def _loops(case: Case) -> Iterator[_Loop]:
         if isinstance(comprehension, cst.CompFor):
             yield _Loop(view, comprehension)
             return
+
+
+def _others(loop: _Loop, home: View) -> Iterator[_Loop]:
+    """The other loops of a file over what is called the same, where there is only one loader that can be meant."""
+    views = {id(view): view for view in (loop.view, home)}.values()
+    name = _iterated(loop.node)
+    if not name or sum(dotted_attribute(call) == "DataLoader" for view in views for call in view.calls()) > 1:
+        return
+    for node in loop.view.inside(loop.view.tree):
+        if not isinstance(node, cst.For | cst.CompFor) or node is loop.node or _iterated(node) != name:
+            continue
+        if isinstance(node, cst.CompFor) or isinstance(node.body, cst.IndentedBlock):
+            yield _Loop(loop.view, node)
+
+
+def _iterated(loop: cst.For | cst.CompFor) -> str:
+    """What a loop goes through, by its name; ``enumerate(loader)`` goes through ``loader``."""
+    match loop.iter:
+        case cst.Call(func=cst.Name(value="enumerate"), args=[cst.Arg(value=iterated), *_]):
+            return dotted(iterated)
+    return dotted(loop.iter)
 
 
 def _in_loop(loop: _Loop, moved: _Moved, view: View, loader: tuple[View, cst.Call]) -> Change | None:
@@ -322,21 +361,28 @@ def _device_in_loop(view: View, move: cst.Call, loop: _Loop, loader: tuple[View,
         return f".to({view.source(value)}, non_blocking=True)"
     if last and names.known_at(loop.view, frozenset({last}), loop.node):
         return f".to({last}, non_blocking=True)"
+    if _is_of_one_object(view, value, loop):
+        return f".to({view.source(value)}, non_blocking=True)"
     kept = _of_dataset(view, value, loop, *loader)
     return None if kept is None else f".to({kept}, non_blocking=True)"
 
 
+def _is_of_one_object(view: View, value: cst.BaseExpression, loop: _Loop) -> bool:
+    """Whether ``self.device`` in one method is that of the loop, which stands in another of the same class."""
+    cls = _class_around(view, value)
+    if view is not loop.view or cls is None or cls is not _class_around(view, loop.node):
+        return False
+    first = [names.parameters(f)[:1] for f in (view.function(value), view.function(loop.node)) if f is not None]
+    return len(first) == 2 and first[0] == first[1] != [] and dotted(value).startswith(f"{first[0][0]}.")
+
+
 def _of_dataset(view: View, value: cst.BaseExpression, loop: _Loop, home: View, loader: cst.Call) -> str | None:
-    """``self.device`` of the dataset as the loop can write it: ``loader.dataset.device``."""
-    cls = next((n for n in view.around(value) if isinstance(n, cst.ClassDef)), None)
-    iterated = loop.node.iter
-    if isinstance(iterated, cst.Call) and dotted(iterated.func) == "enumerate" and iterated.args:
-        iterated = iterated.args[0].value
-    if not dotted(value).startswith("self.") or cls is None or not dotted(iterated) or not loader.args:
+    """``self.device`` of the dataset, or of what collates, as the loop can write it: ``loader.dataset.device``."""
+    iterated = _iterated(loop.node)
+    if not dotted(value).startswith("self.") or not iterated or not loader.args:
         return None
-    dataset = loader.args[0].value
-    if isinstance(dataset, cst.Name):
-        made = names.definition(home, dataset.value, loader)
-        dataset = dataset if made is None else made.value
-    own = isinstance(dataset, cst.Call) and dotted(dataset.func).rpartition(".")[2] == cls.name.value
-    return f"{dotted(iterated)}.dataset.{dotted(value).partition('.')[2]}" if own else None
+    dataset, collate = loader.args[0], home.keyword(loader, "collate_fn")
+    for given, name in ((dataset, "dataset"), (collate, "collate_fn")):
+        if given is not None and _is_made_of(view, value, home, given.value, loader):
+            return f"{iterated}.{name}.{dotted(value).partition('.')[2]}"
+    return None

@@ -9,7 +9,7 @@ import libcst as cst
 from cudalint.fixes import layout, names
 from cudalint.fixes.edits import Change
 from cudalint.fixes.lifting import read_early
-from cudalint.fixes.notice import is_named
+from cudalint.fixes.notice import is_named, misses_nothing
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
 from cudalint.machine.outcome import Kind
 
@@ -40,7 +40,7 @@ def constant_above_guard(case: Case) -> Iterator[Proposal]:
                 yield Proposal(
                     f"set `{case.outcome.subject}` above the main guard",
                     in_file(view, changes),
-                    Proof.NEVER_BY_SPAWN if is_named(case, view) else Proof.SPAWN,
+                    Proof.NEVER_BY_SPAWN if is_named(case, view) or not misses_nothing(view) else Proof.SPAWN,
                     "other modules that import this one then see it too",
                 )
 

@@ -254,8 +254,23 @@ def _function(case: Case, view: View, function: cst.FunctionDef, found: Capture)
     if outer is not None:
         uses = references(view, scope, name, function) if scope is not None and found.names else []
         alike = not found.names or (uses is not None and len(uses) == 1 and isinstance(view.parent(uses[0]), cst.Arg))
-        alike = alike and goes_unnoticed(case, view, name, scope)
+        alike = alike and goes_unnoticed(case, view, name, scope) and _has_constant_defaults(view, function)
         yield _lifted(name, found, in_file(view, layout.lifted(view, function, outer, changes)), alike)
+
+
+def _has_constant_defaults(view: View, function: cst.FunctionDef) -> bool:
+    """Whether the defaults of a function are the same at the top of the module, where they are computed earlier."""
+    defaults = (p.default for p in layout.all_parameters(function.params) if p.default is not None)
+    return all(_is_literal(default) or is_constant(view, default, function) for default in defaults)
+
+
+def _is_literal(value: cst.BaseExpression) -> bool:
+    match value:
+        case cst.Name(value="None" | "True" | "False"):
+            return True
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() | cst.Float()):
+            return True
+    return False
 
 
 def _handed_along(

@@ -301,19 +301,26 @@ def _class_of(view: View, call: cst.Call) -> cst.ClassDef | None:
 def _daemon_statements(view: View, call: cst.Call) -> Iterator[cst.BaseStatement]:
     """``p.daemon = True``, of the process or in its class."""
     holder = _class_of(view, call)
-    name = _bound_to(view, call)
+    name = _assigned_to(view, call)
     for node in view.inside(view.tree):
         match node:
             case cst.Assign(
-                targets=[
-                    cst.AssignTarget(target=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value="daemon")))
-                ],
+                targets=[cst.AssignTarget(target=cst.Attribute(value=made, attr=cst.Name(value="daemon")))],
                 value=cst.Name(value="True"),
             ):
+                owner = dotted(made)
                 own = holder is not None and owner == "self" and holder in view.around(node)
                 statement = view.statement(node)
-                if (own or owner == name) and statement is not None and layout.has_own_rows(view, statement):
+                if (own or owner == name) and owner and statement is not None and layout.has_own_rows(view, statement):
                     yield statement
+
+
+def _assigned_to(view: View, call: cst.Call) -> str:
+    """What a process is assigned to: a name, or an attribute."""
+    match view.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+            return dotted(target)
+    return ""
 
 
 def _base_calls(view: View, call: cst.Call) -> Iterator[cst.Call]:

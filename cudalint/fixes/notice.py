@@ -16,6 +16,14 @@ _LOOKS = re.compile(
     r"|\.__(?:qual)?name__\b|\.co_\w+|\bimport\s+__main__|\bco_name\b"
 )
 
+# What goes on where a name is not there.
+_OUTLIVES = re.compile(r"\bexcept\s*:|\b(?:NameError|Exception|BaseException|suppress)\b")
+
+
+def misses_nothing(view: View) -> bool:
+    """Whether nothing can tell that a variable of a module is set earlier than it was."""
+    return _LOOKS.search(view.text) is None and _OUTLIVES.search(view.text) is None
+
 
 def is_named(case: Case, view: View) -> bool:
     """Whether code speaks of a module by its name, and so may import it."""

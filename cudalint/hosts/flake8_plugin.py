@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from cudalint import __version__
-from cudalint.models.library import load
+from cudalint.models import shipped_words
 from cudalint.project.markers import worth_a_look
 
 _Result: TypeAlias = "tuple[int, int, str, type[Plugin]]"
@@ -26,7 +26,7 @@ class Plugin:
     def run(self) -> Iterator[_Result]:
         """Row, 0-based column, text and the plugin, for each finding."""
         text = "".join(self._lines)
-        if not worth_a_look(text.encode("utf-8", "surrogatepass"), load().vocabulary):
+        if not worth_a_look(text.encode("utf-8", "surrogatepass"), shipped_words.vocabulary()):
             return
         try:
             results = _check(self._filename, text)
@@ -41,17 +41,15 @@ class Plugin:
 
 def _check(filename: str, text: str) -> list[tuple[int, int, str]]:
     # Only here, so that a run over files that cannot matter imports neither the parser nor the rules.
-    from cudalint.finding import Severity
-    from cudalint.opening import Options, opened
+    from cudalint import api
     from cudalint.report.plain import statement
 
     # What is shown is flake8's to decide; versions, platform and models are about the program. All that flake8 shows
     # fails its run, so notes are shown only where they are meant to.
-    ready = opened((filename,), Options(hide_nothing=True, cache=True))
-    report = ready.session.check_alone(filename, text, honour_noqa=False, repair=False)
-    ready.cache.close()
+    asked = api.Options(hide_nothing=True, cache=True)
+    report = api.check_text(text, filename, asked, honour_noqa=False, repair=False)
     return [
         (finding.span.start.row, finding.span.start.column - 1, f"{finding.code} {statement(finding)}")
         for finding in report.findings
-        if finding.severity is not Severity.NOTE or ready.config.fail_on is Severity.NOTE
+        if finding.severity is not api.Severity.NOTE or report.fail_on is api.Severity.NOTE
     ]

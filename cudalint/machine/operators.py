@@ -190,7 +190,7 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     array = next((a for a in (one, two) if isinstance(a, Tensor)), None)
     if array is not None:
         # The numbers do not matter: what is computed with an array is one, on its device.
-        return (array,)
+        return (array.computed,)
     if isinstance(one, Rank):
         return (_rank_arithmetic(op, one, two),)
     if isinstance(two, Rank):

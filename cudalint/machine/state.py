@@ -157,6 +157,8 @@ class Process:
     poisoned_by: frozenset[str] = frozenset()
     asked_by: frozenset[str] = frozenset()
     initialised: tuple[tuple[str, Chain], ...] = ()
+    # The frameworks that were told to use the GPU once they have something to do.
+    told: frozenset[str] = frozenset()
     environment: tuple[tuple[str, Value], ...] = ()
     default_device: Dev | None = None
     default_where: Chain | None = None

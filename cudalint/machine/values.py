@@ -7,7 +7,7 @@ what they mean; provenance inside them does not count. Unknown is never CUDA.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cudalint.machine.trace import Chain, Site
@@ -98,18 +98,27 @@ class Dev:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """An array of a framework on a device; ``owner`` is the process that made it."""
+    """An array of a framework on a device; ``owner`` is the process that made it.
+
+    ``received``: it lies in memory that another process shared, which this one cannot share again.
+    """
 
     framework: str
     device: Dev
     owner: tuple[str, ...]
     origin: Chain | None = None
     type: str = "torch.Tensor"
+    received: bool = False
 
     @property
     def is_shared(self) -> bool:
         """Whether a process that it is sent to sees the same memory: torch sends a handle, other libraries a copy."""
         return self.framework == "torch"
+
+    @property
+    def computed(self) -> Tensor:
+        """What is computed with it: on its device, in memory of this process."""
+        return replace(self, received=False) if self.received else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-EFFECTS = frozenset({"none", "query", "driver", "init", "use", "touch"})
+EFFECTS = frozenset({"none", "told", "query", "driver", "init", "use", "touch"})
 
 # What a call leaves behind in its process: nothing; something that a fork inherits and a fresh process lacks; the same
 # while a ``with`` statement or a decorated function lasts; the course of random numbers, which goes on with each draw;
@@ -23,7 +23,7 @@ _TOP = frozenset(
 # What may be said of names in one word.
 TRAITS = frozenset(
     {
-        "tells-time", "tells-progress", "pauses", "counts-children", "writes-names",
+        "tells-time", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects",
     }
@@ -57,6 +57,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "star": bool,
     "failure": dict,
     "build": str,
+    "until": str,
     "daemon": bool,
     "daemon-env": str,
     "method-env": str,
@@ -112,7 +113,8 @@ DOES = frozenset(
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
         "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
-        "config.item", "config.overlay", "config.structured", "consume", "container", "control", "copy", "copy.deep",
+        "config.item", "config.merge", "config.overlay", "config.structured", "consume", "container", "control", "copy",
+        "copy.deep",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
         "dataclass.field", "dataclass.replace", "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.with-format", "dataset.with-transform",
@@ -132,8 +134,8 @@ DOES = frozenset(
         "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",
         "keras.dataset", "keras.fit", "keras.model", "len", "like", "list.method", "load", "loader", "loader.info",
         "loader.iter", "loader.worker", "lock", "lookup", "manager", "map", "method.context", "method.get",
-        "loader.sampling", "manager.base", "manager.item", "manager.make", "manager.register", "manager.start",
-        "manager.store",
+        "loader.sampling", "manager.base", "manager.each", "manager.item", "manager.make", "manager.register",
+        "manager.start", "manager.store",
         "method.preload", "method.set", "module", "module.call", "module.child", "module.data", "module.init",
         "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new", "parallel",
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
@@ -144,8 +146,9 @@ DOES = frozenset(
         "queue.worker", "range", "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline",
         "search.pipeline.fit", "search.validate", "server.application", "server.class", "server.component",
         "server.depends", "server.event", "server.import", "server.item",
-        "server.register", "server.request", "server.run",
-        "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.join", "stack.enter", "stack.leave",
+        "server.register", "server.request", "server.routes", "server.fork", "server.run",
+        "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
+        "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",
         "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "tests.run",
         "text-pipe", "text-pipe.add", "text-pipe.worker",

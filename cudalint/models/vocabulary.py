@@ -20,7 +20,8 @@ STARTS = frozenset(
         "environments", "environments.copies", "environments.of", "executor", "fork", "fork-launcher", "group",
         "group.select", "growth", "gunicorn.run", "keras.fit", "loader", "loader.eager", "loader.items",
         "loader.sampling", "manager", "manager.base", "method.set", "parallel", "pool", "pool.once", "process",
-        "queue.work", "queue.worker", "search", "search.validate", "spawn", "text-pipe", "thread.trials",
+        "queue.work", "queue.worker", "search", "search.validate", "server.fork", "spawn", "spawn.elastic",
+        "text-pipe", "thread.trials",
         "trainer.strategy", "unknown-map", "visible", "workers",
     }
 )  # fmt: skip

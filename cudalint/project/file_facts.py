@@ -312,9 +312,12 @@ class KnownFacts:
             self._run = None
 
     def _write(self, store: Store) -> None:
-        kept = {**self._before(), **{key: facts.known for key, facts in self._files.items() if facts.known}}
+        # Another run may have kept some meanwhile, and what that one found out its results rest on.
+        before = self._read(store)
+        own = {key: {**before.get(key, {}), **facts.known} for key, facts in self._files.items() if facts.known}
+        kept = {**before, **own}
         if len(kept) > MOST_KEPT:
-            kept = {key: facts.known for key, facts in self._files.items() if facts.known}
+            kept = own
         store.put(_KIND, self._key(), marshal.dumps(kept))
         for facts in self._files.values():
             facts.is_fresh = False
@@ -332,9 +335,13 @@ class KnownFacts:
 
     def _before(self) -> Mapping[bytes, dict[str, Any]]:
         if self._kept is None:
-            data = None if self.store is None else self.store.get(_KIND, self._key())
-            self._kept = {} if data is None else marshal.loads(data)
+            self._kept = {} if self.store is None else self._read(self.store)
         return self._kept
+
+    def _read(self, store: Store) -> dict[bytes, dict[str, Any]]:
+        data = store.get(_KIND, self._key())
+        found: dict[bytes, dict[str, Any]] = {} if data is None else marshal.loads(data)
+        return found
 
     def _key(self) -> str:
         own = sorted(self.lexicon.vocabulary.own)

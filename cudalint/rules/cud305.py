@@ -5,7 +5,8 @@ A CUDA object that cannot be pickled is passed to another process.
 ## What it does
 Reports a stream, event, CUDA graph or numba device array in an argument that has to be pickled: for a pool, an
 executor, a spawned `Process`, joblib, a queue or a pipe. And a CUDA tensor or a model that is stored in a dict, a list or
-a queue of a `Manager()` and read from it: the manager's process would have to send on what it received.
+a queue of a `Manager()` and read from it: the manager's process would have to send on what it received. The same of any
+process that sends on a tensor or a model that it received, through a queue, a pipe, or as an argument.
 
 ## Why it is bad
 These objects name something inside one process and one context; they have no meaning elsewhere, so their libraries
@@ -27,6 +28,7 @@ H200, driver 580, torch 2.11, Python 3.12.
 | numba device array | spawn `Pool` | `TypeError: no default __reduce__ ...` |
 | CuPy array | joblib with loky | works, through a host copy |
 | CUDA tensor | `Manager().dict()`, `.list()`, `.Queue()`, and read again (1 x H100) | `RemoteError: ... Attempted to send CUDA tensor received from another process` |
+| CUDA tensor that was received | a third process (1 x H100) | `RuntimeError: Attempted to send CUDA tensor received from another process` |
 | CUDA tensor | spawn `Pool` | works, through CUDA IPC: CUD302 |
 
 ## Example
@@ -86,8 +88,10 @@ such an attribute can leave it out of its pickle with `__getstate__`.
 - It goes to a thread, or is inherited by a forked `Process` that never touches it.
 - The class that holds it leaves it out in `__getstate__` or `__reduce__`.
 - CUDA tensors and models that go to a process directly, and CuPy arrays, which do pickle.
+- What is computed from a received tensor, and a copy of it (`clone()`).
 
-**Display** for what a manager holds: store a copy on the host (`x.cpu()`), and move it where it is read.
+**Display** for what a manager holds: store a copy on the host (`x.cpu()`), and move it where it is read. What was received is
+sent on as a copy: `x.clone()`.
 
 ## References
 - [numba: memory management](https://nvidia.github.io/numba-cuda/user/memory.html)
@@ -102,7 +106,7 @@ RULE = Rule(
     code="CUD305",
     name="unpicklable-cuda-object",
     severity=Severity.ERROR,
-    summary="a stream, event, graph, numba device array or a manager's tensor is sent to a process and cannot be pickled",
+    summary="a stream, event, graph, numba device array, or a tensor that was received, is sent to a process and cannot be pickled",
     outcomes={
         Kind.UNPICKLABLE_CUDA: "a CUDA object that cannot be pickled is sent to another process{detail}",
     },

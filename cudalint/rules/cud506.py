@@ -1,11 +1,12 @@
 """# global-rank-as-device (CUD506)
 
-A rank selects its GPU by its global rank, although its local rank is at hand, or several machines are reckoned with.
+A rank selects its GPU by its global rank.
 
 ## What it does
-Reports `torch.cuda.set_device(...)` with a global rank (`RANK`, `dist.get_rank()`, `accelerator.process_index`) in a
-program that also knows its local rank (`LOCAL_RANK`, a parameter or an option of that name, an `Accelerator`), or that
-reads or takes what only runs on several machines have (`GROUP_RANK`, `NODE_RANK`, `SLURM_NNODES`, `--nnodes`).
+Reports `torch.cuda.set_device(...)` with a global rank (`RANK`, `dist.get_rank()`, `accelerator.process_index`): as a
+warning in a program that also knows its local rank (`LOCAL_RANK`, a parameter or an option of that name, an
+`Accelerator`), or that reads or takes what only runs on several machines have (`GROUP_RANK`, `NODE_RANK`,
+`SLURM_NNODES`, `--nnodes`); elsewhere as a note.
 
 ## Why it is bad
 GPUs are numbered from 0 on each machine; global ranks go on counting. On one machine the two numbers are equal and
@@ -17,7 +18,8 @@ GPU 8:
 A modulo by a constant, `rank % 8`, hides it as long as all machines have the same number of GPUs and the launcher
 numbers the ranks machine by machine.
 
-It is a warning, because it does work where most programs run.
+It is a warning, because it does work where most programs run, and a note where nothing shows that the program may run
+on several machines.
 
 ## What hardware showed
 Two H200 in one machine, driver 580, torch 2.11, NCCL 2.28, Python 3.12, two ranks.
@@ -87,7 +89,6 @@ use the global rank as a device too (`device_ids=[rank]`, `f"cuda:{rank}"`), and
 ## When it stays silent
 - The argument is the local rank, or the rank modulo `torch.cuda.device_count()`.
 - The ranks come from `mp.spawn` on one machine: its number is a local rank.
-- Neither a local rank nor a number of machines is in sight: then the program may well run on one machine only.
 - The rank is used for anything but a device.
 
 ## References
@@ -102,9 +103,9 @@ RULE = Rule(
     code="CUD506",
     name="global-rank-as-device",
     severity=Severity.WARNING,
-    summary="set_device gets a global rank where a local rank is at hand",
+    summary="set_device gets a global rank, which counts on from machine to machine",
     outcomes={
-        Kind.GLOBAL_RANK_DEVICE: "set_device with the global rank: on the second machine there is no such GPU; a local rank is at hand",
+        Kind.GLOBAL_RANK_DEVICE: "set_device with the global rank: on the second machine there is no such GPU{detail}",
     },
     grade=warned,
     repair=RepairLevel.ALWAYS,

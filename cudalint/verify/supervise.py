@@ -23,6 +23,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 PARENT_DIED = signal.SIGHUP  # nobody else sends it: there is no terminal
 CHUNK = 1 << 20
 F_SETPIPE_SZ = 1031
+FALLOC_FL_KEEP_SIZE = 1
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -121,10 +122,11 @@ class Program:
         """To standard error, as slowly as its reader takes it; who does not read keeps nobody from ending it."""
         ready = select.poll()
         ready.register(2, select.POLLOUT)
+        rest = memoryview(data)
         with contextlib.suppress(OSError):
-            while data and not self.told and time.monotonic() < self.until:
+            while rest and not self.told and time.monotonic() < self.until:
                 if ready.poll(100):
-                    data = data[os.write(2, data[: select.PIPE_BUF]) :]
+                    rest = rest[os.write(2, rest[: select.PIPE_BUF]) :]
 
     def reap(self) -> bool:
         """Collect the dead; False when nobody is left."""
@@ -298,6 +300,21 @@ def prepare(give_up: "Callable[..., None]") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def reserve(folder: str, size: int) -> str:
+    """Keep room on the disk for what comes of the run: for the notes of the probe, and in a file for the outputs.
+
+    A program may fill the disk. Gives the file, which makes room when it is removed.
+    """
+    held = f"{folder}/reserve"
+    libc = ctypes.CDLL(None, use_errno=True)
+    with contextlib.suppress(OSError):
+        with open(f"{folder}/journal", "ab") as journal:
+            libc.fallocate(journal.fileno(), FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(size))
+        with open(held, "wb") as stream:
+            os.posix_fallocate(stream.fileno(), 0, size)
+    return held
+
+
 def has_gone(parent: int, told: "list[int]") -> bool:
     """Whether the process that started this one is dead. Its first thread to die says so; the last may take a while."""
     until = time.monotonic() + (30.0 if PARENT_DIED in told else 0.0)
@@ -315,6 +332,7 @@ def main() -> None:
     prepare(lambda number, _: told.append(number))
     if os.getppid() != limits["parent"]:  # gone before it could be told
         told.append(signal.SIGTERM)
+    held = reserve(folder, 4 * limits["output"])
     program = Program(command, limits["output"], told)
     program.echo = limits["echo"]
     end = program.run(limits["seconds"], limits["memory"], limits["census"], limits["rest"])
@@ -322,9 +340,8 @@ def main() -> None:
     left_behind = program.linger(limits["linger"]) if end == "ended" else []
     survivors = program.sweep(20.0)
     program.drain()
-    for name, capture in zip(("stdout", "stderr"), program.streams, strict=True):
-        with open(f"{folder}/{name}", "wb") as output:
-            output.write(capture.text())
+    with contextlib.suppress(OSError):
+        os.remove(held)
     report = {
         "pid": program.pid,
         "end": end,
@@ -337,9 +354,13 @@ def main() -> None:
         "rested": {pid: rest.until - rest.since for pid, rest in program.rest.items()},
         "bytes": [capture.size for capture in program.streams],
     }
-    with open(f"{folder}/report.part", "w") as stream:
-        json.dump(report, stream)
-    os.replace(f"{folder}/report.part", f"{folder}/report.json")
+    with contextlib.suppress(OSError):  # who misses the report says so
+        for name, capture in zip(("stdout", "stderr"), program.streams, strict=True):
+            with open(f"{folder}/{name}", "wb") as output:
+                output.write(capture.text())
+        with open(f"{folder}/report.part", "w") as stream:
+            json.dump(report, stream)
+        os.replace(f"{folder}/report.part", f"{folder}/report.json")
     if has_gone(limits["parent"], told):  # nobody is there to read it
         import shutil  # as long to load as all the rest
 

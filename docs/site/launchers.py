@@ -27,7 +27,8 @@ _PROCESSES = frozenset(
     {
         "cluster", "celery.app", "celery.worker", "engine", "environments", "executor", "fork", "fork-launcher",
         "gunicorn.run", "keras.fit", "loader", "manager", "parallel", "pool", "pool.once", "process", "queue.work",
-        "search", "search.validate", "spawn", "text-pipe", "trainer.fit", "transformers.train", "workers",
+        "search", "search.validate", "server.fork", "spawn", "spawn.elastic", "text-pipe", "trainer.fit",
+        "transformers.train", "workers",
     }
 )  # fmt: skip
 _SELECTS = frozenset({"group.select", "set-device", "visible"})
@@ -38,6 +39,7 @@ _GPU = {
     "init": "initialises CUDA",
     "use": "initialises CUDA",
     "touch": "fails in a forked child, and does nothing else",
+    "told": "is told to use the GPU later",
 }
 _WIDEST = 12
 
@@ -118,7 +120,7 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, str
             for name in _own(entry):
                 package = name.removeprefix("import ").partition(".")[0]
                 rows.setdefault((package, title), set()).add(name)
-    order = ("starts", "gives", "asks", "opens", "init", "makes", "selects", "fails")
+    order = ("starts", "gives", "asks", "opens", "init", "is told", "makes", "selects", "fails")
     for key in sorted(
         rows, key=lambda key: (key[0], next(i for i, w in enumerate(order) if key[1].startswith(w)), key)
     ):

@@ -104,7 +104,7 @@ def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:
     if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
         after = cuda.read(machine, receiver, state, call.frame, call.site, call.path.rpartition(".")[2] + "()")
         memory = gpu_memory.placed_tensor(receiver, state)
-        return [] if after is None else [(after, (memory,) if memory is not None else ())]
+        return [] if after is None else [(after, (memory.computed,) if memory is not None else ())]
     return [(state, unknown("method", call.site, state.process.identity))]
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Sequence as Seq
 
+from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.statements import Statements
 from cudalint.machine.interpreter import Setting
+from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
@@ -17,14 +21,10 @@ _PROCESS = "multiprocessing.Process"
 _CURRENT = "multiprocessing.current_process"
 # What Python says of the main module under its names, which is run as another one in a fresh process.
 OF_MAIN = frozenset({"__name__", "__package__", "__spec__", "__loader__", "__builtins__", "__cached__"})
-# Functions that look at what they are given, and never at its name.
-_LOOKS_ONLY = frozenset(
-    {
-        "builtins.isinstance", "builtins.issubclass", "builtins.getattr", "builtins.hasattr", "builtins.setattr",
-        "builtins.type", "builtins.id", "builtins.bool", "builtins.callable", "builtins.super", "builtins.len",
-        "builtins.iter", "builtins.next", "functools.partial",
-    }
-)  # fmt: skip
+_TELLS_CLASSES = frozenset({"builtins.isinstance", "builtins.issubclass"})
+# Attributes of classes that lead to those above and below, and of what libraries give that say how it starts workers.
+_OF_BASES = frozenset({"__mro__", "mro", "__bases__", "__base__", "__subclasses__"})
+_TELLS_METHOD = frozenset({"multiprocessing_context"})
 # What tells how this process was started, and what else was imported in it.
 _OF_PROCESS = frozenset({"sys.modules", "sys.orig_argv", "sys.path_importer_cache", "warnings.filters"})
 _OF_ANY_PROCESS = frozenset({"pid", "ident", "is_alive", "exitcode"})
@@ -72,13 +72,12 @@ class Names(Statements):
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may make text of what it is given, or name a process."""
         path, site, state = self.library.canonical(call.path), call.site, call.state
-        if path not in _LOOKS_ONLY:
+        if not self.library.traits.has(path, "names-nothing"):
             self._may_name((*call.args, *call.kwargs.values()), site, state)
         self._asks_by_name(path, call.kwargs, site, state)
-        if path == "builtins.isinstance" and len(call.args) > 1 and self._is_process_class(call.args[1]):
-            self._asks_of(call.args[0], "isinstance()", site, state)
+        self._tells_class(path, call.args, site, state)
         if path == "builtins.type" and call.args:
-            self._asks_of(call.args[0], "type()", site, state)
+            self._asks_of(call.args[0], "type()", site, state, tells_class=True)
         self._formats((*call.args, *call.kwargs.values()), site)
         if call.text("does") == "process" and call.get("name") is not None:
             self._named.add(site)
@@ -89,7 +88,8 @@ class Names(Statements):
         if path == "builtins.input":
             self._differs_in_loky("sys.stdin", given.site, given.state)
         self._formats(values, given.site)
-        if path not in _LOOKS_ONLY and not path.startswith("builtins.object."):
+        self._tells_class(path, given.args, given.site, given.state)
+        if not self.library.traits.has(path, "names-nothing"):
             self._may_name(values, given.site, given.state)
         self._asks_by_name(path, given.kwargs, given.site, given.state)
         return super()._foreign(path, atom, given)
@@ -119,14 +119,45 @@ class Names(Statements):
         if any(isinstance(t, str) and _NAME_OF_PROCESS in t for t in map(constant, values)):
             self._asked.setdefault(Doubt(Why.NAME, _NAME_OF_PROCESS, site))
 
-    def _is_process_class(self, value: Value) -> bool:
-        return any(isinstance(a, Lib) and self.library.canonical(a.path) == _PROCESS for a in value)
+    def _tells_class(self, path: str, args: Seq[Value], site: Site, state: State) -> None:
+        if path in _TELLS_CLASSES and len(args) > 1 and self._may_be_class_of_processes(args[1], state):
+            self._tests_class(args[0], f"{shown(path)}()", site, state)
 
-    def _asks_of(self, value: Value, what: str, site: Site, state: State) -> None:
+    def _may_be_class_of_processes(self, value: Value, state: State) -> bool:
+        """Whether a class, or one of several, may be what each start method has a class of its own for."""
+        for atom in visited(value, state):
+            path = self.library.canonical(atom.path) if isinstance(atom, Lib) else ""
+            of_methods = path.endswith("Process") and not path.endswith("BaseProcess")
+            if isinstance(atom, Unknown) or of_methods:
+                return True
+        return False
+
+    def _asks_of(self, value: Value, what: str, site: Site, state: State, tells_class: bool = False) -> None:
+        """Something tells what a process is: its name, or its class."""
         for atom in value:
             found = state.get(atom) if isinstance(atom, Ref) else None
-            if isinstance(found, LibraryObject) and found.type == _PROCESS and found.site not in self._named:
+            is_named = isinstance(found, LibraryObject) and found.site in self._named and not tells_class
+            if isinstance(found, LibraryObject) and found.type == _PROCESS and not is_named:
                 self._asked.setdefault(Doubt(Why.NAME, what, site))
+
+    def _tests_class(self, value: Value, what: str, site: Site, state: State) -> None:
+        """A class is looked for in what a process is, also in what a class of the program is below."""
+        self._asks_of(value, what, site, state, tells_class=True)
+        if any(self._is_below_process(atom, state) for atom in value):
+            self._asked.setdefault(Doubt(Why.NAME, what, site))
+
+    def _is_below_process(self, atom: Atom, state: State) -> bool:
+        """Whether something is a class of the program below that of processes, or an instance of one."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        cls = found.cls if isinstance(found, Instance) else atom
+        base = self.library_base(cls, state) if isinstance(cls, Ref) and isinstance(state.get(cls), Class) else None
+        return base is not None and self.library.canonical(base) == _PROCESS
+
+    def _cases(self, node: ir.Match, subject: Value, state: State, frame: Frame) -> list[State]:
+        """The patterns of a ``match``, which may be classes."""
+        if not all(case.irrefutable or case.values for case in node.cases):
+            self._tests_class(subject, "", Site(frame.module, node.subject.ordinal), state)
+        return super()._cases(node, subject, state, frame)
 
     def shows(self, values: Iterable[Value], site: Site, state: State) -> None:
         """Values are made into text: sets in their order, classes with their module, processes with their name."""
@@ -168,6 +199,10 @@ class Names(Statements):
                     self._asks_of((ref,), "", site, state)
             case LibraryObject(type=kind) if kind == _CURRENT and name not in _OF_ANY_PROCESS:
                 self._differs_in_loky(f"current_process().{name}", site, state)
+            case LibraryObject() if name in _TELLS_METHOD:
+                self._asked.setdefault(Doubt(Why.NAME, name, site))
+            case Class() if name in _OF_BASES and self._is_below_process(ref, state):
+                self._asked.setdefault(Doubt(Why.NAME, f"{found.name}.{name}", site))
             case Class(module=module) | Closure(module=module) if name == "__module__" and module == self.main:
                 self._is_called("__module__", site, state)
             case Instance() if name == "__module__":
@@ -195,6 +230,8 @@ class Names(Statements):
         return super().set_item(owner, key, value, state, frame, site)
 
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
+        if self.library.canonical(path) == _PROCESS and name in _OF_BASES:
+            self._asked.setdefault(Doubt(Why.NAME, f"Process.{name}", site))
         if (path, name) == ("sys", "stdin"):
             self._differs_in_loky("sys.stdin", site, state)
         if path == "__main__" or f"{path}.{name}" in _OF_PROCESS:

@@ -222,8 +222,11 @@ def _place_of(ref: Ref) -> Hashable:
 
 
 def _is_primitive(found: Object | None) -> bool:
-    """Whether an object is known to the system by a name, which goes when nothing holds it any more."""
-    return isinstance(found, LibraryObject) and ("<lock>" in found.fields or "<channel>" in found.fields)
+    """Whether an object is known to the system by a name, which goes when nothing holds it any more.
+
+    The end of a pipe has none: a fresh process has it from the moment at which it is started.
+    """
+    return isinstance(found, LibraryObject) and "<lock>" in found.fields
 
 
 def _is_mutable(ref: Ref, state: State) -> bool:

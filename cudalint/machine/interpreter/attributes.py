@@ -327,6 +327,10 @@ class Attributes(Core):
         if call is not None:
             call.receiver = ref
             return self.library_call(call)
+        call = self._library_call(f"{obj.type}.__getattr__", state, frame, site, [const(name)])
+        if call is not None and not name.startswith("__"):
+            call.receiver = ref
+            return self.library_call(call)
         return [(state, (Bound(Lib(path), _alike(ref) if obj.type == NAMESPACE else ref),))]
 
     def _method_path(self, atom: Atom, method: str, state: State) -> str | None:

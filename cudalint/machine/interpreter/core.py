@@ -6,7 +6,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -64,8 +64,13 @@ class Core(Hooks, ABC):
         self.booting: list[tuple[str, ...]] = []
         self.preloads: list[tuple[str, Site]] = []
         self.puts: dict[Hashable, list[tuple[Site, Chain, Chain | None]]] = {}
-        # By where a channel was made: the GPU memory that other processes sent through it.
+        # By where a channel was made: the GPU memory that other processes sent through it, which processes sent any,
+        # and what goes wrong if any comes out where a process sends on what it receives.
         self.sent: dict[Site, list[Sent]] = {}
+        self.sharers: dict[Site, set[tuple[str, ...]]] = {}
+        self.forwarded: dict[Site, list[tuple[tuple[str, ...], Outcome]]] = {}
+        # By channel: what runs a process once more that reads it, with what it is told there later.
+        self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
         self.rendezvous_seen = False
         # Per collective, the GPUs that ranks started one by one use there, by their start.
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[int]]] = {}
@@ -200,6 +205,8 @@ class Core(Hooks, ABC):
         self.preloads = [*before.preloads]
         self.puts = {channel: [*put] for channel, put in before.puts.items()}
         self.sent = {channel: [*sent] for channel, sent in before.sent.items()}
+        self.sharers = {channel: {*senders} for channel, senders in before.sharers.items()}
+        self.forwarded = {channel: [*found] for channel, found in before.forwarded.items()}
         self.rendezvous_seen = before.rendezvous_seen
         self.rank_gpus = {s: {k: {*gpus} for k, gpus in found.items()} for s, found in before.rank_gpus.items()}
         self.saved = {**before.saved}

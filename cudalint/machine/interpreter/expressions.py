@@ -156,7 +156,7 @@ class Expressions(Core):
                     if not data:
                         alive = []
                         break
-                    result = (tensor,)
+                    result = (tensor.computed,)
                     continue
                 result = self._combine(op, result, right, after, frame, node.ordinal)
             results.extend((s, result) for s in alive)

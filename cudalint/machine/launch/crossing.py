@@ -56,14 +56,23 @@ class Carried:
     certain: bool
     device: str = ""
 
+    memory: Tensor | None = None
+
     @property
     def is_shared(self) -> bool:
         """Whether the receiver sees the memory of the sender, as far as this is memory of a GPU."""
         return not isinstance(self.atom, Tensor) or self.atom.is_shared
 
+    @property
+    def is_received(self) -> bool:
+        """Whether it lies in memory that another process shared, which cannot be shared again."""
+        return self.memory is not None and self.memory.received
+
 
 # The field of an object whose contents another process holds: what is pickled of it is where that is.
 ELSEWHERE = "<elsewhere>"
+# What is said of GPU memory that was received and is sent on.
+SENT_ON = ": it was received from another process, and only a copy of it can be sent on (clone())"
 
 
 def carried(value: Value, state: State, pickler: Pickler, depth: int = 0) -> Iterator[Carried]:
@@ -102,18 +111,19 @@ def _all_carry(value: Value, state: State, pickler: Pickler, depth: int) -> bool
 def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:
     match atom:
         case Tensor(device=device, origin=origin, type=kind) if device.is_gpu:
-            return Carried(atom, kind, origin, certain)
+            return Carried(atom, kind, origin, certain, memory=atom)
         case Unknown(sym=sym) if sym in state.placed:
-            return Carried(atom, "model", state.placed[sym].origin, certain)
+            memory = state.placed[sym]
+            return Carried(atom, "model", memory.origin, certain, memory=memory)
         case Ref():
             found = state.get(atom)
             if isinstance(found, LibraryObject) and found.fields.get("<pickle>") == (Const("never"),):
                 return Carried(atom, "unpicklable", found.origin, certain)
             if isinstance(found, LibraryObject) and "<lock>" in found.fields:
                 return Carried(atom, "lock", found.origin, certain)
-            memory = placed_tensor(atom, state)
-            if memory is not None:
-                return Carried(atom, "model", memory.origin, certain)
+            placed = placed_tensor(atom, state)
+            if placed is not None:
+                return Carried(atom, "model", placed.origin, certain, memory=placed)
     return None
 
 
@@ -223,10 +233,10 @@ class Transfer:
         """One alternative; GPU memory belongs to the receiving process afterwards."""
         match atom:
             case Tensor():
-                return replace(atom, owner=self.owner)
+                return self._received(atom)
             case Unknown(sym=sym):
                 if sym in self.source.placed:
-                    self.target.placed[sym] = replace(self.source.placed[sym], owner=self.owner)
+                    self.target.placed[sym] = self._received(self.source.placed[sym])
                 return atom
             case Ref():
                 return self._object(atom)
@@ -242,6 +252,9 @@ class Transfer:
             case Super():
                 return unknown("super")[0]
         return atom
+
+    def _received(self, tensor: Tensor) -> Tensor:
+        return replace(tensor, owner=self.owner, received=tensor.device.is_gpu and tensor.is_shared)
 
     def _key(self, key: Hashable) -> Hashable:
         return self.atom(key) if isinstance(key, Ref) else key

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine.heap import Closure, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import LIVES_ON
-from cudalint.machine.launch.crossing import Carried, Pickler, carried, pickles_itself
+from cudalint.machine.launch.crossing import SENT_ON, Carried, Pickler, carried, pickles_itself
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
@@ -67,6 +67,8 @@ def _crossing_outcome(
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
     if way.method == "loky":
         return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
+    if found.is_received and start.family != "joblib":
+        return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash", detail=SENT_ON)
     if fresh and not found.is_shared:
         return None
     if fresh:

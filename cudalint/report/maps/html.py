@@ -28,7 +28,9 @@ body { margin: 0; padding: 1.5rem; background: var(--paper); color: var(--ink); 
 main { width: max-content; min-width: 100%; }
 h1 { font-size: 1.4rem; margin: 0 0 .25rem; }
 h2 { font: 600 1.05rem/1.4 ui-monospace, monospace; margin: 2rem 0 .75rem; overflow-wrap: anywhere; }
-p { color: var(--faint); margin: .25rem 0; max-width: 70ch; }
+/* The page is as wide as its widest tree; words never make it wider than the window. */
+h2, .quiet { max-width: min(80rem, calc(100vw - 4.5rem)); }
+p { color: var(--faint); margin: .25rem 0; max-width: min(70ch, calc(100vw - 4.5rem)); overflow-wrap: anywhere; }
 ul { list-style: none; margin: 0; padding: 0; }
 .node { display: flex; align-items: flex-start; }
 .children { position: relative; padding-left: 2.5rem; display: flex; flex-direction: column; gap: 1.25rem; }
@@ -68,7 +70,7 @@ dd small { color: var(--faint); font-family: ui-monospace, monospace; margin-lef
 .cuda { color: var(--cuda); } .crossing { color: var(--crossing); }
 dd.error, dt.error { color: var(--error); } dd.warning, dt.warning { color: var(--warning); }
 dd.note, dt.note { color: var(--note); }
-.quiet small { color: var(--cuda); font-size: .9rem; } .quiet li { overflow-wrap: anywhere; max-width: 80rem; }
+.quiet small { color: var(--cuda); font-size: .9rem; } .quiet li { overflow-wrap: anywhere; }
 footer { margin-top: 2.5rem; }
 @media (max-width: 70rem) {
   main { width: auto; }
@@ -83,7 +85,7 @@ footer { margin-top: 2.5rem; }
     border-left: 2px solid var(--line); }
 }
 @media (max-width: 40rem) {
-  body { padding: .75rem; }
+  body { padding: .75rem; } h2, .quiet, p { max-width: calc(100vw - 1.5rem); }
   .children { padding-left: 1rem; }
   .children > li::before { left: -.75rem; width: .75rem; }
   .children > li:not(:last-child)::after, .children > li:last-child::after { left: -.75rem; }
@@ -93,7 +95,7 @@ footer { margin-top: 2.5rem; }
   :root { color-scheme: light; --paper: #fff; --ink: #000; --faint: #444; --card: #fff; --line: #666; --cuda: #064;
     --crossing: #036; --error: #900; --warning: #630; --note: #036; }
   body { padding: 0; font-size: 10pt; }
-  main { width: auto; }
+  main { width: auto; } h2, .quiet, p { max-width: none; }
   .node { flex-direction: column; align-items: stretch; }
   .card, .edge { width: auto; break-inside: avoid; }
   .edge { margin: 0 0 .5rem; } .edge::after { display: none; }

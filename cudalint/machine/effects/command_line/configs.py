@@ -8,11 +8,11 @@ from dataclasses import replace
 from cudalint.machine import operators
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Dict, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Ref, Value, const, only, strings, union, unknown
+from cudalint.machine.values import NONE, Const, Ref, Value, const, only, strings, union, unknown
 
 _CONFIG = "omegaconf.DictConfig"
 # A file that comes with a library, which leaves what models know of alone.
@@ -48,6 +48,41 @@ def overlay(machine: Machine, call: Call) -> Results:
     if found is not None and isinstance(call.receiver, Ref) and not is_shipped:
         _lay_over(call.receiver, found, call.state, call.site, 0)
     return [(call.state, NONE)]
+
+
+def merge(machine: Machine, call: Call) -> Results:
+    """``OmegaConf.merge(a, b)``: what b says is laid over a; of what is not known, each value may be said otherwise."""
+    state = call.state
+    made: Value = ()
+    for value in call.args:
+        made = _merged(made, _config(value, state, call.site, 0), state, call.site, 0)
+    return [(state, made or unknown("config", call.site))]
+
+
+def _merged(below: Value, above: Value, state: State, site: Site, depth: int) -> Value:
+    """Two configurations in one; of other values the second."""
+    one, two = _fields(below, state), _fields(above, state)
+    if one is None or depth > _DEEPEST:
+        return above
+    if two is None:
+        if isinstance(only(above), Const):
+            return above
+        fields = {name: union([value, unknown(operators.LAID_OVER, site, name)]) for name, value in one.items()}
+    else:
+        joint = {n: _merged(one[n], v, state, site, depth + 1) for n, v in two.items() if n in one}
+        fields = {**one, **two, **joint}
+    return (state.new(("merged config", site, depth), LibraryObject(_CONFIG, fields, site)),)
+
+
+def _fields(value: Value, state: State) -> dict[str, Value] | None:
+    """What a configuration holds, also one that an instance of a class is."""
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    match found:
+        case LibraryObject(type=kind, fields=fields) if kind == _CONFIG:
+            return fields
+        case Instance(attributes=attributes):
+            return attributes
+    return None
 
 
 def _lay_over(ref: Ref, config: LibraryObject, state: State, site: Site, depth: int) -> None:

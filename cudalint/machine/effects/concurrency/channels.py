@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import questions
+from cudalint.machine import operators, questions
 from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import LIVES_ON
-from cudalint.machine.launch import launching, lending
-from cudalint.machine.launch.crossing import Pickler, carried, reachable
-from cudalint.machine.launch.launching import Ended, Start
+from cudalint.machine.launch import launching, lending, workers
+from cudalint.machine.launch.crossing import SENT_ON, Pickler, Transfer, carried, reachable, visited
+from cudalint.machine.launch.launching import Ended, Start, Way
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Pending, Sent, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import NONE, TRUE, Const, Ref, Value, const, strings, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    TRUE,
+    Atom,
+    Const,
+    Dev,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    strings,
+    union,
+    unknown,
+)
 
 
 def lock(machine: Machine, call: Call) -> Results:
@@ -67,11 +80,19 @@ def put(machine: Machine, call: Call) -> Results:
         how = "crash" if call.path.endswith(".send") else "child-death"
         machine.emit(replace(_put_outcome(machine, call, state, Kind.UNPICKLABLE_CUDA, one.origin), how=how))
     if not found:
+        _tell(machine, call, ref, value)
+        _send_on(machine, call, value)
         return [(state, NONE)]
     process = state.process
     if process.dead:
         return [(state, NONE)]
+    received = next((c for c in found if c.is_received), None)
+    if received is not None:
+        machine.emit(_sent_on(machine, call, received.origin))
+        return [(state, NONE)]
     shared = [c for c in found if c.is_shared]
+    if shared:
+        _meet_forwarders(machine, obj.site, process.identity)
     if process.launch is not None:
         if not shared:
             return [(state, NONE)]
@@ -82,6 +103,85 @@ def put(machine: Machine, call: Call) -> Results:
     if shared or "poisoned" in strings(obj.fields.get("<users>", ())):
         _put_in_parent(machine, call, state, ref, obj, found[0].origin)
     return [(state, NONE)]
+
+
+# -- what is received, and sent on -----------------------------------------------------------------------------------
+
+# The field of a channel that holds what was sent through it and names a GPU.
+_TOLD = "<told>"
+
+
+def _tell(machine: Machine, call: Call, ref: Ref, value: Value) -> None:
+    """Keep what names a GPU for whoever reads it; processes that were started before, and read it, run once more."""
+    state = call.state
+    if state.process.dead or not any(_names_gpu(atom) for atom in visited(value, state)):
+        return
+    end = _other_end(ref) or ref
+    found = state.get(end)
+    if not isinstance(found, LibraryObject):
+        return
+    told = union([found.fields.get(_TOLD, ()), value])
+    state.store(end, replace(found, fields={**found.fields, _TOLD: told}))
+    for again in machine.listeners.get(end.address, []):
+        again(state, call.frame, end, told)
+
+
+def _names_gpu(atom: Atom) -> bool:
+    device = atom if isinstance(atom, Dev) else None
+    if isinstance(atom, Const) and isinstance(atom.value, str):
+        device = operators.parse_device(atom.value)
+    return device is not None and device.is_gpu
+
+
+def _listens(machine: Machine, state: State, start: Start, ways: list[Way], channel: Ref) -> None:
+    """A process was forked that reads a channel: what is told there later, it is told too."""
+    forks = [way for way in ways if way.method == "fork"]
+    if not forks or state.process.launch is not None:
+        return
+    before, once = state.clone(), replace(start, shares=False)
+    done: set[Value] = set()
+
+    def again(now: State, frame: Frame, end: Ref, told: Value) -> None:
+        if now.process.identity != before.process.identity or told in done:
+            return
+        done.add(told)
+        then = before.clone()
+        found = then.get(end)
+        transfer = Transfer(machine, now, then, Pickler.NAMES, before.process.identity)
+        if isinstance(found, LibraryObject):
+            then.store(end, replace(found, fields={**found.fields, _TOLD: transfer.value(told)}))
+            for way in forks:
+                workers.start(machine, then, frame, once, way)
+
+    machine.listeners.setdefault(channel.address, []).append(again)
+
+
+def _send_on(machine: Machine, call: Call, value: Value) -> None:
+    """Something received is sent on: what that is shows where others send it."""
+    own = call.state.process.identity
+    for atom in value:
+        match atom:
+            case Unknown(sym=(questions.RECEIVED, Site(), receiver, Site() as channel)) if receiver == own:
+                outcome = _sent_on(machine, call, None)
+                machine.forwarded.setdefault(channel, []).append((own, outcome))
+                if any(sender != own for sender in machine.sharers.get(channel, ())):
+                    machine.emit(outcome)
+
+
+def _meet_forwarders(machine: Machine, channel: Site, sender: tuple[str, ...]) -> None:
+    """GPU memory is sent through a channel: whoever was seen to send on what comes out of it cannot."""
+    machine.sharers.setdefault(channel, set()).add(sender)
+    for receiver, outcome in machine.forwarded.pop(channel, []):
+        if receiver != sender:
+            machine.emit(outcome)
+
+
+def _sent_on(machine: Machine, call: Call, origin: Chain | None) -> Outcome:
+    """GPU memory of another process is sent on; a pipe pickles in the caller, a queue in its feeder thread."""
+    launch = call.state.process.launch
+    made = _put_outcome(machine, call, call.state, Kind.UNPICKLABLE_CUDA, origin)
+    how = "crash" if call.path.endswith(".send") else "child-death"
+    return replace(made, how=how, detail=SENT_ON, within=None if launch is None else launch.anchor)
 
 
 def _put_in_parent(
@@ -121,7 +221,8 @@ def _put_outcome(machine: Machine, call: Call, state: State, kind: Kind, origin:
 def queue_users(machine: Machine, state: State, start: Start, inherited: list[Value], ended: list[Ended]) -> None:
     """A started process that holds a queue: what its parent puts there, this process unpickles."""
     process = state.process
-    if not launching.ways(machine, state, start.library, None):
+    ways = launching.ways(machine, state, start.library, start.context)
+    if not ways:
         return
     poisoned = any(_forks(e) for e in ended) and (process.driver is not None or process.poison is not None)
     mark = "poisoned" if poisoned else "clean"
@@ -132,6 +233,7 @@ def queue_users(machine: Machine, state: State, start: Start, inherited: list[Va
                 continue
             users = union([obj.fields.get("<users>", ()), const(mark)])
             holders = union([obj.fields.get("<holders>", ()), const(start.anchor)])
+            _listens(machine, state, start, ways, ref)
             state.store(ref, replace(obj, fields={**obj.fields, "<users>": users, "<holders>": holders}))
             for site, chain, origin in machine.puts.get(ref.address, []):
                 kind = Kind.CUDA_TO_FORK if poisoned else Kind.CUDA_ACROSS
@@ -242,4 +344,5 @@ def wait(machine: Machine, call: Call) -> Results:
     told = (questions.RECEIVED, call.site, state.process.identity, None if source is None else source.site)
     # What was said before tells nothing of what is said now.
     state.facts = questions.without(state.facts, told)
-    return [(state, unknown(*told))]
+    known = () if source is None else source.fields.get(_TOLD, ())
+    return [(state, union([known, unknown(*told)]))]

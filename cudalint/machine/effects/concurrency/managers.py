@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from cudalint.machine.effects.receivers import context_of, initialised, library_object, library_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Dict, Instance, LibraryObject
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.launch.crossing import ELSEWHERE, Carried, Pickler, carried
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import FRESH, Start
-from cudalint.machine.outcome import Kind
+from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import State
+from cudalint.machine.state import Sent, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Tensor, Value, const, constant, only, union, unknown
 
@@ -24,6 +24,7 @@ _PROXIES = frozenset({"dict", "list", "Namespace", "Queue", "JoinableQueue"})
 # The types that a program registers for the managers that it defines, by name.
 _REGISTERED = Ref(("types of managers",))
 _PROXY = "multiprocessing.managers.Proxy"
+_NAMESPACE = "multiprocessing.managers.NamespaceProxy"
 
 
 def manager(machine: Machine, call: Call) -> Results:
@@ -125,8 +126,9 @@ def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
     elif kind == "list":
         fields[_EACH] = union(machine.elements(given, state))
     if kind == "Namespace":
-        fields.update({name: union([value, _changed(call)]) for name, value in call.kwargs.items()})
-    return (state.new(("proxy", call.site), LibraryObject(_PROXY, fields, call.site)),)
+        fields.update({_item(const(name)): value for name, value in call.kwargs.items()})
+    made = LibraryObject(_NAMESPACE if kind == "Namespace" else _PROXY, fields, call.site)
+    return (state.new(("proxy", call.site), made),)
 
 
 def _of_program(call: Call) -> Instance | None:
@@ -170,9 +172,18 @@ def store(machine: Machine, call: Call) -> Results:
             launch=state.process.launch,
         )
     )
-    if not poisoned and not call.path.endswith("__setattr__"):
+    if not poisoned:
         _keep(call, proxy)
+        _note_sender(machine, call, proxy, found)
     return [(state, NONE)]
+
+
+def _note_sender(machine: Machine, call: Call, proxy: LibraryObject, found: list[Carried]) -> None:
+    """Remember for other processes what a worker handed to a manager's."""
+    launch = call.state.process.launch
+    if launch is not None and any(map(_is_handle, found)):
+        chain = machine.chain(call.state, call.site, "the manager's process is sent it")
+        machine.sent.setdefault(proxy.site, []).append(Sent(launch, call.site, chain))
 
 
 def _keep(call: Call, proxy: LibraryObject) -> None:
@@ -181,10 +192,8 @@ def _keep(call: Call, proxy: LibraryObject) -> None:
         return
     name = call.path.rpartition(".")[2]
     fields = {**proxy.fields, _WHERE: const(call.site)}
-    if name == "__setitem__" and isinstance(constant(call.args[0]), str | int):
+    if name in ("__setitem__", "__setattr__") and isinstance(constant(call.args[0]), str | int):
         fields[_item(call.args[0])] = call.args[-1]
-    elif name == "__setattr__":
-        fields[str(constant(call.args[0]))] = union([call.args[-1], _changed(call)])
     else:
         fields[_EACH] = union([fields.get(_EACH, ()), call.args[-1]])
     call.state.store(call.receiver, replace(proxy, fields=fields))
@@ -193,13 +202,31 @@ def _keep(call: Call, proxy: LibraryObject) -> None:
 def item(machine: Machine, call: Call) -> Results:
     """``proxy[key]``, ``proxy.get(key)``, ``queue.get()``: what this process stored, or another one since."""
     proxy = library_object(call)
-    if proxy is None:
-        return [(call.state, _changed(call))]
+    return [(call.state, _changed(call))] if proxy is None else _taken(machine, call, proxy)
+
+
+def _taken(machine: Machine, call: Call, proxy: LibraryObject) -> Results:
     stored = proxy.fields.get(_item(call.args[0]) if call.args else _EACH) or proxy.fields.get(_EACH, ())
     sent = [c for c in carried(stored, call.state, Pickler.NAMES) if _is_handle(c)]
     if sent and not call.state.process.dead:
         return _refused(machine, call, proxy, sent[0])
+    if not stored and not call.state.process.dead and (by_others := machine.sent.get(proxy.site)):
+        return _refused_of_other(machine, call, proxy, by_others[0])
     return [(call.state, union([stored, _changed(call)]))]
+
+
+def each(machine: Machine, call: Call) -> Results:
+    """``for x in proxy``, ``proxy.values()``: the manager's process sends all that it holds, one by one or at once."""
+    proxy = library_object(call)
+    keys = call.path.endswith("__iter__") and proxy is not None and proxy.fields.get("<kind>") != const("list")
+    if proxy is None or keys:
+        return [(call.state, unknown("keys", call.site))]
+    held = [value for name, value in proxy.fields.items() if name == _EACH or name.startswith(_ITEM)]
+    whole = replace(proxy, fields={**proxy.fields, _EACH: union(held)})
+    results: Results = []
+    for state, value in _taken(machine, replace(call, args=[]), whole):
+        results.append((state, (state.new(("each", call.site), Sequence("list", None, value)),)))
+    return results
 
 
 def _is_handle(sent: Carried) -> bool:
@@ -211,31 +238,42 @@ def _refused(machine: Machine, call: Call, proxy: LibraryObject, sent: Carried) 
     """The manager's process received GPU memory, which it cannot send on to whoever reads it."""
     where = constant(proxy.fields.get(_WHERE, NONE))
     site = where if isinstance(where, Site) else call.site
-    refused = outcome_of(
+    refused = replace(_refusal(machine, call, proxy, site), certain=sent.certain)
+    if sent.origin is not None:
+        refused = replace(refused, cause=sent.origin.steps())
+    return machine.fail(call.state, call.frame, Raised(refused, ("RemoteError",)))
+
+
+def _refused_of_other(machine: Machine, call: Call, proxy: LibraryObject, sent: Sent) -> Results:
+    """The same of what another process stored, which that process was started for."""
+    refused = replace(_refusal(machine, call, proxy, sent.site), cause=sent.where.steps(), within=sent.launch.anchor)
+    return machine.fail(call.state, call.frame, Raised(refused, ("RemoteError",)))
+
+
+def _refusal(machine: Machine, call: Call, proxy: LibraryObject, site: Site) -> Outcome:
+    return outcome_of(
         machine,
         call.state,
         Kind.UNPICKLABLE_CUDA,
         site,
         "crash",
-        cause=sent.origin,
         launcher=f"Manager().{constant(proxy.fields.get('<kind>', NONE))}()",
         subject="CUDA tensor",
         effect=machine.chain(call.state, call.site, "the manager's process cannot send on what it received"),
         launch=call.state.process.launch,
-        certain=sent.certain,
         detail=": its manager receives it, but cannot send it on to who reads it",
         within=site,
     )
-    return machine.fail(call.state, call.frame, Raised(refused, ("RemoteError",)))
 
 
 _EACH = "<element>"
+_ITEM = "<item "
 # The place of the last store.
 _WHERE = "<where>"
 
 
 def _item(key: Value) -> str:
-    return f"<item {constant(key)!r}>"
+    return f"{_ITEM}{constant(key)!r}>"
 
 
 def _changed(call: Call) -> Value:

@@ -156,7 +156,7 @@ def process_join(machine: Machine, call: Call) -> Results:
 
 
 def fork(machine: Machine, call: Call) -> Results:
-    """``os.fork()``: both processes go on from here."""
+    """``os.fork()``: both processes go on from here; or the children alone, while who forked waits for them."""
     state = call.state
     chain = machine.chain(state, call.site, "os.fork() makes a child")
     start = Start(
@@ -174,6 +174,8 @@ def fork(machine: Machine, call: Call) -> Results:
     noting.note_launch(machine, state, start, way, None, None)
     launch = launching.launch_of(start, way, "body", call.site)
     child = children.fork(machine, state, start, launch)
+    if call.text("kind") == "children":
+        return [(child, unknown("child", call.site))]
     if call.path == "pty.fork":
         pairs = []
         for current, pid in ((child, 0), (state, 4242)):

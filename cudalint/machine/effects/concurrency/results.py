@@ -52,7 +52,8 @@ def returned_values(machine: Machine, call: Call, state: State, values: list[Val
                     machine, state, call.frame, call.site, atom.framework, "init", "receiving a CUDA tensor"
                 )
                 del after
-                result.append((replace(atom, owner=state.process.identity),))
+                received = atom.is_shared and family != "joblib"
+                result.append((replace(atom, owner=state.process.identity, received=received),))
             elif isinstance(atom, Ref | Bound | Partial | Snapshot):
                 continue
             else:

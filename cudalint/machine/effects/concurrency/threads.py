@@ -10,7 +10,7 @@ from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
-from cudalint.machine.state import State
+from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Task, Value, const, unknown
 
@@ -18,7 +18,7 @@ from cudalint.machine.values import NONE, Task, Value, const, unknown
 def thread(machine: Machine, call: Call) -> Results:
     """``Thread(target=, args=)``."""
     fields: dict[str, Value] = {
-        "<target>": call.get("target") or NONE,
+        "<target>": call.get(call.text("function", "target")) or NONE,
         "<args>": call.get("args") or NONE,
         "<kwargs>": call.get("kwargs") or NONE,
     }
@@ -43,7 +43,23 @@ def thread_start(machine: Machine, call: Call) -> Results:
     if function == NONE:
         return [(state, NONE)]
     named = named_arguments(state, kwargs)
-    return threaded(machine, call, found.site, function, given, named, None)
+    before, raised = state.process, len(call.frame.raises)
+    results = threaded(machine, call, found.site, function, given, named, None)
+    # What ends a thread ends nothing else; what ends the program does so when this one has gone on.
+    for after, ended in call.frame.raises[raised:]:
+        if ended.outcome is not None:
+            machine.emit(ended.outcome)
+        results.append((_back(after, before), NONE))
+    del call.frame.raises[raised:]
+    return results
+
+
+def _back(after: State, before: Process) -> State:
+    """The state in which the thread goes on that started another."""
+    after.process = replace(
+        after.process, thread=before.thread, in_thread=before.in_thread, thread_start=before.thread_start
+    )
+    return after
 
 
 def pool_in_thread(
@@ -118,9 +134,7 @@ def threaded(
     # What a thread raises ends the thread.
     machine.record.outlived.update(r.launch for _, r in call.frame.raises[raised:] if r.launch is not None)
     for after, _ in results:
-        after.process = replace(
-            after.process, thread=before.thread, in_thread=before.in_thread, thread_start=before.thread_start
-        )
+        _back(after, before)
     return results
 
 

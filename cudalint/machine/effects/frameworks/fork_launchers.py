@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.gpu import choices
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
@@ -20,8 +21,8 @@ from cudalint.machine.values import NONE, Const, Lib, Value, const, only, unknow
 def fork_launcher(machine: Machine, call: Call) -> Results:
     """A library function that forks: accelerate.notebook_launcher, datasets.map(num_proc=)."""
     state = call.state
-    workers_ = call.get(call.text("workers")) if call.text("workers") else None
-    function = call.get(call.text("function", "function")) or _own(call)
+    workers_ = choices.argument(call, call.text("workers")) if call.text("workers") else None
+    function = choices.argument(call, call.text("function", "function")) or _own(call)
     element = unknown("example", call.site)
     library = call.text("library", "multiprocessing")
     if call.text("workers") and (workers_ is None or workers_ in (NONE, const(0)) or not function):

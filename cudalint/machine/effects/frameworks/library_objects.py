@@ -159,8 +159,12 @@ def estimator_fit(machine: Machine, call: Call) -> Results:
     receiver = call.receiver
     found = _library_object(None if receiver is None else (receiver,), call.state)
     device = _first(operators.device_of(() if found is None else found.fields.get("<device>", ())))
+    gives = bool(call.text("returns"))
     if receiver is None or device is None or not device.is_gpu:
-        return [(call.state, () if receiver is None else (receiver,))]
+        same: Value = call.args[0] if gives and call.args else () if receiver is None else (receiver,)
+        return [(call.state, same)]
     framework = call.text("framework", "torch")
     after = cuda.touch(machine, call.state, call.frame, call.site, framework, "init", call.label, device, context=True)
-    return [] if after is None else [(after, (receiver,))]
+    if after is None:
+        return []
+    return [(after, arrays.returned(machine, call, after, device) if gives else (receiver,))]

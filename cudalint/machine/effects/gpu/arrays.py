@@ -173,6 +173,7 @@ def like(machine: Machine, call: Call) -> Results:
     if state is None:
         return []
     tensor = next((a for a in atoms if isinstance(a, Tensor)), None)
+    tensor = None if tensor is None else tensor.computed
     if tensor is not None and call.text("returns") == "several":
         return [(state, (state.new(("several", call.site), Sequence("tuple", None, (tensor,))),))]
     if call.text("returns") not in ("", "tensor", "like", "several"):
@@ -330,11 +331,11 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, 
     if name in machine.library.metadata.get(tensor.type, frozenset()):
         return [(state, (Lib(f"builtins.metadata.{name}"),))]
     if name in ("data", "grad", "T", "mT", "real", "imag"):
-        return [(state, (tensor,))]
+        return [(state, (tensor.computed if name == "grad" else tensor,))]
     return [(state, (Bound(Lib(f"{tensor.type}.{name}"), tensor),))]
 
 
 def tensor_data(machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site) -> Results:
     """An operation that reads a tensor's data and gives one beside it."""
     after = read(machine, tensor, state, frame, site, what)
-    return [] if after is None else [(after, (tensor,))]
+    return [] if after is None else [(after, (tensor.computed,))]

@@ -11,7 +11,22 @@ from cudalint.machine.frame import Call
 from cudalint.machine.heap import Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Atom, Const, Dev, Index, Rank, Ref, Unknown, Value, const, only, strings
+from cudalint.machine.values import (
+    NONE,
+    TRUE,
+    Atom,
+    Const,
+    Dev,
+    Index,
+    Rank,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    only,
+    strings,
+    union,
+)
 
 # Effects that a device decides on without their models having to say so, by the parameter that names it.
 _BY_DEVICE = frozenset({"default-device", "device", "move", "set-device", "tensor"})
@@ -60,6 +75,15 @@ def _with(call: Call, name: str, value: Value, state: State) -> Call:
 def depends(call: Call) -> bool:
     """Whether a model says by which values of other arguments the function chooses the GPU."""
     return "when" in call.spec or "unless" in call.spec
+
+
+def argument(call: Call, name: str) -> Value | None:
+    """What a call is given by a name, or, by ``specs.function``, under a key of the dict that it is given."""
+    holder, _, key = name.partition(".")
+    given = call.get(holder)
+    if not key or given is None:
+        return given
+    return union(list(_under(key, given, call.state))) or None
 
 
 def chosen(call: Call) -> Dev | None:
@@ -157,6 +181,15 @@ def _by_conditions(call: Call) -> bool | None:
             return False
         answer = True
     return answer
+
+
+def spared(call: Call) -> bool:
+    """Whether an argument is one of those with which the model says that the function does not do what it does."""
+    for name, values in _conditions(call, "unless"):
+        given = call.get(name)
+        if given is not None and any(_is_one(atom, values) for atom in _constants(given, call.state)):
+            return True
+    return False
 
 
 def _conditions(call: Call, key: str) -> Iterator[tuple[str, list[object]]]:

@@ -38,10 +38,14 @@ def touch(
     """Apply one use of the GPU; None where it ends the path.
 
     ``effect`` is one of the model's: query poisons forks; driver poisons and fails in a poisoned child;
-    init also initialises the framework; use is what other frameworks than torch call init; touch only fails.
+    init also initialises the framework; use is what other frameworks than torch call init; touch only fails; told does
+    nothing by itself.
     """
     process = state.process
     if process.dead or effect == "none" or framework in process.hidden:
+        return state
+    if effect == "told":
+        state.process = replace(process, told=process.told | {framework})
         return state
     if framework == "jax" and _keeps_to_cpu(process):
         return state

@@ -79,8 +79,11 @@ def _chosen_by_rank(machine: Machine, call: Call, state: State, rank: Rank, wher
     """A rank selects its device by its number: the global number is wrong on several machines."""
     if rank.kind != "global":
         machine.record.local_choices.add(tuple(step.site for step in where.steps()))
-    elif state.process.local_rank_at_hand:
-        machine.emit(_rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device"))
+    else:
+        # Where nothing tells of several machines, there may be one only, on which both numbers are equal.
+        found = _rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device")
+        known = state.process.local_rank_at_hand
+        machine.emit(replace(found, benign=not known, detail="; a local rank is at hand" if known else ""))
 
 
 def _early_allocation(machine: Machine, call: Call, state: State, early: Chain) -> None:

@@ -44,7 +44,7 @@ def _own_device(receiver: Atom, call: Call) -> Dev | None:
 
 def was_started(process: Process, framework: str) -> bool:
     """Whether a framework that runs where it is told was told to run on the GPU, here or before this process forked."""
-    return framework in process.poisoned_by or process.is_initialised(framework)
+    return framework in process.poisoned_by or framework in process.told or process.is_initialised(framework)
 
 
 def _stays_on_gpu(call: Call, device: Dev | None) -> bool:

@@ -38,7 +38,15 @@ def register(machine: Machine, call: Call) -> Results:
     if not is_function(function, call.state):
         return [(call.state, (Bound(Lib(call.path), call.receiver or Lib("cudalint.identity")),))]
     keep_handler(call.state, call.text("kind"), call.site, function)
+    if _is_local(function, call.state):
+        # Of a function that makes an application nobody sees who calls it, and nobody else can name what lies in it.
+        machine.hands_over((function,), call.state, call.frame, call.site)
     return [(call.state, unknown("registered", call.site) if call.text("returns") == "unknown" else function)]
+
+
+def _is_local(function: Value, state: State) -> bool:
+    closure = state.get(atom) if isinstance(atom := only(function), Ref) else None
+    return isinstance(closure, Closure) and "<locals>" in closure.address[1]
 
 
 def is_function(value: Value, state: State) -> bool:

@@ -10,9 +10,9 @@ from cudalint.machine.effects.servers.handlers import is_function, keep_handler,
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Closure, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.arguments import task
+from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Ref, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Ref, Value, constant, holds_deferred, only, unknown
 
 
 def queue_worker(machine: Machine, call: Call) -> Results:
@@ -33,12 +33,24 @@ def work(machine: Machine, call: Call) -> Results:
     """``worker.work()``: tasks run in children that are forked from this process as it is."""
     state = call.state
     machine.record.serves = True
-    if _forks(call):
+    number = call.text("workers")
+    if _forks(call) and (not number or count_of(call.get(number), default_many=False)):
         tasks = [function for _, function in registered(state, "task")]
         serving = Serving(call.label, call.site, call.frame, bool(tasks))
-        for function in tasks or _preloaded(state, call.frame.module):
+        for function in tasks or _preloaded(_imported(machine, call), call.frame.module):
             fork_workers(machine, state, serving, (task(function, [unknown("argument", call.site)]),))
     return [(state, NONE)]
+
+
+def _imported(machine: Machine, call: Call) -> State:
+    """The state with the modules that the program imports, whatever of them it has used by now."""
+    state = call.state
+    main = state.get(Ref(("module", call.frame.module)))
+    for value in list(main.variables.values()) if isinstance(main, Scope) else []:
+        if holds_deferred(value):
+            loaded = machine.resolve_deferred(value, state, call.frame)
+            state.become(loaded[0][0] if loaded else state)
+    return state
 
 
 def _preloaded(state: State, main: str) -> list[Value]:

@@ -57,6 +57,27 @@ def application_of_class(machine: Machine, call: Call) -> Results:
     return web_application(machine, call)
 
 
+def routes(machine: Machine, call: Call) -> Results:
+    """``Application([(pattern, Handler)])``: an application that answers requests by methods of these classes."""
+    methods = call.spec.get("methods")
+    names = [const(str(name)) for name in methods] if isinstance(methods, list) else []
+    rows = (
+        machine.exact_items(row, call.state) or [] for row in machine.elements(call.get("handlers") or (), call.state)
+    )
+    made = [Partial((Lib("cudalint.component"),), (row[1], *names), ()) for row in rows if len(row) > 1]
+    if made:
+        keep_handler(call.state, "handler", call.site, tuple(made))
+    return web_application(machine, call)
+
+
+def fork(machine: Machine, call: Call) -> Results:
+    """``server.start(4)``: workers that are forked answer requests; with one process, this one does, later."""
+    number = call.get(call.text("workers"))
+    if number not in (None, const(1)):
+        _serve_forked(machine, call, _application(call.state))
+    return [(call.state, NONE)]
+
+
 def _several(machine: Machine, value: Value, state: State) -> list[Value]:
     """The functions of a list, or the one that is given."""
     given = [value] if is_function(value, state) else machine.elements(value, state)
@@ -65,7 +86,7 @@ def _several(machine: Machine, value: Value, state: State) -> list[Value]:
 
 def on_event(machine: Machine, call: Call) -> Results:
     """``@app.on_event("startup")``, ``app.add_event_handler("startup", f)``."""
-    starts = bool(call.args) and "startup" in strings(call.args[0])
+    starts = bool(call.args) and call.text("key", "startup") in strings(call.args[0])
     if starts and len(call.args) > 1:
         keep_handler(call.state, "startup", call.site, call.args[1])
     return [(call.state, (Lib("cudalint.server.startup" if starts else "cudalint.identity"),))]
@@ -207,11 +228,12 @@ def _given(machine: Machine, state: State, frame: Frame, closure: object, app: V
     request = LibraryObject("cudalint.web.Request", {"app": app}, site)
     first: Arguments = {name: (state.new(("request", site, name), request),) for name in sorted(named)}
     ready = [(state, first)]
-    for name, function in list(_dependencies(closure, state)):
+    for name, function, place in list(_dependencies(closure, state)):
         following: list[tuple[State, Arguments]] = []
         for current, given in ready:
-            for after, value in machine.call_value(function, [], {}, current, frame, site):
-                following.extend((s, {**given, name: v}) for s, v in _provided(machine, after, frame, site, value))
+            # Called for each request, and not by who calls the handler.
+            for after, value in machine.call_value(function, [], {}, current, frame, place):
+                following.extend((s, {**given, name: v}) for s, v in _provided(machine, after, frame, place, value))
         ready = following
     return ready
 
@@ -234,11 +256,12 @@ def _is_request(param: ir.Param, names: Arguments) -> bool:
     return type_name in _REQUEST_TYPES or param.name in _REQUESTS
 
 
-def _dependencies(closure: Closure, state: State) -> Iterator[tuple[str, Value]]:
+def _dependencies(closure: Closure, state: State) -> Iterator[tuple[str, Value, Site]]:
+    """The parameters that depend on what functions give, these, and where the program says so."""
     for name, default in closure.defaults:
         found = state.get(atom) if isinstance(atom := only(default), Ref) else None
         if isinstance(found, LibraryObject) and found.type == _DEPENDENCY:
-            yield name, found.fields["<function>"]
+            yield name, found.fields["<function>"], found.site
 
 
 def _provided(machine: Machine, state: State, frame: Frame, site: Site, value: Value) -> Results:

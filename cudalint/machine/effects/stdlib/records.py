@@ -13,10 +13,12 @@ from cudalint.machine.values import Lib, Ref, Task, Value, constant, only, unkno
 
 def field(machine: Machine, call: Call) -> Results:
     """``field(default=, default_factory=)`` of a dataclass: a default, or a call for each instance."""
-    if "default" in call.kwargs:
-        return [(call.state, call.kwargs["default"])]
-    if "default_factory" in call.kwargs:
-        return [(call.state, (Task(call.kwargs["default_factory"], (), ()),))]
+    default = call.get("default")
+    if default is not None:
+        return [(call.state, default)]
+    factory = call.kwargs.get("default_factory") or call.kwargs.get("factory")
+    if factory is not None:
+        return [(call.state, (Task(factory, (), ()),))]
     return [(call.state, unknown("field", call.site))]
 
 
@@ -102,5 +104,6 @@ def construct(machine: Machine, call: Call) -> Results:
 
 def namespace(machine: Machine, call: Call) -> Results:
     """``SimpleNamespace(name=value)``."""
-    made = LibraryObject(NAMESPACE, dict(call.kwargs), call.site)
+    named = dict(zip(call.params, call.args, strict=False))
+    made = LibraryObject(NAMESPACE, {**named, **call.kwargs}, call.site)
     return [(call.state, (call.state.new(("namespace", call.site), made),))]

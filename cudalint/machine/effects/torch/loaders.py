@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory
-from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.gpu import arrays, choices, cuda
 from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.receivers import initialised, starter
 from cudalint.machine.frame import Call, Frame, Raised, Results
@@ -36,6 +36,7 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     const,
+    only,
     strings,
     union,
     unknown,
@@ -449,10 +450,54 @@ def wrapped_dataset(machine: Machine, call: Call) -> Results:
 
 def transform_dataset(machine: Machine, call: Call) -> Results:
     """A library dataset that runs ``transform`` on each item."""
-    state = call.state
     transform = call.get("transform") or NONE
-    fields: dict[str, Value] = {} if transform == NONE else {"<transform>": transform}
-    return [(state, (state.new(("dataset", call.site), LibraryObject(call.path, fields, call.site)),))]
+    if transform != NONE and call.text("kind") == "cached" and not choices.spared(call):
+        return _cached(machine, call, transform)
+    return [_transforming(call, call.state, {} if transform == NONE else {"<transform>": transform})]
+
+
+def _transforming(call: Call, state: State, fields: dict[str, Value]) -> tuple[State, Value]:
+    return state, (state.new(("dataset", call.site), LibraryObject(call.path, fields, call.site)),)
+
+
+def _cached(machine: Machine, call: Call, transform: Value) -> Results:
+    """A dataset that runs its transforms at once and keeps what they give, up to those that never give the same."""
+    steps = _steps(machine, transform, call.state) or [transform]
+    last = next((i for i, step in enumerate(steps) if not _is_kept(machine, step, call)), None)
+    kept = steps[:last]
+    made: Results = []
+    for state, value in _transformed(machine, _in_turn(kept, call.state, call.site), call.state, call.frame, call.site):
+        if gpu_memory.tensors_in([value], state):
+            rows: Value = (state.new(("rows", call.site), Sequence("list", None, value)),)
+            made.append(_transforming(call, state, {"<wrapped>": rows}))
+            continue
+        rest = steps[len(kept) :]
+        later = {"<transform>": _in_turn(rest, state, call.site)} if rest else {}
+        made.append(_transforming(call, state, later))
+    return made
+
+
+def _steps(machine: Machine, transform: Value, state: State) -> list[Value]:
+    """What a composed transform, or a list, is made of."""
+    found = state.get(atom) if isinstance(atom := only(transform), Ref) else None
+    inside = found.fields.get("<steps>", ()) if isinstance(found, LibraryObject) else transform
+    return machine.elements(inside, state)
+
+
+def _is_kept(machine: Machine, step: Value, call: Call) -> bool:
+    """Whether a step is of the library's own classes, and of none whose results are never the same."""
+    path = ""
+    match only(step):
+        case Unknown(sym=("call", *_, str(made))):
+            path = made
+        case Ref() as ref:
+            found = call.state.get(ref)
+            if isinstance(found, LibraryObject):
+                path = found.type
+            elif isinstance(found, Instance):
+                path = machine.library_base(found.cls, call.state) or ""
+    package = call.path.partition(".")[0]
+    return path.startswith(f"{package}.") and not path.rpartition(".")[2].startswith(call.text("until"))
 
 
 def with_transform(machine: Machine, call: Call) -> Results:

@@ -99,9 +99,9 @@ def module_call(machine: Machine, call: Call) -> Results:
             args: list[Value] = [(receiver,), *call.args]
             return machine.call_value((forward,), args, call.kwargs, state, call.frame, call.site)
     if memory is not None:
-        return [(state, (memory,))]
+        return [(state, (memory.computed,))]
     for value in call.args:
         for atom in value:
             if isinstance(atom, Tensor):
-                return [(state, (atom,))]
+                return [(state, (atom.computed,))]
     return [(state, unknown("forward", call.site, state.process.identity))]
