@@ -203,7 +203,9 @@ def test_who_installs_from_the_repository_is_sent_there(path: Path) -> None:
 
 # -- commands ----------------------------------------------------------------------------------------------------
 
-_COMMAND = re.compile(r"^\$ (cudalint .*)$|`(cudalint [^`]+)`|(?:bin/|- |commands = )(cudalint [^'\n]*)'?$", re.MULTILINE)
+_COMMAND = re.compile(
+    r"^\$ (cudalint .*)$|`(cudalint [^`]+)`|(?:bin/|- |commands = )(cudalint [^'\n]*)'?$", re.MULTILINE
+)
 _ENDS = re.compile(r"\s(?:\|\||\||&&|[<>;])\s")
 
 

@@ -642,7 +642,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("name", "run", "moved"),
     [
-        pytest.param("collated", "batches.run()", "x = x.to(self.gpu, non_blocking=True)", id="in a method of the object"),
+        pytest.param(
+            "collated", "batches.run()", "x = x.to(self.gpu, non_blocking=True)", id="in a method of the object"
+        ),
         pytest.param(
             "__call__",
             "loader = DataLoader(ROWS, num_workers=1, collate_fn=batches)\n    for x in loader:\n        print(x)",

@@ -427,6 +427,21 @@ def test_a_daemon_is_none_any_more_and_its_comment_stays() -> None:
     assert "# ends with us" in after
 
 
+def test_a_daemon_that_an_object_keeps_is_none_any_more() -> None:
+    main = """
+        class Outer:
+            def __init__(self):
+                self.process = mp.Process(target=work, args=(1,))
+                self.process.daemon = True
+                self.process.start()
+                self.process.join()
+        Outer()
+    """
+    after = rows(fixed(program(NESTED, main), "CUD107"))
+    assert "self.process.start()" in after
+    assert "self.process.daemon = True" not in after
+
+
 @pytest.mark.parametrize(
     "made", ["mp.Event()", "mp.SimpleQueue()", 'mp.Value("i", 0)', "mp.Barrier(2)", "mp.Lock()", "mp.JoinableQueue()"]
 )

@@ -1277,6 +1277,31 @@ def test_a_computed_pin_memory_is_not_dropped_unasked(tmp_path: Path) -> None:
         assert finding.fix.applicability is level
 
 
+@pytest.mark.parametrize(
+    ("inside", "level"),
+    [
+        pytest.param("pins = True", Applicability.SAFE, id="plain"),
+        pytest.param(
+            "@property\n    def pins(self):\n        return print() is None", Applicability.UNSAFE, id="computed"
+        ),
+        pytest.param(
+            "def __getattr__(self, name):\n        return print(name) is None", Applicability.UNSAFE, id="any"
+        ),
+    ],
+)
+def test_an_attribute_that_runs_code_is_not_dropped_unasked(tmp_path: Path, inside: str, level: Applicability) -> None:
+    (tmp_path / "program.py").write_text(
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\n\n"
+        f"class Options:\n    {inside}\n\n\nif __name__ == '__main__':\n    options = Options()\n"
+        "    rows = TensorDataset(torch.ones(4, 2, device='cuda'))\n"
+        "    for (batch,) in DataLoader(rows, pin_memory=options.pins):\n        print(batch.sum().item())\n"
+    )
+    (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
+    assert finding.code == "CUD403"
+    assert finding.fix is not None
+    assert finding.fix.applicability is level
+
+
 def test_a_with_statement_lasts_while_its_workers_start(tmp_path: Path) -> None:
     before = "stack = torch.no_grad()\n    stack.__enter__()"
     assert project_fix(tmp_path, "pool", {"before": before}).applicability is Applicability.UNSAFE

@@ -100,6 +100,30 @@ def test_a_repair_that_leaves_its_program_broken_fails_the_run(
     assert case[0].attrib["message"].startswith("still broken: crash (exit 1)")
 
 
+def test_a_program_that_fails_by_itself_blames_no_repair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text("import sys\n\nprint(int(sys.argv[1]))\n" + STATEMENT)
+    monkeypatch.chdir(tmp_path)
+    assert main(["--verify", "--fixes", "--paper", "train.py"]) == 2
+    seen = capsys.readouterr()
+    assert "fails by itself: crash (exit 1)" in seen.out
+    assert seen.err.splitlines()[-1].endswith("fails for reasons of its own, with and without its repairs")
+    assert main(["--verify", "--fixes", "--paper", "--gpus", "2", "train.py", "--", "3"]) == 0
+
+
+def test_what_both_print_first_stands_in_one_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = "for row in range(40):\n    print('row', row)\n"
+    (tmp_path / "train.py").write_text(STATEMENT.replace("torch.cuda.device(1)", f"{first}torch.cuda.device(1)"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["--verify", "--fixes", "--paper", "--gpus", "2", "train.py"]) == 0
+    beside = [line.split("|") for line in capsys.readouterr().out.splitlines() if " | " in line][1:]
+    rows = [tuple(side.strip() for side in sides) for sides in beside]
+    assert rows == [*((f"row {n}", f"row {n}") for n in range(29, 40)), ("on 0", "on 1")]
+
+
 def test_several_repairs_run_each_by_itself_and_all_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

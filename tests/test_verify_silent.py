@@ -23,6 +23,7 @@ ONE_GPU = (Gpu(0, "none", 80000),)
 # One of each kind of reading, with its contradiction; tests/verify_programs/run.py runs them all.
 CHOSEN = {
     "broken_101_gives_up",
+    "broken_107_caught",
     "broken_108_guarded_name",
     "broken_202_too_late",
     "broken_204_statement",

@@ -19,6 +19,7 @@ _FOR_WORKERS = (
     "num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout", "worker_init_fn",
 )  # fmt: skip
 _MOVES = ("cuda", "to")
+_COMPUTES_ATTRIBUTES = (b"property", b"__getattr__", b"__getattribute__", b"__get__")
 _ASKS_FOR_PINNING = (b"is_pinned", b".pin_memory", b'"pin_memory"', b"'pin_memory'")
 # torch's own generator begins with a random seed in each process, and obeys torch.manual_seed(); each new one begins
 # with 67280421310721 (c10::default_rng_seed_val), so the order would be the same one in every run.
@@ -37,7 +38,7 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
         dropped = in_file(view, [view.without_argument(call, argument)])
         if _asks_for_pinning(case):
             yield Proposal(message, dropped, doubt="the program asks whether something is pinned")
-        elif isinstance(argument.value, cst.Name | cst.Attribute):
+        elif isinstance(argument.value, cst.Name) or (dotted(argument.value) and not _computes_attributes(case)):
             yield Proposal(message, dropped, Proof.NOTHING)
         else:
             yield Proposal(message, dropped, doubt="what computes `pin_memory` is dropped with it")
@@ -49,8 +50,17 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
 
 def _asks_for_pinning(case: Case) -> bool:
     """Whether some file asks a batch or a loader whether it is pinned: another loader may be made by the same call."""
+    return _has_words(case, _ASKS_FOR_PINNING)
+
+
+def _computes_attributes(case: Case) -> bool:
+    """Whether to read an attribute may run code of the program."""
+    return _has_words(case, _COMPUTES_ATTRIBUTES)
+
+
+def _has_words(case: Case, words: tuple[bytes, ...]) -> bool:
     texts = [source.data for source in case.basis.files.sources.values()]
-    return any(word in text for text in texts for word in _ASKS_FOR_PINNING)
+    return any(word in text for text in texts for word in words)
 
 
 def _pins_elsewhere(view: View) -> Iterator[Change]:

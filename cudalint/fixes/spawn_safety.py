@@ -155,7 +155,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.DROPPED:
             return "only the arguments hold a lock or a queue, which is gone before a fresh process opens it"
         case Why.TRAVELS:
-            return "its arguments may not pickle: an iterator, or a view of a dict"
+            return "its arguments may not pickle: an iterator, a coroutine, or a view of a dict"
         case Why.NESTED:
             return "its arguments may not pickle: they may be nested too deeply"
         case Why.AT_END:

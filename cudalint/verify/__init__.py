@@ -183,6 +183,8 @@ def verify_repairs(
         return REFUTED
     if any(one.was_broken_off for one in compared):
         return _nothing(err, "interrupted: what had been seen is shown")
+    if any(one.failed_by_itself for one in compared):
+        return _nothing(err, "a program fails for reasons of its own, with and without its repairs")
     return CONFIRMED if attempts else _nothing(err, "there are no repairs: nothing was run")
 
 

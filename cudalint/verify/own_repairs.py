@@ -20,6 +20,7 @@ from cudalint.verify.gpus import Gpu
 from cudalint.verify.program import Footing, Program, Trial, files, try_out
 from cudalint.verify.program import Status as Seen
 from cudalint.verify.runner import Runner
+from cudalint.verify.sayings import is_of_programs
 
 # Lines of a difference that are shown.
 _SHOWN = 20
@@ -34,6 +35,7 @@ class Status(Enum):
     STILL_BROKEN = "still broken"
     OUTPUT_DIFFERS = "output differs"
     AS_BEFORE = "works as before"
+    FAILS_BY_ITSELF = "fails by itself"
     BROKEN_OFF = "broken off"
 
 
@@ -80,6 +82,11 @@ class Comparison:
         last = self.attempts[-1:]
         broken = tuple(one for one in last if one.status is Status.STILL_BROKEN)
         return (*broken, *(one for one in self.attempts if one.breaks_its_word))
+
+    @property
+    def failed_by_itself(self) -> bool:
+        """Whether nothing was verified, as it fails in the same way with and without each repair."""
+        return bool(self.attempts) and all(one.status is Status.FAILS_BY_ITSELF for one in self.attempts)
 
     @property
     def was_broken_off(self) -> bool:
@@ -194,6 +201,8 @@ def _entries(folder: Path, copies: Iterable[Path]) -> list[Path]:
 def _judged(repair: Repair, before: Trial, after: Trial) -> Attempt:
     if after.seen.end in ("cancelled", "lost"):
         return Attempt(repair, after, Status.BROKEN_OFF)
+    if _fails_by_itself(before) and _fails_by_itself(after) and before.seen.said == after.seen.said:
+        return Attempt(repair, after, Status.FAILS_BY_ITSELF)
     if after.seen.outcome.fails or after.unpredicted or _shown(after, repair):
         return Attempt(repair, after, Status.STILL_BROKEN)
     if before.seen.outcome.fails:
@@ -203,6 +212,11 @@ def _judged(repair: Repair, before: Trial, after: Trial) -> Attempt:
         return Attempt(repair, after, Status.OUTPUT_DIFFERS, difference)
     was_wrong = bool(_shown(before, repair)) or bool(before.unpredicted)
     return Attempt(repair, after, Status.REPAIRED if was_wrong else Status.AS_BEFORE)
+
+
+def _fails_by_itself(trial: Trial) -> bool:
+    """Whether a run ended in an exception that has nothing to do with GPUs or processes, before a finding came true."""
+    return trial.showed_nothing and is_of_programs(trial.seen.said)
 
 
 def _shown(trial: Trial, repair: Repair) -> tuple[str, ...]:

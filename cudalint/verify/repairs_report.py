@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import Any
 
 from cudalint.finding import Finding
@@ -62,8 +62,17 @@ def _lines(one: Comparison) -> Iterator[str]:
 def _beside(left: Trial, right: Trial) -> Iterator[str]:
     """Both outputs in two columns: what the one printed on the left, the other on the right."""
     yield f"{'as it is':{_WIDTH}} | repaired"
-    for one, other in zip_longest(_last(left), _last(right), fillvalue=""):
+    for one, other in _rows(left.printed, right.printed):
         yield f"{_cut(one):{_WIDTH}} | {_cut(other)}"
+
+
+def _rows(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The last lines of two outputs, those in one row that both begin with."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    room = max(0, _LINES - max(len(left), len(right)) + same)
+    begin = max(0, same - room)
+    yield from zip(left[begin:same], right[begin:same], strict=True)
+    yield from zip_longest(left[same:][-_LINES:], right[same:][-_LINES:], fillvalue="")
 
 
 def _marked(one: Comparison) -> Iterator[str]:
@@ -137,7 +146,7 @@ def _case(one: Comparison, attempt: Attempt) -> junit.Case:
         f"{one.program.name}: {attempt.repair.message}",
         seconds=attempt.trial.seen.seconds,
         failure="\n".join([end, *attempt.difference]) if attempt in one.wrong else None,
-        skipped=end if attempt.status is Status.BROKEN_OFF else None,
+        skipped=end if attempt.status in (Status.BROKEN_OFF, Status.FAILS_BY_ITSELF) else None,
     )
 
 

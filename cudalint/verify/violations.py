@@ -41,6 +41,7 @@ class Kind(Enum):
     CONTEXTS = "CUDA initialised in several processes"
     SAME_GPU = "a rank on the GPU of another"
     PICKLING = "a value that could not be pickled"
+    REFUSED = "a process that was refused children"
     GPU_ERROR = "an exception of a GPU library"
     EXCEPTION = "an exception that nobody caught"
 
@@ -55,6 +56,7 @@ _CODES: dict[Kind, frozenset[str]] = {
     Kind.LOST: OF_OWNERS,
     Kind.CONTEXTS: frozenset({"CUD201", "CUD206"}),
     Kind.PICKLING: frozenset({"CUD108", "CUD305"}),
+    Kind.REFUSED: frozenset({"CUD107"}),
     Kind.GPU_ERROR: OF_FORKS | {"CUD403", "CUD404"},
 }
 # What is wrong wherever it is seen; the others cost, can fail, or are meant for children to come.
@@ -156,6 +158,8 @@ def _costs(journal: Journal) -> Iterator[Violation]:
         yield Violation(Kind.VALUE, event.pid, event.values[0], event.stack)
     for event in journal.of("unpickled"):
         yield Violation(Kind.PICKLING, event.pid, event.values[0], event.stack)
+    for event in journal.of("refused"):
+        yield Violation(Kind.REFUSED, event.pid, event.values[0], event.stack)
     for event in journal.of("lost"):
         yield Violation(Kind.LOST, event.pid, event.values[1], event.stack)
     initialised = {event.pid: event for event in journal.of("init", "worked")}

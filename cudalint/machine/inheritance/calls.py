@@ -215,7 +215,9 @@ class Calls(Iteration):
         ordered, self._orders = self._orders, self._orders or (path in WITHOUT_ORDER and key is None)
         self._is_given_sets(path, call.receiver, (*call.args, *call.kwargs.values()), site, state)
         self._late += late
-        results = super().library_call(call)
+        runs_code, self._runs_code = self._runs_code, False
+        results = super().library_call(self._awaiting(call))
+        self._runs_code = runs_code
         self._late -= late
         self._orders = ordered
         made = {a.address for _, value in results for a in value if isinstance(a, Ref)}
@@ -245,8 +247,12 @@ class Calls(Iteration):
             for value in (*given.args, *given.kwargs.values()):
                 self.finds(value, state, given.site)
         self._where.append(given.site)
+        if closure.function.is_async and self._runs_code:
+            self._coroutines.add(given.site)
         self._late += closure.function.is_async
+        runs_code, self._runs_code = self._runs_code, True
         results = super().call_closure(ref, closure, given)
+        self._runs_code = runs_code
         self._late -= closure.function.is_async
         self._where.pop()
         if scoped is not None:

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.frame import Around, Frame, Results
-from cudalint.machine.heap import Generator, Sequence
+from cudalint.machine.frame import Around, Call, Frame, Results
+from cudalint.machine.heap import Generator, LibraryObject, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
 from cudalint.machine.interpreter import Setting
@@ -31,6 +31,9 @@ _WITHOUT_ELEMENTS = frozenset(
         "builtins.setattr", "builtins.hasattr", "copy.copy", "copy.deepcopy", "builtins.issubclass",
     }
 )  # fmt: skip
+_COROUTINE = "cudalint.coroutine"
+# Libraries whose functions run the coroutines that they are given.
+_WAIT_FOR_COROUTINES = frozenset({"asyncio", "anyio", "trio", "uvloop"})
 
 
 class Iteration(Stores):
@@ -43,6 +46,9 @@ class Iteration(Stores):
         self._views: set[Hashable] = set()
         # Whether what runs does not look at the order of what it iterates.
         self._orders = False
+        # Where the program itself calls a coroutine, and whether its code is what runs, not that of a library.
+        self._coroutines: set[Site] = set()
+        self._runs_code = True
 
     def consume(
         self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
@@ -59,7 +65,24 @@ class Iteration(Stores):
         self._late += late
         results = super().eval(node, state, frame)
         self._late -= late
+        match node:
+            case ir.Await():
+                return [(after, _given_by(value, after)) for after, value in results]
+            case ir.Call() if (site := Site(frame.module, node.ordinal)) in self._coroutines:
+                return [(after, self._coroutine(value, after, site)) for after, value in results]
         return results
+
+    def _coroutine(self, value: Value, state: State, site: Site) -> Value:
+        """What the call of a coroutine gives until it is awaited: no pickler takes it."""
+        made = state.new((_COROUTINE, site), LibraryObject(_COROUTINE, {"value": value}, site))
+        self._views.add(made.address)
+        return (made,)
+
+    def _awaiting(self, call: Call) -> Call:
+        """A call with what the coroutines give that it is given, where that waits for them."""
+        if call.path.partition(".")[0] not in _WAIT_FOR_COROUTINES:
+            return call
+        return replace(call, args=[_given_by(value, call.state) for value in call.args])
 
     def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
         """The rounds of a loop; those over a set come in an order of their own in each fresh process."""
@@ -135,3 +158,13 @@ def as_set(value: Value, state: State) -> None:
     found = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(atom, Ref) and isinstance(found, Sequence):
         state.store(atom, replace(found, kind="set"))
+
+
+def _given_by(value: Value, state: State) -> Value:
+    """What is awaited, where that is the call of a coroutine; all else as it is."""
+    found: dict[Atom, None] = {}
+    for atom in value:
+        made = state.get(atom) if isinstance(atom, Ref) else None
+        given = made.fields["value"] if isinstance(made, LibraryObject) and made.type == _COROUTINE else (atom,)
+        found.update(dict.fromkeys(given))
+    return tuple(found)

@@ -287,7 +287,11 @@ def _backend(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
 def _start(original: "Callable[..., Any]", name: str) -> "Callable[..., Any]":
     def start(self: Any) -> object:
         stack = _stack()
-        result = original(self)
+        try:
+            result = original(self)
+        except AssertionError as error:  # a daemon, which may have no children
+            _event("refused", f"AssertionError: {error}"[:300], stack)
+            raise
         method = getattr(getattr(self, "_popen", None), "method", None)
         _event("start", self.pid, method, bool(self.daemon), stack)
         return result
