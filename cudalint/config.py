@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, TypeVar, cast, get_args
 from cudalint import disk, rules
 from cudalint.discovery import PROJECT_FILE, Exclusion
 from cudalint.finding import Severity
+from cudalint.limits import DEFAULT, MOST_DEPTH, MOST_FILE_SIZE, MOST_SECONDS, MOST_STEPS, Limits
 from cudalint.policy.globs import BadPattern, Globs
 from cudalint.policy.selection import ALL, Layer, Selection, is_selector
 
@@ -117,6 +118,8 @@ class Config:
     baseline: str | None = None
     # Selectors, each with the severity that findings of their rules have here.
     severity: tuple[tuple[str, Severity], ...] = ()
+    # How large files may be that are looked at, and how far and how long they are.
+    limits: Limits = DEFAULT
     # Whether a nearer pyproject.toml with settings counts for the files below it.
     by_folder: bool = True
     given: Given = field(default_factory=Given)
@@ -304,6 +307,7 @@ def _from_table(table: object, path: str, requires: str | None) -> Config:
         extend_unsafe_fixes=_selectors(table, "extend-unsafe-fixes"),
         cache_dir=_choice(table, "cache-dir", lambda given: os.path.join(root, given) if given else None, None),
         severity=_severities(table),
+        limits=_limits(table),
         baseline=_choice(table, "baseline", lambda given: os.path.join(root, given) if given else None, None),
     )
 
@@ -326,7 +330,10 @@ KEYS = (
     "cache-dir",
     "baseline",
     "severity",
+    "limits",
 )
+# Keys of the table ``limits``, each with the most that it may be.
+LIMITS = {"file-size": MOST_FILE_SIZE, "depth": MOST_DEPTH, "steps": MOST_STEPS, "seconds": MOST_SECONDS}
 
 
 def _strings(table: Mapping[str, object], key: str) -> tuple[str, ...]:
@@ -392,6 +399,18 @@ def _severities(table: Mapping[str, object]) -> tuple[tuple[str, Severity], ...]
         _expect_one_of(f"severity of {name}", given, FAIL_ON)
         found.append((selector, Severity(given)))
     return tuple(found)
+
+
+def _limits(table: Mapping[str, object]) -> Limits:
+    value = table.get("limits", {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"limits must be a table of {', '.join(LIMITS)}")
+    for key, given in value.items():
+        if key not in LIMITS:
+            raise ConfigError(f"unknown key {key!r} in limits{nearest(str(key), LIMITS)}")
+        if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= LIMITS[key]:
+            raise ConfigError(f"limits: {key} must be a number from 1 to {LIMITS[key]}")
+    return replace(DEFAULT, **{key.replace("-", "_"): given for key, given in value.items()})
 
 
 def _choice(table: Mapping[str, object], key: str, parse: Callable[[str], _Value], default: _Value) -> _Value:

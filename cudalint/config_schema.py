@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from cudalint import config, rules
+from cudalint.limits import DEFAULT
 from cudalint.policy.selection import ALL
 
 _Part: TypeAlias = "dict[str, Any]"
@@ -58,6 +59,11 @@ def _told(part: Mapping[str, Any], description: str, **more: Any) -> _Part:
     return {"description": description, **part, **more}
 
 
+def _number(description: str, key: str, default: int | None = None) -> _Part:
+    found: _Part = {"description": description, "type": "integer", "minimum": 1, "maximum": config.LIMITS[key]}
+    return found if default is None else {**found, "default": default}
+
+
 _PROPERTIES: dict[str, _Part] = {
     "select": _told(_SELECTORS, "The rules that are shown.", default=[ALL]),
     "extend-select": _told(_SELECTORS, "Rules that are shown besides."),
@@ -92,6 +98,17 @@ _PROPERTIES: dict[str, _Part] = {
         "type": "object",
         "propertyNames": {"$ref": "#/definitions/selector"},
         "additionalProperties": _SEVERITY,
+    },
+    "limits": {
+        "description": "How large files may be that are looked at, and how far and how long they are.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "file-size": _number("Bytes of a file that mentions CUDA or processes.", "file-size", DEFAULT.file_size),
+            "depth": _number("Calls within one another.", "depth", DEFAULT.depth),
+            "steps": _number("Statements of an entry; other bounds of steps change with it.", "steps", DEFAULT.steps),
+            "seconds": _number("Processor time for what a file starts, and for what has no visible caller.", "seconds"),
+        },
     },
     "models": {
         "description": "Files with models of your own libraries, relative to this file.",

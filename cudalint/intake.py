@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from cudalint import disk, rules
 from cudalint.finding import Finding, at
+from cudalint.limits import DEFAULT
 from cudalint.text.decode import Refusal, decode
-from cudalint.text.guard import MAX_BYTES, refuse
+from cudalint.text.guard import refuse, too_large
 from cudalint.text.source import SourceFile
 
 INTERNAL_ERROR = "CUD900"
@@ -83,6 +84,7 @@ class _Collector:
     files: int = 0
     size: int = 0
     is_context: bool = False
+    most: int = DEFAULT.file_size
 
     def add(self, read: Read) -> None:
         """Take in one file that was read."""
@@ -108,11 +110,11 @@ class _Collector:
         matters = self.matters(source.data)
         if not matters or self.is_context:
             # It is measured when the parser is to see it, if ever; most context is not parsed.
-            if size <= MAX_BYTES:
+            if size <= self.most:
                 self.sources.append(source)
                 self.mattering.update([source.path] if matters else [])
             return
-        refusal = refuse(source.text, size)
+        refusal = too_large(size, self.most) or refuse(source.text)
         if refusal is not None:
             self._refuse(source.path, refusal)
             return
@@ -184,26 +186,32 @@ def _unlisted(path: str) -> str | None:
     return None
 
 
-def sort(files: Iterable[Read], matters: Callable[[bytes], bool], *, is_context: bool = False) -> Intake:
-    """Sort what was read; ``matters`` tells which files are worth a look.
+def sort(
+    files: Iterable[Read],
+    matters: Callable[[bytes], bool],
+    *,
+    is_context: bool = False,
+    most: int = DEFAULT.file_size,
+) -> Intake:
+    """Sort what was read; ``matters`` tells which files are worth a look, ``most`` how many bytes these may have.
 
     Context is what a run is not about: nothing is reported of it, so it is measured only where it is parsed.
     """
-    collector = _Collector(matters=matters, is_context=is_context)
+    collector = _Collector(matters=matters, is_context=is_context, most=most)
     for file in files:
         collector.add(file)
     return collector.intake()
 
 
-def take_bytes(path: str, data: bytes, matters: Callable[[bytes], bool]) -> Intake:
+def take_bytes(path: str, data: bytes, matters: Callable[[bytes], bool], most: int = DEFAULT.file_size) -> Intake:
     """Take in one file whose bytes are at hand."""
-    return sort(programs(Read(path, data)) if path.endswith(_NOTEBOOK) else (Read(path, data),), matters)
+    return sort(programs(Read(path, data)) if path.endswith(_NOTEBOOK) else (Read(path, data),), matters, most=most)
 
 
-def take_text(path: str, text: str, matters: Callable[[bytes], bool]) -> Intake:
+def take_text(path: str, text: str, matters: Callable[[bytes], bool], most: int = DEFAULT.file_size) -> Intake:
     """Take in one file that someone else has decoded, whatever encoding it declares."""
     data = text.encode("utf-8", "surrogatepass")
-    collector = _Collector(files=1, size=len(data), matters=matters)
+    collector = _Collector(files=1, size=len(data), matters=matters, most=most)
     collector.admit(SourceFile(path, text, data))
     return collector.intake()
 

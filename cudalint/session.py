@@ -127,14 +127,14 @@ class Session:
         if known is not None:
             return self._framed(known)
         facts = self._facts()
-        intake = sort(files, facts.may_matter)
+        intake = sort(files, facts.may_matter, most=self._config.limits.file_size)
         if empty:
             said = f"no Python file found under {', '.join(empty)}"
             intake = replace(intake, warnings=(said, *intake.warnings))
         is_partial = bool(intake.mattering) and not whole
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
-            intake += _context(rest(), facts)
+            intake += self._context(rest(), facts)
         selected = tuple(file.path for file in files)
         outcome = self._analyse(intake, facts, alone=False, about=frozenset(selected), once=once)
         report = self._checked(paths, selected, intake, outcome, self._repairs(repair, admits), accepted)
@@ -197,11 +197,11 @@ class Session:
         known = asked.answer()
         if known is not None:
             return self._framed(replayed(known, {source.path: source for source in alone(path, content)}))
-        facts = self._facts()
+        facts, most = self._facts(), self._config.limits.file_size
         if isinstance(content, str):
-            intake = take_text(path, content, facts.may_matter)
+            intake = take_text(path, content, facts.may_matter, most)
         else:
-            intake = take_bytes(path, content, facts.may_matter)
+            intake = take_bytes(path, content, facts.may_matter, most)
         outcome = self._analyse(intake, facts, alone=True)
         findings = (*intake.findings, *outcome.findings)
         findings = (*findings, *syntax_errors(intake.sources, findings))
@@ -278,8 +278,8 @@ class Session:
         """The files under some paths, and what bears on them if they matter."""
         files = read(self.selected(paths), self._unsaved)
         facts = self._facts()
-        intake = sort(files, facts.may_matter)
-        return intake + _context(self._rest(files, self._unsaved), facts) if intake.mattering else intake
+        intake = sort(files, facts.may_matter, most=self._config.limits.file_size)
+        return intake + self._context(self._rest(files, self._unsaved), facts) if intake.mattering else intake
 
     def _facts(self) -> KnownFacts:
         """What searching the bytes of files shows, such as whether they mention CUDA or processes."""
@@ -297,12 +297,17 @@ class Session:
         others = dict.fromkeys(self.selected((root, *self._config.extra_paths)))
         return read((path for path in others if path not in known), instead)
 
+    def _context(self, rest: Iterable[Read], facts: KnownFacts) -> Intake:
+        """The rest of the project, as context. What cannot be read there is not the run's concern."""
+        around = sort(rest, facts.may_matter, is_context=True, most=self._config.limits.file_size)
+        return Intake(around.sources, around.mattering, files=around.files, size=around.size)
+
     def _question(self, *words: str) -> Question:
         """What decides the result of a run besides the files: what is asked, and the configuration."""
-        asked = Question(self._store)
-        if self._store is None:
-            return asked
         config = self._config
+        if self._store is None or config.limits.seconds is not None:
+            return Question(None)  # what a clock ended is not what another run would find
+        asked = Question(self._store)
         root = config.root
         decisive = (
             root or os.getcwd(),
@@ -316,6 +321,7 @@ class Session:
             config.extend_unsafe_fixes,
             config.severity,
             config.extra_paths,
+            config.limits,
         )
         metadata = () if root is None else (os.path.join(root, name) for name in METADATA)
         return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))
@@ -323,7 +329,8 @@ class Session:
     def _options(self) -> Options:
         from cudalint.project.analysis import Options
 
-        return Options(self._config.target_versions, self._config.platform, self._config.models)
+        config = self._config
+        return Options(config.target_versions, config.platform, config.models, config.limits)
 
     def _analyse(
         self,
@@ -442,12 +449,6 @@ def _row_of(intake: Intake, path: str, cell: int, row: int) -> int:
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Each once, in the order of every report."""
     return tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
-
-
-def _context(rest: Iterable[Read], facts: KnownFacts) -> Intake:
-    """The rest of the project, as context. What cannot be read there is not the run's concern."""
-    around = sort(rest, facts.may_matter, is_context=True)
-    return Intake(around.sources, around.mattering, files=around.files, size=around.size)
 
 
 def _touching(findings: Iterable[Finding], selected: frozenset[str]) -> Iterator[Finding]:

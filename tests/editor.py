@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -11,6 +13,11 @@ from typing import Any, TypeAlias, TypeVar
 from conftest import environment
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+
+from cudalint.hosts.commands.server import WORKER
+from cudalint.module_path import without_the_current_folder
+from cudalint.opening import Options
+from cudalint.server.language_server import serve
 
 T = TypeVar("T")
 Answer: TypeAlias = types.RelatedFullDocumentDiagnosticReport | types.RelatedUnchangedDocumentDiagnosticReport
@@ -292,24 +299,28 @@ def applied(text: str, edit: types.WorkspaceEdit | None, uri: str) -> str:
 def edit_session(
     root: Path,
     play: Callable[[Editor], Awaitable[None]],
-    *arguments: str,
     folders: list[Path] | None = None,
-    environ: dict[str, str] | None = None,
     support: types.ClientCapabilities | None = None,
     pulls: types.DiagnosticClientCapabilities | None = None,
     refreshes: bool = True,
+    apart: bool = False,
 ) -> None:
-    """Start the server in a folder, do something in the editor, and end both as editors do.
+    """Start the server, do something in the editor, and end both as editors do.
 
     An editor that says what it supports knows a root, and no folders. One that ``pulls`` asks for
-    findings, and asks again when it is bidden to if it ``refreshes``.
+    findings, and asks again when it is bidden to if it ``refreshes``. ``apart``: the server is a process, in the
+    folder, as it is for users; else a thread of this one, which needs no second to begin. What analyses is always a
+    process of its own.
     """
 
     async def session() -> None:
         client = _Client("an-editor", "1")
         editor = Editor(client, root)
-        told = environment() | (environ or {})
-        await client.start_io(sys.executable, "-m", "cudalint", "server", *arguments, cwd=root, env=told)
+        thread = None
+        if apart:
+            await client.start_io(sys.executable, "-m", "cudalint", "server", cwd=root, env=environment())
+        else:
+            thread = await _start_in_thread(client)
         opened = [types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders or [root]]
         params = (
             types.InitializeParams(_modern(pulls, refreshes), process_id=None, workspace_folders=opened)
@@ -324,6 +335,28 @@ def edit_session(
             await client.shutdown_async(None)
             client.exit(None)
             await client.stop()
-        assert client.ended == (0, ""), client.ended
+        if thread is None:
+            assert client.ended == (0, ""), client.ended
+            return
+        thread.join(_SECONDS)
+        assert not thread.is_alive()
 
     asyncio.run(session())
+
+
+async def _start_in_thread(client: LanguageClient) -> threading.Thread:
+    """Serve a client as the command does, from a thread."""
+    path = without_the_current_folder(sys.path)
+    worker = (sys.executable, "-c", WORKER.format(path=path, options=Options(cache=False)))
+
+    def start(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with listening, connection, connection.makefile("rb") as stdin, connection.makefile("wb") as stdout:
+            serve(worker, stdin, stdout)
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    host, port = listening.getsockname()
+    thread = threading.Thread(target=start, args=(listening,), daemon=True)
+    thread.start()
+    await client.start_tcp(host, port)
+    return thread

@@ -35,7 +35,7 @@ def codes(done: Fixed) -> Counter[str]:
 
 
 @pytest.mark.long
-@settings(max_examples=70, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=35, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     path=st.sampled_from(BROKEN),
     layouts=st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True),

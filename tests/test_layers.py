@@ -22,6 +22,7 @@ LAYERS = (
     "secret",
     "store",
     "disk",
+    "limits",
     "models",
     "text",
     "ir",
@@ -98,8 +99,9 @@ class Module:
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """All of the package; their trees would take hundreds of megabytes, and are read once."""
-    return tuple(map(module, sorted(PACKAGE.rglob("*.py"))))
+    """All of the package, read once: the trees take hundreds of megabytes. A wheel has fixtures in it, too."""
+    files = (path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] != "_fixtures")
+    return tuple(map(module, sorted(files)))
 
 
 def module(path: Path) -> Module:

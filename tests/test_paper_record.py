@@ -217,7 +217,7 @@ def small(copy: Path) -> Callable[..., str]:
     (copy / "fixtures" / "CUD101").mkdir(parents=True)
     (copy / "fixtures" / "CUD101" / "ok_one.py").write_text(PROGRAM)
 
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def tests(*arguments: str) -> str:
         command = [

@@ -84,7 +84,7 @@ def test_an_answer_is_about_the_texts_as_they_are_and_nothing_is_told_besides(pr
         assert editor.all == []
         assert editor.messages == []
 
-    edit_session(project, play, pulls=PULLS)
+    edit_session(project, play, pulls=PULLS, apart=True)
 
 
 def test_who_asks_about_all_is_answered_when_there_is_something_new(project: Path) -> None:

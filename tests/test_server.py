@@ -90,7 +90,7 @@ def test_findings_and_beliefs_follow_what_is_typed_in_any_file(project: Path) ->
         await editor.until(lambda: not editor.codes("main.py"))
         assert editor.messages == []
 
-    edit_session(project, play)
+    edit_session(project, play, apart=True)
 
 
 def test_open_files_come_first(project: Path, forked: str) -> None:
@@ -401,7 +401,7 @@ def test_what_is_not_python_is_shown_where_it_ends_and_nothing_of_the_folder_is_
         assert editor.codes("library.py") == ["CUD901"]
         assert editor.diagnostics("library.py")[0].range.start.line == 3
 
-    edit_session(project, play)
+    edit_session(project, play, apart=True)
     assert not (project / "ran").exists()
 
 

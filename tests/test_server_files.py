@@ -165,4 +165,4 @@ def test_a_question_that_is_taken_back_is_answered_at_once_and_hinders_no_other(
         assert every.edit is not None
         assert editor.messages == []
 
-    edit_session(project, play)
+    edit_session(project, play, apart=True)

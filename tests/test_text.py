@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cudalint.text.decode import Refusal, decode
-from cudalint.text.guard import MAX_BYTES, MAX_CHAIN, refuse
+from cudalint.text.guard import MAX_CHAIN, refuse, too_large
 from cudalint.text.lines import Rows, split_rows
 from cudalint.text.noqa import Noqa, suppressions, with_code
 from cudalint.text.scan import lexemes
@@ -90,7 +90,7 @@ def test_any_bytes_give_a_text_or_a_reason(data: bytes) -> None:
     ],
 )
 def test_what_would_bring_the_parser_down_is_refused(text: str, words: str) -> None:
-    refusal = refuse(text, len(text))
+    refusal = refuse(text)
     assert refusal is not None
     assert words in refusal.reason
 
@@ -111,13 +111,14 @@ def test_what_would_bring_the_parser_down_is_refused(text: str, words: str) -> N
     ],
 )
 def test_large_but_flat_files_pass(text: str) -> None:
-    assert refuse(text, len(text)) is None
+    assert refuse(text) is None
 
 
 def test_size_alone_refuses() -> None:
-    refusal = refuse("x = 1\n", MAX_BYTES + 1)
+    assert too_large(5, 5) is None
+    refusal = too_large(6_000_000, 5_000_000)
     assert refusal is not None
-    assert "bytes" in refusal.reason
+    assert refusal.reason == "it has 6,000,000 bytes, more than 5,000,000"
 
 
 @pytest.mark.parametrize("unit", ['"', "'", '"""', "f'{", "(", ")", "\\", "#", "a.b(", "'\\", "\n ", "`$?"])
@@ -125,7 +126,7 @@ def test_the_guard_is_linear(unit: str) -> None:
     def cost(size: int) -> float:
         text = unit * (size // len(unit))
         begin = time.process_time()
-        refuse(text, len(text))
+        refuse(text)
         return time.process_time() - begin
 
     # A quadratic guard would take minutes on this.
@@ -186,7 +187,7 @@ def test_limits_leave_room_below_where_the_parser_falls() -> None:
     import libcst
 
     for text in ("x = a" + ".f()" * (MAX_CHAIN // 2 - 2), "x = " + "(" * 190 + "1" + ")" * 190):
-        assert refuse(text, len(text)) is None
+        assert refuse(text) is None
         libcst.parse_module(text)
 
 

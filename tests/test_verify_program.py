@@ -318,11 +318,23 @@ def test_a_program_that_fails_for_reasons_of_its_own_shows_nothing(
     assert "the program failed for reasons of its own" in err
 
 
+# Lives until the process that watches it has woken up so often: it looks at all that run each time, however seldom.
+LOOKED_AT = """\
+import sys, time
+def woken():
+    rows = open(f"/proc/{sys.argv[1]}/status").read().splitlines()
+    return int(next(row for row in rows if row.startswith("voluntary_ctxt_switches")).split()[1])
+before = woken()
+while woken() < before + 20:
+    time.sleep(0.05)
+"""
+
+
 def test_processes_that_the_probe_cannot_enter_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "train.py").write_text(
-        "import subprocess, sys\n"
+        "import os, subprocess, sys\n"
         "for flags in (['-I'], []):\n"
-        "    subprocess.run([sys.executable, *flags, '-c', 'import time; time.sleep(1)'])\n"
+        f"    subprocess.run([sys.executable, *flags, '-c', {LOOKED_AT!r}, str(os.getppid())])\n"
     )
     _, told, _ = try_out(tmp_path / "train.py", monkeypatch, gpus_available=ONE_GPU)
     assert told["processes"] == 2

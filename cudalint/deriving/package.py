@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from cudalint import disk
+from cudalint.limits import DEFAULT
 from cudalint.text.decode import decode
-from cudalint.text.guard import refuse
+from cudalint.text.guard import refuse, too_large
 from cudalint.text.source import SourceFile
 
 if sys.version_info >= (3, 11):
@@ -91,7 +92,7 @@ def _source(path: str) -> SourceFile | str:
         return str(error)
     if not isinstance(found, SourceFile):
         return found.reason
-    refused = refuse(found.text, len(found.data))
+    refused = too_large(len(found.data), DEFAULT.file_size) or refuse(found.text)
     return found if refused is None else refused.reason
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cudalint import caching
-from cudalint.config import Config
+from cudalint.config import LIMITS, Config
 
 
 def lines(found: Config) -> Iterable[str]:
@@ -27,6 +27,8 @@ def lines(found: Config) -> Iterable[str]:
     yield f"fail-on = {_toml(found.fail_on.value)}"
     severities = ", ".join(f"{_toml(name)} = {_toml(value.value)}" for name, value in found.severity)
     yield f"severity = {{{severities}}}"
+    limits = ((key, getattr(found.limits, key.replace("-", "_"))) for key in LIMITS)
+    yield f"limits = {{{', '.join(f'{key} = {value}' for key, value in limits if value is not None)}}}"
     yield f"models = {_toml_list(found.models)}"
     yield f"extra-paths = {_toml_list(found.extra_paths)}"
     yield f"extend-safe-fixes = {_toml_list(found.extend_safe_fixes)}"

@@ -73,7 +73,7 @@ def keep(form: Form, text: str, store: Store) -> None:
 
 
 def _made(text: str, filename: str, name: str) -> Form:
-    refusal = refuse(text, len(text))
+    refusal = refuse(text)
     if refusal is not None:
         return Form(Unparsable(refusal.reason, 0, 0), is_fresh=True)
     return _outlined(text, filename, name) or Form(whole(text, filename, name), is_fresh=True)

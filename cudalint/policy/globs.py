@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 # ``**/`` at the beginning of a name also stands for no directory at all; a set that is empty or not closed is plain
 # text.
@@ -53,6 +54,7 @@ def _union(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(translated) or r"(?!)", re.DOTALL)
 
 
+@lru_cache(1_000)  # each folder has the same defaults
 def _translate(pattern: str, index: int) -> str:
     """A pattern as an expression that tries no star twice: the first place that fits is as good as any later one."""
     if "\0" in pattern:

@@ -12,6 +12,7 @@ from cudalint import disk
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.positions import all_spans
 from cudalint.ir.stored import placed
+from cudalint.limits import DEFAULT, Limits
 from cudalint.machine.assumptions import Assumption, of_test
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
@@ -46,11 +47,12 @@ from cudalint.text.source import SourceFile
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What decides the meaning of a program: Python versions in range, platform, extra models."""
+    """What decides the meaning of a program: Python versions in range, platform, extra models; how far it is looked."""
 
     target_versions: tuple[tuple[int, int], tuple[int, int]] = ((3, 10), (3, 13))
     platform: Literal["linux", "darwin", "win32"] = "linux"
     models: tuple[str, ...] = ()
+    limits: Limits = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +168,8 @@ def _candidates(files: FileProgram, about: frozenset[str] | None) -> list[str]:
 
 
 def _kept(files: FileProgram, options: Options, alone: bool, *purpose: str) -> EntryResults | None:
-    """What entries gave in runs before; None where nothing is kept."""
-    if files.store is None:
+    """What entries gave in runs before; None where nothing is kept: what a clock ended another run may not end."""
+    if files.store is None or options.limits.seconds is not None:
         return None
     return EntryResults(files, files.store, identity(files, *_decisive(options, alone), *purpose))
 
@@ -183,7 +185,7 @@ def _edits(files: FileProgram, changes: Mapping[str, str]) -> Iterator[str]:
 
 def _decisive(options: Options, alone: bool) -> Iterator[str]:
     """What of the options decides what entries give."""
-    yield repr((options.target_versions, options.platform, alone))
+    yield repr((options.target_versions, options.platform, options.limits, alone))
     for path in options.models:
         yield disk.read(path, disk.MOST_SETTINGS_BYTES).decode()
 
@@ -357,7 +359,7 @@ def _gathered(files: FileProgram, options: Options, alone: bool, results: Iterab
 
 def _host(options: Options) -> Host:
     lowest, highest = options.target_versions
-    return Host(lowest, highest, options.platform)
+    return Host(lowest, highest, options.platform, options.limits)
 
 
 # -- findings ----------------------------------------------------------------------------------------------

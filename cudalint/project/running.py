@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
@@ -173,6 +174,8 @@ class Runner:
     seen: frozenset[Place] = frozenset()
     _unreached: set[Place] = field(default_factory=set)
     _steps: int = 0
+    # The processor time of this process at which the entries of a group end.
+    _until: float | None = None
     _shared: frozenset[Group] | None = None
     _callers: Callers | None = None
     _importer: PreparedImports | None = None
@@ -229,6 +232,8 @@ class Runner:
         yield [Group(name, is_assumed=True) for name in given if name in shown]
 
     def _entries(self, group: Group) -> Iterator[Ran]:
+        seconds = self.host.limits.seconds
+        self._until = None if seconds is None else time.process_time() + seconds
         return self._assumed(group.name) if group.is_assumed else self._real(group.name)
 
     def _share(self, groups: Sequence[Group]) -> None:
@@ -508,6 +513,7 @@ class Runner:
             # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.shaped),
             listens=self.listens,
+            until=self._until,
             watched=self.watched,
             shaped=self.shaped,
         )

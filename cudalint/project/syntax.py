@@ -33,7 +33,7 @@ def _second_opinion(text: str) -> Refusal | Trouble | None:
 
     from cudalint.ir.trouble import trouble
 
-    refusal = refuse(text, len(text))
+    refusal = refuse(text)
     if refusal is not None:
         return refusal
     try:

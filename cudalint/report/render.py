@@ -104,10 +104,17 @@ def summary(report: Report, style: Style) -> str:
     repaired = f"{_count(style.fixed, 'repair')} made. " if style.fixed else ""
     known = f" ({_count(len(report.known), 'known finding')} not shown)" if report.known else ""
     if not report.findings:
-        return f"{repaired}{'All checks passed!' if report.effort.files_read else 'Nothing was checked.'}{known}\n"
+        passed = "All checks passed!" if report.effort.files_read else "Nothing was checked."
+        return f"{repaired}{passed}{known}{_unfinished(report)}\n"
     files = len({located(report, finding.span).path for finding in report.findings})
     found = f"{repaired}Found {by_severity(report.findings)} in {_count(files, 'file')}{known}.\n"
     return found + _fixable(report, style)
+
+
+def _unfinished(report: Report) -> str:
+    """That bounds ended what might have found something: nobody is to take silence for more than it is."""
+    cut = sum("cut off: " in note for note in report.notes)
+    return f" ({_count(cut, 'time')} an analysis was cut off: --verbose says where)" if cut else ""
 
 
 def by_severity(findings: Iterable[Finding]) -> str:

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import BinaryIO
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -36,14 +37,17 @@ _MOVED = types.FileOperationRegistrationOptions(
 )
 
 
-def serve(worker: Sequence[str]) -> None:
-    """Serve one editor on standard input and output until it ends; ``worker`` is the command of the other process."""
+def serve(worker: Sequence[str], stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
+    """Serve one editor, by default on standard input and output, until it ends.
+
+    ``worker`` is the command of the other process.
+    """
     # Editors show as trouble what is none: a question that is taken back after its answer, and changes of cells by
     # ranges, whose texts are kept here (documents.py) and not by pygls.
     logging.getLogger("pygls").setLevel(logging.ERROR)
     logging.getLogger("pygls.workspace").setLevel(logging.CRITICAL)
     # What it writes to is closed when the editor ends it, and the process has yet to end by itself.
-    _server(worker).start_io(stdout=os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+    _server(worker).start_io(stdin, stdout or os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
 
 
 def _server(worker: Sequence[str]) -> LanguageServer:

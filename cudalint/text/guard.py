@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from cudalint.text.decode import Refusal
 from cudalint.text.scan import Kind, lexemes
 
-MAX_BYTES = 5_000_000
 MAX_BRACKETS = 200
 MAX_INDENTS = 100
 MAX_CHAIN = 2_000
@@ -29,10 +28,13 @@ _STATEMENT = re.compile(
 )
 
 
-def refuse(text: str, size: int) -> Refusal | None:
-    """Why ``text``, which took ``size`` bytes, must not be parsed; ``None`` where it may."""
-    if size > MAX_BYTES:
-        return Refusal(f"it has {size:,} bytes, more than {MAX_BYTES:,}")
+def too_large(size: int, most: int) -> Refusal | None:
+    """Why a text of so many bytes is not looked at; ``None`` where it is."""
+    return Refusal(f"it has {size:,} bytes, more than {most:,}") if size > most else None
+
+
+def refuse(text: str) -> Refusal | None:
+    """Why ``text`` must not be parsed; ``None`` where it may."""
     if _indents_exceed(text):
         return Refusal(f"its blocks are nested more than {MAX_INDENTS} deep")
     if len(_ELIF.findall(text)) > MAX_CHAIN:

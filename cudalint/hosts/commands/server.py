@@ -14,7 +14,7 @@ from cudalint.hosts.inputs import as_option
 from cudalint.opening import Options
 
 # Nothing is imported from the current folder, which is the one that is checked; the path is set before anything else.
-_WORKER = """\
+WORKER = """\
 import sys
 sys.path[:] = {path!r}
 from cudalint.opening import Options
@@ -37,5 +37,5 @@ def server(config_file: str | None, isolated: bool, cache_dir: str | None, no_ca
 
     asked = Options(config=config_file, isolated=isolated, cache=not no_cache, cache_dir=cache_dir)
     asked.require_sense(as_option)
-    serve((sys.executable, "-c", _WORKER.format(path=list(sys.path), options=asked)))
+    serve((sys.executable, "-c", WORKER.format(path=list(sys.path), options=asked)))
     return Exit.CLEAN

@@ -21,7 +21,7 @@ from cudalint.machine.heap import (
     Scope,
     Sequence,
 )
-from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_NESTED, Core
+from cudalint.machine.interpreter.core import MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import MOST_NESTING
 from cudalint.machine.state import State
@@ -255,7 +255,7 @@ class Calls(Core):
     def _call_instance(self, ref: Ref, method: Atom, given: Given) -> Results:
         """Call what the class of an instance says. That may be an instance too, of the same class even."""
         again = (ref, len(self._active))
-        if again in self._called or len(self._called) >= MOST_DEPTH:
+        if again in self._called or len(self._called) >= self._most_depth:
             self.passes_over(given.site, given.state)
             return [(given.state, unknown("recursion", given.site))]
         self._called.append(again)
@@ -291,7 +291,7 @@ class Calls(Core):
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
-        if self._depth >= MOST_DEPTH or self._nested > MOST_NESTED:
+        if self._depth >= self._most_depth or self._nested > MOST_NESTED:
             self.record.cut = self.record.cut or "calls nested too deeply"
             return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, given)

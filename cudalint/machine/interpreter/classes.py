@@ -10,7 +10,7 @@ from cudalint.machine import enums, mappings
 from cudalint.machine.classes import Order, behind
 from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
-from cudalint.machine.interpreter.core import MOST_DEPTH, Core
+from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
@@ -160,7 +160,7 @@ class Classes(Core):
         """``type.__call__``: a new instance, and its ``__init__``."""
         state, frame, site = given.state, given.frame, given.site
         maker = self._class_attribute(ref, "__new__", state)
-        if maker is not None and self._depth < MOST_DEPTH:
+        if maker is not None and self._depth < self._most_depth:
             return self._make_and_init(ref, maker, given)
         attributes: dict[str, Value] = {}
         fields = self.record_fields(ref, state)

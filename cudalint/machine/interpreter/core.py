@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -24,7 +25,6 @@ from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Value
 from cudalint.models.library import Library
 
-MOST_DEPTH = 40
 # Modules that import one another; an import takes a tenth of the room of a call.
 MOST_IMPORTS = 100
 # Statements and expressions within one another, those of all running calls together. A compiled machine needs room for
@@ -82,7 +82,8 @@ class Core(Hooks, ABC):
         self.called_back: set[Site] = set()
         self.steps_aside = 0
         self._steps = 0
-        self._most_steps = options.most_steps
+        self._most_steps = host.limits.scaled(options.most_steps)
+        self._most_depth = host.limits.depth
         self._is_making = options.purpose is Purpose.MAKING
         self._is_preparing = options.purpose.prepares
         # How deep in imports it is: what modules do at their import leaves half of the steps to the program itself.
@@ -114,7 +115,15 @@ class Core(Hooks, ABC):
     def _take_step(self) -> bool:
         """Count a statement that is about to run; False where no step is left for it."""
         self._steps += 1
+        if self._is_late:
+            return False
         return self._steps <= (self._most_import_steps if self._importing else self._most_steps)
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether the processor time of its file is used up."""
+        until = self.options.until
+        return until is not None and time.process_time() > until
 
     @property
     def _most_import_steps(self) -> int:
@@ -162,6 +171,10 @@ class Core(Hooks, ABC):
 
     def _out_of_steps(self, state: State) -> list[State]:
         """What follows a statement for which no step is left: of an import, the rest of the program."""
+        if self._is_late:
+            self.record.cut = self.record.cut or f"more than {self.host.limits.seconds} s of processor time"
+            self.record.spent = True
+            return []
         most = self._most_steps
         limit = f"{self._most_import_steps}" if self._is_making else "half"
         part = f", {limit} of them for imports" if self._importing else ""

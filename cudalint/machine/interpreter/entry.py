@@ -76,6 +76,7 @@ class EntryOptions:
     one path goes on that used a GPU and one that did not. ``assumed``: an unknown caller is assumed to call it.
     ``uses_gpu``: the program has code that may use a GPU. ``ignores_pickling_errors``: workers run although what is
     sent to them does not pickle, for a look at what they do with it. ``listens``: what functions do is recorded.
+    ``until``: the processor time of this process at which it ends, finished or not.
     ``watched`` are the statements whose processes are recorded, ``shaped`` the expressions whose values are
     (``machine/shapes.py``).
     """
@@ -87,6 +88,7 @@ class EntryOptions:
     uses_gpu: bool = True
     ignores_pickling_errors: bool = False
     listens: bool = False
+    until: float | None = None
     watched: frozenset[Site] = frozenset()
     shaped: frozenset[Site] = frozenset()
 

@@ -8,7 +8,7 @@ from cudalint.machine import collecting
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import STAR, Scope
 from cudalint.machine.interpreter import lineages
-from cudalint.machine.interpreter.core import MOST_DEPTH, MOST_IMPORTS, MOST_NESTED, Core
+from cudalint.machine.interpreter.core import MOST_IMPORTS, MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.questions import DEFINES, INSTALLED
 from cudalint.machine.state import State
@@ -320,7 +320,7 @@ class Imports(Core):
         if frame is not None:
             inner.raises = frame.raises
             inner.tries = frame.tries
-        if self._importing > MOST_IMPORTS or self._depth > MOST_DEPTH or self._nested > MOST_NESTED:
+        if self._importing > MOST_IMPORTS or self._depth > self._most_depth or self._nested > MOST_NESTED:
             self.record.cut = self.record.cut or "imports nested too deeply"
             return [state]
         journal = collecting.begin(state)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
+from cudalint.limits import DEFAULT, Limits
 from cudalint.machine.toplevel import Bindings
 
 
@@ -57,11 +58,12 @@ LAST_MICRO = 99
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What decides the default start method: the Python versions in range and the platform."""
+    """The Python versions in range and the platform, which decide the default start method; how far is looked."""
 
     lowest: tuple[int, int] = (3, 10)
     highest: tuple[int, int] = (3, 13)
     platform: str = "linux"
+    limits: Limits = DEFAULT
 
     def compares(self, op: str, wanted: tuple[int, ...]) -> bool | None:
         """``sys.version_info op wanted``; None where that depends on which version in range it is."""
