@@ -167,8 +167,11 @@ def _candidates(files: FileProgram, about: frozenset[str] | None) -> list[str]:
     return candidates(files, near(files, about))
 
 
-def _kept(files: FileProgram, options: Options, alone: bool, *purpose: str) -> EntryResults | None:
-    """What entries gave in runs before; None where nothing is kept: what a clock ended another run may not end."""
+def _kept(files: FileProgram, options: Options, alone: bool, purpose: Iterable[str] = ()) -> EntryResults | None:
+    """What entries gave in runs before; None where nothing is kept: what a clock ended another run may not end.
+
+    ``purpose`` tells runs apart in which other entries run; it is asked for only where something is kept.
+    """
     if files.store is None or options.limits.seconds is not None:
         return None
     return EntryResults(files, files.store, identity(files, *_decisive(options, alone), *purpose))
@@ -209,7 +212,7 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     names = sorted(owners | changed - fresh | fresh.intersection(candidates(files) if fresh else ()))
     chosen = None if places is None else frozenset(again)
     left = _left(basis, names, chosen)
-    kept = _kept(files, basis.options, basis.alone, "again", about.code, *_edits(basis.files, changes))
+    kept = _kept(files, basis.options, basis.alone, chain(("again", about.code), _edits(basis.files, changes)))
     analysis = _run(files, basis.options, basis.alone, names, left, chosen, kept)
     files.keep_forms()
     return replace(analysis, basis=_completed(analysis.basis, basis, changed, about))

@@ -57,12 +57,12 @@ class Rests:
     def hold(self, rest: Mapping[str, Any], *, is_whole: bool) -> bool:
         """Whether that is still so; ``is_whole``: all that was found out about files then is known."""
         names = self._names(_begun(rest))
-        if not self._sought(rest["sought"]):
+        if fingerprint.digest(*names) != rest["names"] or not self._sought(rest["sought"]):
             return False
         contents = self._contents(names)
         if contents == rest["files"]:
-            return bool(fingerprint.digest(*names) == rest["names"])
-        if not is_whole or len(contents) != len(rest["files"]) or fingerprint.digest(*names) != rest["names"]:
+            return True
+        if not is_whole:
             return False
         edited = {name: before for name, now, before in _apart(names, contents, rest["files"]) if now != before}
         asked, searched = frozenset(rest["asked"]), frozenset(rest["searched"])
