@@ -18,6 +18,22 @@ from ecosystem.usage import Usage, used
 ROOT = Path(__file__).resolve().parents[2]
 _READING = Path(__file__).with_name("reading.py")
 _CUDALINT = (sys.executable, "-m", "cudalint")
+_AGAINST_BYTECODE = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+# A program with a finding that is repaired, so that all of cudalint is imported.
+_FORKED = """\
+import multiprocessing
+
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    torch.zeros(1, device="cuda")
+    print(multiprocessing.get_context("fork").Pool(1).map(work, [1, 2, 3]))
+"""
 
 
 class Kind(Enum):
@@ -186,11 +202,15 @@ def _touch(path: Path, number: int) -> None:
 
 
 def _keeps_a_cache() -> bool:
+    """Whether there is a cache; what runs for that writes the bytecode that an installed cudalint has."""
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "forked.py").write_text(_FORKED, "utf-8")
         command = [*_CUDALINT, "check", "--cache-dir", str(Path(folder) / "cache"), folder]
         done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, check=False)
-    return done.returncode == 0
+    return done.returncode == 1
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    """This environment with this checkout, and with bytecode: each run would compile cudalint otherwise."""
+    kept = {name: value for name, value in os.environ.items() if name not in _AGAINST_BYTECODE}
+    return {**kept, "PYTHONPATH": str(ROOT)}
