@@ -103,7 +103,7 @@ class Postponed:
     def mentions(self, words: Set[str]) -> bool:
         """Whether one of these words stands in the body, which is parsed where its text holds one."""
         self._bodies.looks.places.add(self._place)
-        if self._code is None and self._bodies.outline.words(self.outer.number).isdisjoint(words):
+        if self._code is None and not self._bodies.outline.holds(self.outer.number, words):
             return False
         return self.code().mentions(words)
 

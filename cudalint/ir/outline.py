@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -57,6 +57,13 @@ class Outline:
         """All that looks like an identifier in a body, comments and prose included."""
         return frozenset(_WORD.findall(self.rows_within(number)))
 
+    def holds(self, number: int, words: Set[str]) -> bool:
+        """Whether one of these stands in a body as a word, comments and prose included."""
+        # Most are asked for one word that is not there, which a search of the text tells without cutting it into words.
+        if len(words) <= _FEW and not any(word in self.rows_within(number) for word in words):
+            return False
+        return not self.words(number).isdisjoint(words)
+
     def _kept(self) -> Iterator[tuple[int | None, str]]:
         number = 0
         for piece in self.pieces:
@@ -67,6 +74,7 @@ class Outline:
         yield from enumerate(self.rows[number:], number)
 
 
+_FEW = 4
 _WORD = re.compile(r"[^\W\d]\w*")
 
 

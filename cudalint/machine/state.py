@@ -20,6 +20,8 @@ from cudalint.machine.values import (
 
 LARGE_LAYER = 150
 LARGE_SPLIT = 40
+# Objects of one path that were made at one place. Decorators make as many as there are functions that they decorate.
+MOST_AT_A_SITE = 1_000
 # Assumptions of a path within one statement; joining leaves fewer.
 MOST_ASSUMED = 16
 # Stands where an object lay that nothing refers to any more.
@@ -423,9 +425,9 @@ class State:
         self.heap.update({address: BLOT for address in gone if address in self.frozen})
 
     def new(self, site: Hashable, value: Object) -> Ref:
-        """A fresh address for an object allocated at a site; after eight, the last is used again."""
+        """A fresh address for an object allocated at a site; after very many, the last is used again."""
         known = self.counts.get(site, self.frozen_counts.get(site, 0))
-        count = min(known, 7)
+        count = min(known, MOST_AT_A_SITE - 1)
         self.counts[site] = count + 1
         ref = Ref((site, count, self.process.identity))
         self.heap[ref.address] = value
