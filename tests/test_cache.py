@@ -356,7 +356,7 @@ def test_a_class_elsewhere_that_becomes_a_process_makes_a_launch_of_what_was_non
         "def work():\n    torch.ones(1).cuda()\n\n\n"
         "def train():\n    torch.cuda.init()\n    Job(target=work).start()\n",
     )
-    for text, codes in ((PLAIN, []), (STARTS, ["CUD102"]), (PLAIN, []), (STARTS, ["CUD102"])):
+    for text, codes in ((PLAIN, []), (STARTS, ["CUD101"]), (PLAIN, []), (STARTS, ["CUD101"])):
         write(project / "base.py", text)
         kept, fresh = check(project, store), check(project, None)
         assert [finding.code for finding in fresh.findings] == codes

@@ -273,6 +273,7 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         facts=((("kept", 0), True),),
         unsaid=True,
         outlived=True,
+        chosen=True,
         benign=True,
     )
     launched = Launched("pool", "multiprocessing", "fork", site, site, "why", (site,), "context", (site,), "no")

@@ -71,7 +71,8 @@ class Outcome:
     ``how`` is what hardware shows: crash, hang, child-death, wrong-device, cost.
     ``certain``: the cause was observed and no protective fact is in doubt; ``doubt`` says why not. ``assumed``: found
     from an entry with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the
-    parent handles that. ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that
+    parent handles that. ``chosen``: the program says how that worker is started, so that no caller decides it.
+    ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that
     share one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
     said. ``benign``: the code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows
     only because a bound ended the paths before it, or where one guess rests on another, and is not reported.
@@ -97,12 +98,14 @@ class Outcome:
     assumptions: tuple[Assumption, ...] = ()
     unsaid: bool = False
     outlived: bool = False
+    chosen: bool = False
     benign: bool = False
 
     @property
     def reason(self) -> Doubt | None:
-        """What is in doubt, its caller before all else."""
-        return Doubt.CALLER if self.assumed else self.doubt
+        """What is in doubt: its caller before all else, unless the cause is seen and only the start method is not."""
+        only_method = bool(self.cause) and self.doubt is Doubt.METHOD
+        return Doubt.CALLER if self.assumed and not only_method else self.doubt
 
     @property
     def length(self) -> int:

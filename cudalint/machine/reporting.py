@@ -61,6 +61,7 @@ def outcome_of(
         facts=facts,
         unsaid=machine.record.spent or (detail == "unseen" and any(map(_guesses_a_type, facts))),
         benign=benign,
+        chosen=launch is not None and launch.chosen,
     )
 
 

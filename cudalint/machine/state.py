@@ -34,7 +34,7 @@ class Launch:
 
     ``family`` is ``pool``, ``executor``, ``process``, ``loader`` ... as the models name it; ``stage`` says
     what runs: unpickle, initializer or body. ``each``: there is a worker for each of some things, so that it may be
-    given one task only.
+    given one task only. ``chosen``: the program says by which method, so that no caller decides it.
     """
 
     launcher: str
@@ -50,6 +50,7 @@ class Launch:
     condition: str | None = None
     shares: bool = True
     each: bool = False
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         len(outcome.facts),
         outcome.unsaid,
         outcome.outlived,
+        outcome.chosen,
         outcome.benign,
         [[_subject_row(found.subject), found.holds] for found in outcome.assumptions],
     ]
@@ -211,7 +212,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
 
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
-    condition, doubt, in_test, within, facts, unsaid, outlived, benign, assumptions = row[12:]
+    condition, doubt, in_test, within, facts, unsaid, outlived, chosen, benign, assumptions = row[12:]
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -233,6 +234,7 @@ def _outcome(row: list[Any]) -> Outcome:
         facts=tuple((("kept", i), True) for i in range(facts)),
         unsaid=unsaid,
         outlived=outlived,
+        chosen=chosen,
         benign=benign,
         assumptions=tuple(Assumption(_subject(subject), holds) for subject, holds in assumptions),
     )

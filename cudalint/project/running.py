@@ -18,7 +18,7 @@ from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
 from cudalint.machine.mapping import Mapper
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
@@ -632,11 +632,15 @@ def _end(machine: Machine, frame: Frame, states: list[State]) -> None:
 
 
 def _as_seen(outcome: Outcome) -> Outcome:
-    """A launch whose caller was seen to use CUDA is as certain as if a call of that caller were seen."""
+    """A launch after a use of CUDA that was seen is as certain as if a call were seen.
+
+    What the launching function used itself counts where it also chooses the start method: else its callers may.
+    """
     if outcome.kind is not Kind.CUDA_IN_FORK or not outcome.certain or not outcome.cause or len(outcome.launch) < 2:
         return outcome
     launching = outcome.launch[-2].site
-    return outcome if any(step.site == launching for step in outcome.cause) else replace(outcome, assumed=False)
+    is_own = any(step.site == launching for step in outcome.cause)
+    return replace(outcome, doubt=Doubt.METHOD) if is_own and not outcome.chosen else replace(outcome, assumed=False)
 
 
 def _find(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> tuple[Value | None, State]:

@@ -6,8 +6,8 @@ A worker that may be started by fork uses CUDA, and cudalint cannot see whether 
 This is the careful sister of CUD101. It reports a launch whose worker reaches CUDA when one half of the proof is
 missing:
 
-- no entry of the project reaches the launch, so what the parent did before is unknown: typically a function of a
-  library that others call;
+- no entry of the project reaches the launch, so what the parent did before, or which start method it has set, is
+  unknown: typically a function of a library that others call;
 - the parent has touched CUDA, but the start method is fork on some paths only.
 
 ## Why it is bad

@@ -145,4 +145,5 @@ def launch_of(start: Start, way: Way, stage: str, anchor: Site) -> Launch:
         condition=way.condition,
         shares=start.shares,
         each=start.each,
+        chosen=way.explicit,
     )
