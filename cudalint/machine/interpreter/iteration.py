@@ -17,6 +17,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     EACH,
+    MOST_ALTERNATIVES,
     NONE,
     Atom,
     Bound,
@@ -35,6 +36,8 @@ from cudalint.machine.values import (
 
 ROUNDS = 2
 MOST_TURNS = 6
+# Functions and objects that a loop goes through one by one.
+MOST_STEPS = 12
 
 
 @room
@@ -329,7 +332,7 @@ class Iteration(Core):
                 results.append((after, (after.new(("comp", frame.module, node.ordinal), made_map),)))
                 continue
             kind = "iterator" if node.kind == "generator" else node.kind
-            listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= ROUNDS)
+            listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= MOST_ALTERNATIVES)
             made = Sequence(kind, tuple(produced) if listed else None, union(produced), open=not exact)
             results.append((after, (after.new(("comp", frame.module, node.ordinal), made),)))
         return results
@@ -452,10 +455,9 @@ def _missed_own_round(rounds: list[Value], told: Facts, state: State) -> bool:
 
 
 def _two_rounds(items: list[Value]) -> list[Value]:
-    """The first item, then all the others at once; steps of a program come one after the other."""
-    if len(items) <= ROUNDS or (len(items) <= MOST_TURNS and all(_is_step(item) for item in items)):
-        return items
-    return [items[0], union(items[1:])]
+    """The first item, then all the others at once; few, and steps of a program, come one after the other."""
+    most = MOST_STEPS if all(_is_step(item) for item in items) else MOST_ALTERNATIVES
+    return items if len(items) <= most else [items[0], union(items[1:])]
 
 
 def _is_step(value: Value) -> bool:
