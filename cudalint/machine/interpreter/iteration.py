@@ -206,7 +206,7 @@ class Iteration(Core):
         return unknown(sym)
 
     def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
-        """The rounds of a loop over a value: at most two, each with the loop variable's value."""
+        """The rounds of a loop over a value: few, each with the loop variable's value."""
         atom = only(value)
         if atom is None:
             exact = [self.iterate((a,), state.clone(), frame, site) for a in value]
@@ -217,18 +217,18 @@ class Iteration(Core):
             found = state.get(atom)
             if isinstance(found, Sequence):
                 if found.items is not None:
-                    return [(state, _two_rounds(list(found.items)))]
+                    return [(state, _few_rounds(list(found.items)))]
                 element = found.element or unknown("each", site)
                 return [(state, [element, element])]
             if isinstance(found, Dict):
                 keys: list[Value] = [of_key(k) for k in found.items]
-                return [(state, _two_rounds(keys) if found.exact else [*keys[:1], unknown("key", site)])]
+                return [(state, _few_rounds(keys) if found.exact else [*keys[:1], unknown("key", site)])]
             if isinstance(found, Generator):
                 return [(s, [v or unknown("each", site)] * 2) for s, v in self.consume(atom, found, state, frame)]
             if isinstance(found, Instance):
                 return self._iterate_instance(atom, found, state, frame, site)
             if isinstance(found, Class) and found.members:
-                return [(state, _two_rounds(enums.members(found, state)))]
+                return [(state, _few_rounds(enums.members(found, state)))]
         path = self._method_path(atom, "__iter__", state)
         call = None if path is None else self._library_call(path, state, frame, site, [])
         if call is not None:
@@ -244,7 +244,7 @@ class Iteration(Core):
         atom = only(value)
         found = state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(found, Sequence) and found.items is not None:
-            return _two_rounds(list(found.items))
+            return _few_rounds(list(found.items))
         element = union(self.elements(value, state)) or unknown("each", site)
         return [element, element]
 
@@ -265,7 +265,7 @@ class Iteration(Core):
             return self.iterate((held,), state, frame, site)
         row = self._row_of(instance, state)
         if row is not None:
-            return [(state, _two_rounds(list(row)))]
+            return [(state, _few_rounds(list(row)))]
         getter = self.user_method(instance, "__getitem__", state)
         if getter is not None:
             return self._until("IndexError", getter, [(ref,), EACH], state, frame, site)
@@ -454,7 +454,7 @@ def _missed_own_round(rounds: list[Value], told: Facts, state: State) -> bool:
     return any(numbers <= others for others in asked.values())
 
 
-def _two_rounds(items: list[Value]) -> list[Value]:
+def _few_rounds(items: list[Value]) -> list[Value]:
     """The first item, then all the others at once; few, and steps of a program, come one after the other."""
     most = MOST_STEPS if all(_is_step(item) for item in items) else MOST_ALTERNATIVES
     return items if len(items) <= most else [items[0], union(items[1:])]
