@@ -118,7 +118,7 @@ class Calls(Iteration):
             self._repeats(shown(path), given.site, given.state)
         for state, value in results:
             if any(self._reading(state)):
-                self._ending.update(dict.fromkeys(value, shown(path)))
+                self._ending.update(dict.fromkeys(value, f"{shown(path)}()"))
 
     def _hands(self, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site) -> None:
         """What a library is given it may call."""

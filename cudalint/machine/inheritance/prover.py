@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
-from cudalint.machine.inheritance.identity import Identity
+from cudalint.machine.inheritance.endings import Endings
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.sameness import Comparison
@@ -18,7 +18,7 @@ from cudalint.machine.values import Atom, Ref, Tensor, Value
 from cudalint.models.library import lies_below
 
 
-class Prover(Identity):
+class Prover(Endings):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -58,6 +58,9 @@ class Prover(Identity):
         doubts = dict.fromkeys(self._lacks(watch))
         doubts.update(watch.doubts)
         doubts.update(dict.fromkeys(self._rereads(watch)))
+        doubts.update(dict.fromkeys(self._finalises(watch)))
+        if launch.parent.process.in_thread:
+            doubts.update(self._threads_shown)
         doubts.update(dict.fromkeys(self._read(watch)))
         for why, holds in (
             (Why.STOPPED, not ran),
