@@ -176,7 +176,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.AT_FORK:
             return f"a forked process does at its start what `{name}()` registers, and a fresh one does not"
         case Why.FEWER:
-            return f"an executor starts fresh processes as they are needed, and `{name}()` shows how many there are"
+            return f"fresh processes begin as they are needed, and `{name}()` shows how many there are"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:

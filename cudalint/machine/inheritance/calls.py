@@ -180,7 +180,7 @@ class Calls(Iteration):
         self._looks_at_files(path, state)
         if does in _MAKES_POOL:
             self._made[state.process.identity, site] = self._moment
-            if does == "executor" and call.get("max_workers") == const(1):
+            if call.get("max_workers" if does == "executor" else "processes") == const(1):
                 self._alone.add(site)
         if does in _CONTAINER_METHODS:
             self._changes_container(call)

@@ -36,7 +36,7 @@ class Why(Enum):
     NESTED = "what the worker is given may be nested deeper than a pickler goes"
     AT_END = "a fresh process does something when it ends, and a forked one does not"
     AT_FORK = "a forked process does something when it starts, and a fresh one does not"
-    FEWER = "an executor of fresh processes starts as many as it needs, where a forking one starts all of them"
+    FEWER = "fresh processes begin as they are needed, where forked ones begin all at once"
     LEFT_OPEN = "what is left open is cleaned up at the end of a fresh process, and not of a forked one"
     REUSED = "workers that are used again keep what they changed"
     CUT = "the code was not followed to its end"

@@ -58,6 +58,8 @@ class Times(Names):
             if any(found.family == "process" for found in self.record.launches.values()):
                 self._asked.setdefault(Doubt(Why.WAITS, "", site))
             return
+        if traits.has(path, "runs-later"):
+            self._asked.setdefault(Doubt(Why.WAITS, "", site))
         is_unshown = path.startswith("?.")
         if not is_unshown and not traits.has(path, "of-workers"):
             return
