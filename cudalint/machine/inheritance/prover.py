@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
+from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.endings import Endings
@@ -14,7 +15,8 @@ from cudalint.machine.inheritance.sameness import Comparison
 from cudalint.machine.interpreter import Fresh, Machine, Setting
 from cudalint.machine.launch.crossing import inside_of, reachable, reached, visited
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Ref, Tensor, Value
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Ref, Tensor, Value, const
 from cudalint.models.library import lies_below
 
 
@@ -29,6 +31,8 @@ class Prover(Endings):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.inherited: list[Inheritance] = []
+        # Whether something computes with gradients, of which no tensor that is computed travels.
+        self._has_gradients = False
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""
@@ -67,6 +71,7 @@ class Prover(Endings):
             (Why.LENDS, lends),
             (Why.IN_SHARED_MEMORY, self._shares_memory(watch)),
             (Why.DROPPED, self._drops(watch)),
+            (Why.GRADIENTS, self._has_gradients and self._hands_tensors(watch)),
             (Why.TRAVELS, self._hands_views(watch)),
             (Why.ORDER, self._hands_shrunken(watch)),
             (Why.NESTED, self._hands_nested(watch)),
@@ -100,6 +105,26 @@ class Prover(Endings):
                     if base is not None and self.library.is_a(base, "torch.nn.Module"):
                         return True
         return False
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may make what needs gradients."""
+        path = self.library.canonical(call.path)
+        needs = call.kwargs.get("requires_grad", const(False)) != const(False)
+        if needs or path.startswith("torch.nn.") or path.endswith(".requires_grad_"):
+            self._has_gradients = True
+        return super().library_call(call)
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``."""
+        self._has_gradients = self._has_gradients or attr == "requires_grad"
+        return super().set_attribute(owner, attr, value, state, frame, site)
+
+    def _hands_tensors(self, watch: Watch) -> bool:
+        parent = watch.launch.parent
+        given = (atom for value in watch.launch.given for atom in visited(value, parent))
+        return any(isinstance(atom, Tensor) and atom.framework == "torch" for atom in given)
 
     def _hands_views(self, watch: Watch) -> bool:
         """Whether the worker is given an iterator or a view, which is seen as a list here and may not pickle."""
