@@ -52,6 +52,7 @@ _GIVES_VIEWS = (".keys", ".values", ".items")
 # What a class is told of, or asked, without being called by its name.
 _OF_CLASS = frozenset({"__class_getitem__", "__subclasshook__", "_missing_"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
+_CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.sorted"})
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 
 
@@ -221,7 +222,7 @@ class Calls(Iteration):
         self._late -= late
         self._orders = ordered
         made = {a.address for _, value in results for a in value if isinstance(a, Ref)}
-        if does in ITERATING:
+        if does in ITERATING or (does == "container" and path not in _CONTAINERS):
             self._iterators |= made
         if does == "dict.method" and path.endswith(_GIVES_VIEWS):
             self._views |= made
