@@ -159,9 +159,13 @@ class Prover(Endings):
 
         def inside(atom: Atom) -> Iterable[Value]:
             obj = parent.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(obj, Instance):
+                # Whatever it says of how it is pickled.
+                return obj.attributes.values()
             return () if isinstance(obj, LibraryObject) and not _is_primitive(obj) else inside_of(atom, parent)
 
-        given = {r.address for value in launch.given for r in reachable(value, parent) if _is_primitive(parent.get(r))}
+        handed = (atom for value in launch.given for atom in reached(value, inside) if isinstance(atom, Ref))
+        given = {ref.address for ref in handed if _is_primitive(parent.get(ref))}
         if not given:
             return False
         scopes = [obj for obj in parent.objects() if isinstance(obj, Scope)]
