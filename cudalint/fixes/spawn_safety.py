@@ -210,6 +210,9 @@ def _source(doubt: Doubt, case: Case) -> str:
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and doubt.why is Why.STORES:
         # A method that changes the object that has it.
         return _on_one_line(view.source(node.func.value))
+    if isinstance(node, cst.Call) and node.args and doubt.why is Why.STORES:
+        # ``setattr`` and its like change what they are given first.
+        return _on_one_line(view.source(node.args[0].value))
     return _named(view, node)
 
 

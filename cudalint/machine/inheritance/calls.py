@@ -97,6 +97,7 @@ class Calls(Iteration):
             self._is_given_sets(path, receiver, (*given.args, *given.kwargs.values()), site, state)
         self._hands(given.args, given.kwargs, state, given.frame, site)
         results = super()._call_atom(atom, given)
+        self._wraps(given, results)
         if effect is None:
             return results
         if effect.ends:
@@ -108,6 +109,14 @@ class Calls(Iteration):
         if given.frame.function is not None:
             self._own.add((site, state.process.identity))
         return results
+
+    def _wraps(self, given: Given, results: Results) -> None:
+        """What a library makes of something that ends with its process ends with it, too."""
+        held = [a for value in (*given.args, *given.kwargs.values()) for a in value] if self._ending else []
+        name = next((found for atom in held if (found := self._ends_as(atom)) is not None), None)
+        if name is not None:
+            made = (atom for _, value in results for atom in value if isinstance(atom, Unknown | Ref))
+            self._ending.update(dict.fromkeys(made, name))
 
     def _opens(self, path: str, given: Given, results: Results) -> None:
         """What is opened to be written is written out at the end of its process, where something still holds it."""

@@ -142,7 +142,7 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
 def _inside_namespace(fields: Mapping[str, Value]) -> list[Value] | str:
     """The attributes of a namespace; what the user may set as an option is text, or a number."""
     for atom in fields.get(MADE_OPTION, ()):
-        return f"the option {atom.value}, which its type makes" if isinstance(atom, Const) else "an option"
+        return f"the option {atom.value}, which a type or an action makes" if isinstance(atom, Const) else "an option"
     return [tuple(a for a in value if not _is_option(a)) for value in fields.values()]
 
 
