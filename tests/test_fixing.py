@@ -144,6 +144,16 @@ def test_unused_noqa_codes_go_and_other_words_stay(run: Run, tmp_path: Path) -> 
     assert path.read_text() == "import torch\nx = 1  # noqa: E501\ny = 2  # for later\nz = 3\n"
 
 
+def test_an_unused_noqa_stays_where_the_program_reads_its_own_text(run: Run, tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    text = "import inspect\n\n\ndef f():\n    return 1  # noqa: CUD101\n\n\nprint(inspect.getsource(f))\n"
+    program.write_text(text)
+    run("check", "--fix", str(program))
+    assert program.read_text() == text
+    run("check", "--fix", "--unsafe-fixes", str(program))
+    assert program.read_text() == text.replace("  # noqa: CUD101", "")
+
+
 def test_the_mode_of_a_file_and_a_link_to_it_stay(run: Run, pinned: Path, tmp_path: Path) -> None:
     pinned.chmod(0o751)
     folder = tmp_path / "links"

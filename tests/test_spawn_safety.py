@@ -499,7 +499,7 @@ IN_LIBRARIES = {
     "an import": ("", "import vendor", "vendor"),
     "a function's attribute": ("", "work.scale = 3", "work.scale"),
     "setattr on a library": ("import math", 'setattr(math, "ANSWER", 3)', "math.ANSWER"),
-    "setattr of any name": ("import sys", "setattr(Rows, sys.argv[1], 3)", "setattr"),
+    "setattr of any name": ("import sys", "setattr(Rows, sys.argv[1], 3)", "Rows"),
     "text that is run": ("", 'exec("Rows.x = 1")', "exec()"),
     "globals": ("", 'globals()["SCALE"] = 2', "globals()"),
     "a with statement": ("", "torch.no_grad().__enter__()", "torch.no_grad"),

@@ -11,6 +11,11 @@ from typing import Any
 import pytest
 
 from cudalint.hosts.cli import main
+from cudalint.verify import paper
+from cudalint.verify.own_campaign import compare_all
+from cudalint.verify.own_repairs import Comparer, Comparison, Status
+from cudalint.verify.program import Manner, script
+from cudalint.verify.runner import Runner
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="programs are run on Linux")
 
@@ -179,3 +184,64 @@ def test_what_does_not_fit_together_is_one_line(
     err = capsys.readouterr().err
     assert said in err
     assert len(err.splitlines()) == 1
+
+
+WAITS = """\
+import multiprocessing
+import pathlib
+import sys
+import time
+
+import torch
+
+
+def work(results):
+    results.put(torch.ones(3, device="cuda").sum().item())
+
+
+def meet(own, other):
+    pathlib.Path(own).touch()
+    until = time.monotonic() + 20
+    while not pathlib.Path(other).exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    print("met" if pathlib.Path(other).exists() else "alone")
+
+
+if __name__ == "__main__":
+    torch.cuda.init()
+    meet("OWN", "OTHER")
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    child = context.Process(target=work, args=(results,))
+    child.start()
+    print(results.get())
+    child.join()
+"""
+
+
+def test_programs_run_beside_each_other_and_a_hang_ends_when_all_its_processes_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for own, other in ("ab", "ba"):
+        text = WAITS.replace("OWN", str(tmp_path / own)).replace("OTHER", str(tmp_path / other))
+        (tmp_path / f"{own}.py").write_text(text)
+    (tmp_path / "calm.py").write_text("print('calm')\n")
+    programs = [script(f"{name}.py", ()) for name in ("b", "calm", "a")]
+    told: list[str] = []
+
+    def tell(one: Comparison) -> None:
+        told.append(one.program.name)
+
+    comparer = Comparer(Runner(paper.Paper(2)), None, paper.machine(2).devices, Manner(rest=4.0))
+    done = compare_all(programs, comparer, tell)
+    assert [one.program.name for one in done.comparisons] == ["b.py", "calm.py", "a.py"]
+    assert sorted(told) == ["a.py", "b.py", "calm.py"]
+    assert not done.interrupted
+    for one in (done.comparisons[0], done.comparisons[2]):
+        assert one.before is not None
+        assert one.before.seen.summary == "hang (all its processes waited)"
+        assert one.before.printed == ("met",)
+        assert [(attempt.status, attempt.trial.printed) for attempt in one.attempts] == [
+            (Status.REPAIRED, ("met", "3.0"))
+        ]

@@ -45,10 +45,11 @@ class _Moved:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A loop or comprehension that takes batches."""
+    """A loop or comprehension that takes batches of a loader, which has these names."""
 
     view: View
     node: cst.For | cst.CompFor
+    loader: frozenset[str]
 
 
 def move_in_loop(case: Case) -> Iterator[Proposal]:
@@ -75,7 +76,7 @@ def move_in_loop(case: Case) -> Iterator[Proposal]:
     moved = _results(view, function, [m for m, _ in moves])
     if moved is None or move not in [m for m, _ in moves]:
         return
-    for loop in _loops(case):
+    for loop in _loops(case, loader):
         loops = [loop, *_others(loop, loader[0])]
         inside = [(one.view, change) for one in loops if (change := _in_loop(one, moved, view, loader)) is not None]
         if len(inside) == len(loops):
@@ -239,71 +240,115 @@ def _assigned(view: View, function: _Function, name: str) -> list[cst.CSTNode]:
 # -- the loop that takes it --------------------------------------------------------------------------------------
 
 
-def _loops(case: Case) -> Iterator[_Loop]:
+def _loops(case: Case, loader: tuple[View, cst.Call]) -> Iterator[_Loop]:
     """The loop that takes the batches."""
     found = case.at(case.outcome.launch[-1].site) if case.outcome.launch else None
     if found is None:
         return
     view, iterated = found
+    bound = _bound(*loader)
     for around in (iterated, *view.around(iterated)):
         if isinstance(around, cst.For) and isinstance(around.body, cst.IndentedBlock):
             if iterated in view.inside(around.iter):
-                yield _Loop(view, around)
+                yield _Loop(view, around, bound)
             return
         comprehension = around.for_in if isinstance(around, cst.BaseSimpleComp) else around
         if isinstance(comprehension, cst.CompFor):
-            yield _Loop(view, comprehension)
+            yield _Loop(view, comprehension, bound)
             return
+
+
+def _bound(view: View, loader: cst.Call) -> frozenset[str]:
+    """The names that a loader is given where it is made."""
+    assigned = (n for n in view.inside(view.tree) if isinstance(n, cst.Assign) and n.value is loader)
+    return frozenset(dotted(t.target) for n in assigned for t in n.targets) - {""}
 
 
 def _others(loop: _Loop, home: View) -> Iterator[_Loop]:
     """The other loops of a file over what is called the same, where there is only one loader that can be meant."""
     views = {id(view): view for view in (loop.view, home)}.values()
-    name = _iterated(loop.node)
+    name = _iterated(loop)
     if not name or sum(dotted_attribute(call) == "DataLoader" for view in views for call in view.calls()) > 1:
         return
     for node in loop.view.inside(loop.view.tree):
-        if not isinstance(node, cst.For | cst.CompFor) or node is loop.node or _iterated(node) != name:
+        if not isinstance(node, cst.For | cst.CompFor) or node is loop.node:
             continue
-        if isinstance(node, cst.CompFor) or isinstance(node.body, cst.IndentedBlock):
-            yield _Loop(loop.view, node)
+        other = _Loop(loop.view, node, loop.loader)
+        if _iterated(other) == name and (isinstance(node, cst.CompFor) or isinstance(node.body, cst.IndentedBlock)):
+            yield other
 
 
-def _iterated(loop: cst.For | cst.CompFor) -> str:
+def _iterated(loop: _Loop) -> str:
     """What a loop goes through, by its name; ``enumerate(loader)`` goes through ``loader``."""
-    match loop.iter:
-        case cst.Call(func=cst.Name(value="enumerate"), args=[cst.Arg(value=iterated), *_]):
-            return dotted(iterated)
-    return dotted(loop.iter)
+    return dotted(_taken(loop)[0])
+
+
+_Target = cst.BaseExpression | None
+
+
+def _taken(loop: _Loop) -> tuple[cst.BaseExpression, _Target]:
+    """What gives the batches, and what a batch is bound to: of ``for i, batch in enumerate(loader)`` the second."""
+    return _inside_of(loop.node.iter, loop.node.target, loop)
+
+
+def _inside_of(source: cst.BaseExpression, target: _Target, loop: _Loop) -> tuple[cst.BaseExpression, _Target]:
+    """The same of a part: each batch is bound together with a number, or with what else is gone through."""
+    match source:
+        case cst.Call(func=cst.Name(value="enumerate"), args=[cst.Arg(value=inner), *_]):
+            return _inside_of(inner, _element(target, 1, 2), loop)
+        case cst.Call(func=cst.Name(value="zip"), args=args):
+            found = [i for i, arg in enumerate(args) if _is_of_loader(arg, loop)]
+            if len(found) != 1 or any(
+                arg.star or (arg.keyword is not None and i == found[0]) for i, arg in enumerate(args)
+            ):
+                return source, None
+            several = sum(arg.keyword is None for arg in args)
+            return _inside_of(args[found[0]].value, _element(target, found[0], several), loop)
+        case cst.Call(args=[cst.Arg(value=cst.Call(func=cst.Name(value="enumerate" | "zip")) as inner), *_]):
+            # A bar that shows how far the loop is.
+            return _inside_of(inner, target, loop)
+    return source, target
+
+
+def _element(target: _Target, place: int, several: int) -> _Target:
+    """What of a loop's target is bound to one of several values; None where that is not seen."""
+    if not isinstance(target, cst.Tuple | cst.List) or len(target.elements) != several:
+        return None
+    if any(isinstance(element, cst.StarredElement) for element in target.elements):
+        return None
+    return target.elements[place].value
+
+
+def _is_of_loader(arg: cst.Arg, loop: _Loop) -> bool:
+    """Whether an argument is the loader, or is made of it."""
+    return any(
+        isinstance(node, cst.Name | cst.Attribute) and dotted(node) in loop.loader
+        for node in loop.view.inside(arg.value)
+    )
 
 
 def _in_loop(loop: _Loop, moved: _Moved, view: View, loader: tuple[View, cst.Call]) -> Change | None:
     """What moves a batch in the loop; None where the shapes differ."""
-    target = _batch(loop.node)
+    target = _batch(loop)
     devices = {place: _device_in_loop(view, move, loop, loader) for place, move in moved.parts}
     if target is None or not all(devices.values()):
         return None
     ways = {place: device for place, device in devices.items() if device is not None}
     if isinstance(loop.node, cst.CompFor):
-        return _in_comprehension(loop.view, loop.node, target, moved, ways)
+        return _in_comprehension(loop, target, moved, ways)
     line = _statement(target, moved, ways)
     return None if line is None else loop.view.lines_before(loop.node.body.body[0], [line])
 
 
-def _in_comprehension(
-    view: View, loop: cst.CompFor, target: cst.CSTNode, moved: _Moved, ways: dict[str, str]
-) -> Change | None:
+def _in_comprehension(loop: _Loop, target: cst.CSTNode, moved: _Moved, ways: dict[str, str]) -> Change | None:
     """The batches of a comprehension, moved one by one before it takes them."""
-    if moved.form is not _Form.WHOLE or not isinstance(target, cst.Name) or loop.iter is not _source_of(loop):
+    source = _taken(loop)[0]
+    if not isinstance(source, cst.Name | cst.Attribute | cst.Call) or loop.node.asynchronous is not None:
+        return None
+    if moved.form is not _Form.WHOLE or not isinstance(target, cst.Name):
         return None
     name = target.value
-    return view.replace_whole(loop.iter, f"({name}{ways['']} for {name} in {view.source(loop.iter)})")
-
-
-def _source_of(loop: cst.CompFor) -> cst.CSTNode | None:
-    return (
-        loop.iter if isinstance(loop.iter, cst.Name | cst.Attribute | cst.Call) and loop.asynchronous is None else None
-    )
+    return loop.view.replace_whole(source, f"({name}{ways['']} for {name} in {loop.view.source(source)})")
 
 
 def _statement(target: cst.CSTNode, moved: _Moved, ways: dict[str, str]) -> str | None:
@@ -334,18 +379,11 @@ def _names(target: cst.Tuple | cst.List) -> list[str]:
     return found if len(found) == len(target.elements) else []
 
 
-def _batch(loop: cst.For | cst.CompFor) -> cst.BaseAssignTargetExpression | None:
-    """What a batch is bound to; of ``for i, batch in enumerate(loader)`` the second."""
-    target = loop.target
-    match loop.iter:
-        case cst.Call(func=cst.Name(value="enumerate")):
-            if isinstance(target, cst.Tuple) and len(target.elements) == 2:
-                inner = target.elements[1].value
-                return inner if isinstance(inner, cst.Name | cst.Tuple | cst.List) else None
-            return None
-        case cst.Name() | cst.Attribute() | cst.Call():
-            return target
-    return None
+def _batch(loop: _Loop) -> cst.Name | cst.Tuple | cst.List | None:
+    """What a batch is bound to, where that is one name or several."""
+    source, target = _taken(loop)
+    is_plain = isinstance(source, cst.Name | cst.Attribute | cst.Call)
+    return target if is_plain and isinstance(target, cst.Name | cst.Tuple | cst.List) else None
 
 
 def _device_in_loop(view: View, move: cst.Call, loop: _Loop, loader: tuple[View, cst.Call]) -> str | None:
@@ -378,7 +416,7 @@ def _is_of_one_object(view: View, value: cst.BaseExpression, loop: _Loop) -> boo
 
 def _of_dataset(view: View, value: cst.BaseExpression, loop: _Loop, home: View, loader: cst.Call) -> str | None:
     """``self.device`` of the dataset, or of what collates, as the loop can write it: ``loader.dataset.device``."""
-    iterated = _iterated(loop.node)
+    iterated = _iterated(loop)
     if not dotted(value).startswith("self.") or not iterated or not loader.args:
         return None
     dataset, collate = loader.args[0], home.keyword(loader, "collate_fn")

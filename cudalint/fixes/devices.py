@@ -17,6 +17,8 @@ from cudalint.machine.outcome import Kind
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _NUMBERS = "GPUs keep the numbers of the machine: what names GPU 0 means the first one, and other GPUs stay visible"
+# More functions that each import the same are no improvement.
+_MOST_IMPORTING = 2
 _OTHER_GPU = "what follows then runs on that GPU, where it ran on another"
 
 
@@ -62,39 +64,72 @@ def _visible_first(case: Case) -> Iterator[Proposal]:
 
 
 def _import_later(case: Case) -> Iterator[Proposal]:
-    """Import what asks for CUDA below the choice, in the function that chooses, where that alone uses it."""
-    for effect in reversed(case.outcome.effect):
-        for cause in case.outcome.cause:
+    """Import what asks for CUDA below the choice, where that alone uses it, or in the functions that use it."""
+    pairs = [(effect, cause) for effect in reversed(case.outcome.effect) for cause in case.outcome.cause]
+    for moved in (_below_the_choice, _where_it_is_used):
+        for effect, cause in pairs:
             late, early = case.at(effect.site), case.at(cause.site)
             if late is None or early is None or late[0] is not early[0]:
                 continue
-            changes = _moved_import(late[0], early[1], late[1])
+            statement = _top_import(late[0], early[1])
+            changes = [] if statement is None else moved(late[0], statement, late[1])
             if changes:
                 yield Proposal(
                     "choose the visible devices, then import what asks for CUDA",
                     in_file(late[0], changes),
-                    doubt=f"the module is then imported when the function runs; {_OTHER_GPU}",
+                    doubt=f"the module is then imported later, and not by all who import this one; {_OTHER_GPU}",
                 )
 
 
-def _moved_import(view: View, early: cst.CSTNode, late: cst.CSTNode) -> list[Change]:
-    """An import at the top of the module, right below a statement of the only function that uses what it binds."""
-    function, statement = view.function(late), view.statement(early)
-    if function is None or not isinstance(statement, cst.SimpleStatementLine) or not is_import(statement):
+def _top_import(view: View, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+    """The import at the top of the module that a node is part of, where it can move."""
+    statement = view.statement(node)
+    if not isinstance(statement, cst.SimpleStatementLine) or not is_import(statement):
+        return None
+    is_free = isinstance(view.parent(statement), cst.Module) and layout.has_own_rows(view, statement)
+    return statement if is_free else None
+
+
+def _below_the_choice(view: View, statement: cst.SimpleStatementLine, late: cst.CSTNode) -> list[Change]:
+    """An import right below a statement of the only function that uses what it binds, or of the main guard."""
+    around = view.function(late) or next((n for n in view.around(late) if layout.is_guard(view, n)), None)
+    if not isinstance(around, cst.FunctionDef | cst.If):
         return []
-    if not isinstance(view.parent(statement), cst.Module) or not layout.has_own_rows(view, statement):
+    target = next((s for s in around.body.body if s is late or late in view.inside(s)), None)
+    uses = _uses(view, statement, around)
+    if not isinstance(target, cst.BaseStatement) or uses is None:
         return []
-    target = next((s for s in function.body.body if s is late or late in view.inside(s)), None)
-    names_bound = _bound_by(statement)
-    if not isinstance(target, cst.BaseStatement) or names_bound is None:
-        return []
-    for name in names_bound:
-        uses = [n for n in view.inside(view.tree) if isinstance(n, cst.Name) and n.value == name]
-        outside = [n for n in uses if names.is_variable(view, n) and not _follows(view, n, function, target)]
-        bound = sum(n == name for scope in (view.tree, function) for n, _ in names.bindings(view, scope))
-        if outside or bound != 1:
+    return layout.moved_below(view, statement, target) if all(_follows(view, n, around, target) for n in uses) else []
+
+
+def _where_it_is_used(view: View, statement: cst.SimpleStatementLine, late: cst.CSTNode) -> list[Change]:
+    """An import at the top of each of the few functions that use what it binds, none of which makes the choice."""
+    functions: dict[int, cst.FunctionDef] = {}
+    for use in _uses(view, statement, view.tree) or ():
+        function = view.function(use)
+        if function is None or use not in view.inside(function.body) or function in view.around(late):
             return []
-    return layout.moved_below(view, statement, target)
+        functions[id(function)] = function
+    if not functions or len(functions) > _MOST_IMPORTING:
+        return []
+    if any(_uses(view, statement, function) is None for function in functions.values()):
+        return []
+    line = view.source(statement).strip()
+    added = [change for function in functions.values() for change in moves.at_top(view, function, [line])]
+    return [*added, *layout.taken_out(view, statement)]
+
+
+def _uses(view: View, statement: cst.SimpleStatementLine, around: cst.CSTNode) -> list[cst.Name] | None:
+    """Where a file uses what an import binds; None where something else binds that as well, also in what is around."""
+    names_bound = _bound_by(statement)
+    if names_bound is None:
+        return None
+    own: list[cst.FunctionDef | cst.Module] = [around] if isinstance(around, cst.FunctionDef) else []
+    scopes = [view.tree, *own]
+    if any(sum(n == name for scope in scopes for n, _ in names.bindings(view, scope)) != 1 for name in names_bound):
+        return None
+    found = (n for n in view.inside(view.tree) if isinstance(n, cst.Name) and n.value in names_bound)
+    return [n for n in found if names.is_variable(view, n)]
 
 
 def _bound_by(statement: cst.SimpleStatementLine) -> list[str] | None:
@@ -108,8 +143,8 @@ def _bound_by(statement: cst.SimpleStatementLine) -> list[str] | None:
     return None
 
 
-def _follows(view: View, node: cst.CSTNode, function: cst.FunctionDef, target: cst.CSTNode) -> bool:
-    return function in view.around(node) and view.start(node) > view.end(target)
+def _follows(view: View, node: cst.CSTNode, around: cst.CSTNode, target: cst.CSTNode) -> bool:
+    return around in view.around(node) and view.start(node) > view.end(target)
 
 
 def earlier(case: Case, message: str, doubt: str) -> Iterator[Proposal]:

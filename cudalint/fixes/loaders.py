@@ -20,7 +20,7 @@ _FOR_WORKERS = (
 )  # fmt: skip
 _MOVES = ("cuda", "to")
 _COMPUTES_ATTRIBUTES = (b"property", b"__getattr__", b"__getattribute__", b"__get__")
-_ASKS_FOR_PINNING = (b"is_pinned", b".pin_memory", b'"pin_memory"', b"'pin_memory'")
+_ASKS_FOR_PINNING = (b"is_pinned", b".pin_memory", b"def pin_memory", b'"pin_memory"', b"'pin_memory'")
 # torch's own generator begins with a random seed in each process, and obeys torch.manual_seed(); each new one begins
 # with 67280421310721 (c10::default_rng_seed_val), so the order would be the same one in every run.
 _ONE_SEED = "a new generator begins with the same seed in every run, whatever `torch.manual_seed()` says"
@@ -38,6 +38,8 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
         dropped = in_file(view, [view.without_argument(call, argument)])
         if _asks_for_pinning(case):
             yield Proposal(message, dropped, doubt="the program asks whether something is pinned")
+        elif not _keeps_its_kind(view, call):
+            yield Proposal(message, dropped, doubt="a batch that is a tuple becomes a list where it is pinned")
         elif isinstance(argument.value, cst.Name) or (dotted(argument.value) and not _computes_attributes(case)):
             yield Proposal(message, dropped, Proof.NOTHING)
         else:
@@ -51,6 +53,31 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
 def _asks_for_pinning(case: Case) -> bool:
     """Whether some file asks a batch or a loader whether it is pinned: another loader may be made by the same call."""
     return _has_words(case, _ASKS_FOR_PINNING)
+
+
+def _keeps_its_kind(view: View, loader: cst.Call) -> bool:
+    """Whether batches are of the kind that they have when they are pinned: tuples become lists there."""
+    collate = view.keyword(loader, "collate_fn")
+    if collate is None:
+        return True
+    name = dotted(collate.value).rpartition(".")[2]
+    made = [n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name]
+    if isinstance(collate.value, cst.Lambda):
+        return _stays_as_it_is(view, collate.value.body)
+    returned = [n.value for n in view.inside(made[0]) if isinstance(n, cst.Return)] if len(made) == 1 else [None]
+    return all(value is not None and _stays_as_it_is(view, value) for value in returned)
+
+
+def _stays_as_it_is(view: View, batch: cst.BaseExpression) -> bool:
+    """Whether an expression gives a tensor, or a list or a dict without tuples, by how it is written."""
+    if any(isinstance(node, cst.Tuple) for node in view.inside(batch)):
+        return False
+    match batch:
+        case cst.List() | cst.ListComp() | cst.Dict() | cst.DictComp():
+            return True
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value=name))) as call:
+            return name in (*_MOVES, "default_collate") or dotted(call.func).startswith("torch.")
+    return False
 
 
 def _computes_attributes(case: Case) -> bool:

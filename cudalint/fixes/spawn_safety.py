@@ -27,6 +27,8 @@ _SHOWN_AT_PLACE = frozenset(
         Why.CHILDREN, Why.IDENTITY,
     }
 )  # fmt: skip
+# Of these the words say nothing of a call: what is called is shown as one.
+_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 
@@ -129,15 +131,24 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.UNSHOWN if doubt.site in {site for site, _ in case.basis.launches}:
             return "the code does not show what the worker runs"
         case Why.UNSHOWN:
-            return f"the code does not show what `{name}()` reads in the worker"
+            what = name if name.startswith("__") else f"{name}()"
+            return f"the code does not show what `{what}` reads in the worker"
         case Why.SHARES:
             return f"the worker reads `{name}` and is given the same object, which is two in a fresh process"
+        case Why.ORDER if doubt.site in {site for site, _ in case.basis.launches}:
+            return (
+                "a worker is given a set from which something was taken, and each fresh process has another order of it"
+            )
         case Why.ORDER:
             return f"`{name}` goes through a set, and each fresh process has another order of it"
+        case Why.NAME if name.endswith("()"):
+            return f"`{name}` tells a name or a class that is another one in a fresh process"
         case Why.NAME:
             return f"the program reads `{name}`, which is another one in a fresh process"
         case Why.NAMELESS:
             return f"`{name}` is not found in a fresh process of a program that is started by `python -m`"
+        case Why.AGAIN if name.endswith("()"):
+            return f"the top of the module calls `{name}`, which in each fresh process would change things once more"
         case Why.AGAIN:
             return f"the top of the module changes `{name}`, which each fresh process would change once more"
         case Why.FILES:
@@ -145,7 +156,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.WAITS:
             return f"`{name}()` waits for a limited time, and a fresh process takes seconds to start"
         case Why.HOW_FAR:
-            return f"`{name}` tells how long workers take, and a fresh process takes seconds to start"
+            return f"`{name}` depends on how long workers take, and a fresh process takes seconds to start"
         case Why.CHILDREN:
             return f"`{name}()` meets all children, of which there are others where they start afresh"
         case Why.IDENTITY:
@@ -156,14 +167,18 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "only the arguments hold a lock or a queue, which is gone before a fresh process opens it"
         case Why.TRAVELS:
             return "its arguments may not pickle: an iterator, a coroutine, or a view of a dict"
+        case Why.GRADIENTS:
+            return "its arguments may not pickle: a tensor that was computed and needs gradients"
         case Why.NESTED:
             return "its arguments may not pickle: they may be nested too deeply"
         case Why.AT_END:
             return f"a fresh process does at its end what `{name}()` registers, and a forked one does not"
         case Why.LEFT_OPEN:
-            return f"a fresh process writes or removes at its end what `{name}()` gave, and a forked one leaves it"
+            return f"a fresh process cleans up at its end what `{name}` gave, and a forked one leaves it"
+        case Why.AT_FORK:
+            return f"a forked process does at its start what `{name}()` registers, and a fresh one does not"
         case Why.FEWER:
-            return f"an executor starts fresh processes as they are needed, and `{name}()` shows how many there are"
+            return f"fresh processes begin as they are needed, and `{name}()` shows how many there are"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:
@@ -185,9 +200,20 @@ def _source(doubt: Doubt, case: Case) -> str:
     if doubt.why not in _SHOWN_AT_PLACE:
         return ""
     found = case.at(doubt.site)
-    if found is not None and doubt.why is Why.ORDER:
-        return _on_one_line(found[0].source(found[1]))
-    return "" if found is None else _named(*found)
+    if found is None:
+        return ""
+    view, node = found
+    if doubt.why is Why.ORDER:
+        return _on_one_line(view.source(node))
+    if isinstance(node, cst.Call) and doubt.why in _CALLED_AT_PLACE:
+        return f"{_named(view, node)}()"
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and doubt.why is Why.STORES:
+        # A method that changes the object that has it.
+        return _on_one_line(view.source(node.func.value))
+    if isinstance(node, cst.Call) and node.args and doubt.why is Why.STORES:
+        # ``setattr`` and its like change what they are given first.
+        return _on_one_line(view.source(node.args[0].value))
+    return _named(view, node)
 
 
 def _named(view: View, node: cst.CSTNode) -> str:

@@ -25,7 +25,8 @@ TRAITS = frozenset(
     {
         "tells-time", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
-        "changes-inherited", "kept-by-system", "added-by-system", "reflects",
+        "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
+        "tells-thread", "runs-later", "equals-only-itself",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from cudalint.text.lines import Rows
 from cudalint.text.noqa import Noqa, Suppressions, without_code
 
 UNUSED = "CUD902"
+# By these a program reads its own text.
+_READS_ITSELF = re.compile(r"\bgetsource|\blinecache\b|\btokenize\b|\bopen\(__file__|\bPath\(__file__\)\.read_")
 # Comments cannot be told from text in a file that was not read as a program.
 _UNSUPPRESSIBLE = frozenset({"CUD900", "CUD901", UNUSED})
 _TWINS = TWINS | {other: one for one, other in TWINS.items()}
@@ -77,7 +80,12 @@ def _unused_finding(filename: str, text: str, noqa: Noqa, prefix: str) -> Findin
         message=f"the noqa on line {noqa.row} names {prefix}, which reports nothing there",
         span=Span(filename, start, start),
         trace=(Step(comment, f"{prefix} silences nothing here", StepKind.STEP, "main"),),
-        fix=Fix(Applicability.SAFE, f"remove {prefix} from the comment", (_without(filename, text, noqa, prefix),)),
+        fix=Fix(
+            Applicability.UNSAFE if (reads := _READS_ITSELF.search(text)) else Applicability.SAFE,
+            f"remove {prefix} from the comment",
+            (_without(filename, text, noqa, prefix),),
+            reason="the program reads its own text, with its comments" if reads else None,
+        ),
     )
 
 

@@ -11,7 +11,18 @@ from typing import TextIO
 
 from cudalint.policy.selection import matches
 from cudalint.report.plain import plain
-from cudalint.verify import evidence, facts, gpus, headers, own_repairs, paper, program_report, repairs_report, report
+from cudalint.verify import (
+    evidence,
+    facts,
+    gpus,
+    headers,
+    own_campaign,
+    own_repairs,
+    paper,
+    program_report,
+    repairs_report,
+    report,
+)
 from cudalint.verify import program as programs
 from cudalint.verify.campaign import Campaign
 from cudalint.verify.evidence import EvidenceError
@@ -170,18 +181,22 @@ def verify_repairs(
     reason = _obstacle(found, on_paper)
     if reason is not None:
         return _nothing(err, f"{reason}: nothing was verified")
-    compared: list[own_repairs.Comparison] = []
-    with _surroundings(len(found.devices), on_paper) as surroundings:
-        for program in programs_:
-            compared.append(own_repairs.compare(program, Runner(surroundings), seconds, found.devices))
-            if compared[-1].was_broken_off:
-                break
+    several = progress(err, len(programs_)) if len(programs_) > 1 else contextlib.nullcontext()
+    with _surroundings(len(found.devices), on_paper) as surroundings, several as shown:
+        comparer = own_repairs.Comparer(Runner(surroundings), seconds, found.devices)
+
+        def tell(one: own_repairs.Comparison) -> None:
+            if shown is not None:
+                shown.step(repairs_report.told(one), bool(one.wrong))
+
+        done = own_campaign.compare_all(programs_, comparer, tell)
+    compared = done.comparisons
     out.write(repairs_report.render(compared, evidence.this_place(found, surroundings), output_format))
     out.flush()
     attempts = [attempt for one in compared for attempt in one.attempts]
     if any(one.wrong for one in compared):
         return REFUTED
-    if any(one.was_broken_off for one in compared):
+    if done.interrupted:
         return _nothing(err, "interrupted: what had been seen is shown")
     if any(one.failed_by_itself for one in compared):
         return _nothing(err, "a program fails for reasons of its own, with and without its repairs")

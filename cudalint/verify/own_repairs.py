@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from threading import Lock
 
 from cudalint import config
 from cudalint.finding import Applicability, Finding, Fix
@@ -17,13 +19,17 @@ from cudalint.fixing.rounds import Changed, alone, fix
 from cudalint.session import Session
 from cudalint.verify import notebooks
 from cudalint.verify.gpus import Gpu
-from cudalint.verify.program import Footing, Program, Trial, files, try_out
+from cudalint.verify.program import Footing, Manner, Program, Trial, files, try_out
 from cudalint.verify.program import Status as Seen
 from cudalint.verify.runner import Runner
 from cudalint.verify.sayings import is_of_programs
 
 # Lines of a difference that are shown.
 _SHOWN = 20
+# Programs that meet at a port which they name would meet each other there.
+_AT_PORTS = re.compile(rb"MASTER_PORT|tcp://|\.bind\(|[Ss]erver\(|\bport\s*=")
+# Nothing ends any more where all processes of a program wait for so many seconds.
+_REST = 20.0
 # What Python makes of modules, which does not fit their copies.
 _COMPILED = "__pycache__"
 
@@ -95,19 +101,38 @@ class Comparison:
         return any(trial.seen.end in ("cancelled", "lost") for trial in ends)
 
 
-def compare(program: Program, runner: Runner, seconds: float | None = None, machine: Sequence[Gpu] = ()) -> Comparison:
-    """Run a program as it is, with each repair by itself, and with all of them; nothing of the user's is written."""
-    here = Footing.here()
-    named = files(program, here)
-    repairs = _repairs(named)
+@dataclass(frozen=True, slots=True)
+class Comparer:
+    """Who runs programs and their repairs, for how long, on which GPUs, and how."""
+
+    runner: Runner
+    seconds: float | None = None
+    machine: Sequence[Gpu] = ()
+    manner: Manner = field(default_factory=lambda: Manner(rest=_REST))
+    port: Lock = field(default_factory=Lock)
+
+
+def compare(program: Program, comparer: Comparer) -> Comparison:
+    """Run a program as it is, with each repair by itself, and with all of them; nothing of the user's is written.
+
+    They run one after the other: what one writes, or a port that it listens at, the next would meet.
+    """
+    with comparer.manner.turn:
+        named = files(program, Footing.here())
+        repairs = _repairs(named)
     if not repairs:
         return Comparison(program, None)
-    before = _run(program, named, (), runner, seconds, machine)
+    with comparer.port if any(_AT_PORTS.search(file.read_bytes()) for file in named) else nullcontext():
+        return _compared(program, named, repairs, comparer)
+
+
+def _compared(program: Program, named: Sequence[Path], repairs: Iterable[Repair], comparer: Comparer) -> Comparison:
+    before = _run(program, named, (), comparer)
     attempts: list[Attempt] = []
     for repair in repairs:
         if before.seen.end in ("cancelled", "lost") or any(one.status is Status.BROKEN_OFF for one in attempts):
             break
-        after = _run(program, named, repair.changes, runner, seconds, machine)
+        after = _run(program, named, repair.changes, comparer)
         attempts.append(_judged(repair, before, after))
     return Comparison(program, before, tuple(attempts))
 
@@ -140,13 +165,11 @@ def _run(
     program: Program,
     named: Sequence[Path],
     changes: Iterable[Changed],
-    runner: Runner,
-    seconds: float | None,
-    machine: Sequence[Gpu],
+    comparer: Comparer,
 ) -> Trial:
     here = Footing.here()
     texts = {Path(change.path): change.after for change in changes}
-    with runner.folder() as folder, _mirror(folder, named, texts, here) as (mirror, root):
+    with comparer.runner.folder() as folder, _mirror(folder, named, texts, here) as (mirror, root):
 
         def there(path: Path) -> Path:
             real = path.resolve()
@@ -158,7 +181,7 @@ def _run(
         )
         moved = Program(words, there(program.path))
         footing = Footing(there(here.cwd), tuple(there(entry) for entry in here.search))
-        trial = try_out(moved, runner, seconds, machine, footing)
+        trial = try_out(moved, comparer.runner, comparer.seconds, comparer.machine, footing, comparer.manner)
         printed = tuple(line.replace(str(mirror), str(root)) for line in trial.printed)
         cells = notebooks.plan(program.path).cells if notebooks.is_notebook(program.path) else {}
         return replace(trial, program=program, printed=printed, cells=cells)

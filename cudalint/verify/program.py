@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from threading import Lock
 
 from cudalint import config
 from cudalint.finding import Finding, Severity
@@ -226,18 +227,33 @@ class Footing:
         return {"PYTHONPATH": os.pathsep.join(map(str, self.search))} if self.search else {}
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a program is run: ``quiet`` beside others, so that it shows no output and gets no input.
+
+    ``rest``: it hangs once none of its processes has used a processor for so many seconds. ``turn`` is held while code
+    is analysed, which several threads may not do at once.
+    """
+
+    quiet: bool = False
+    rest: float | None = None
+    turn: Lock = field(default_factory=Lock)
+
+
 def try_out(
     program: Program,
     runner: Runner,
     seconds: float | None = None,
     machine: Sequence[Gpu] = (),
     footing: Footing | None = None,
+    manner: Manner | None = None,
 ) -> Trial:
     """Predict, run, compare; ``machine`` are the GPUs that the program may see."""
-    where = footing or Footing.here()
-    findings, silenced = _findings(program, where)
+    where, how = footing or Footing.here(), manner or Manner()
+    with how.turn:
+        findings, silenced = _findings(program, where)
     wanted = {rows(span) for finding in findings for span in (*places(finding), *effects(finding))}
-    limits = Limits(seconds=seconds, echo=True, input=True, census=True)
+    limits = Limits(seconds=seconds, echo=not how.quiet, input=not how.quiet, census=True, rest=how.rest)
     plan: notebooks.Plan | None = None
     if notebooks.is_notebook(program.path):
         plan = _planned(program.path, replaces_links=footing is not None)

@@ -36,6 +36,13 @@ def render(compared: Sequence[Comparison], place: Place, output_format: Format) 
     return "\n".join([*lines, where(place), summary(compared)]) + "\n"
 
 
+def told(one: Comparison) -> str:
+    """What came of one program, while others still run."""
+    counted = Counter(attempt.status for attempt in one.attempts)
+    parts = [f"{counted[status]} {status.value}" for status in Status if counted[status]]
+    return plain(f"{one.program.name}: {', '.join(parts) or 'no repairs'}")
+
+
 def summary(compared: Sequence[Comparison]) -> str:
     """Everything counted, on one line."""
     counted = Counter(attempt.status for one in compared for attempt in one.attempts)

@@ -52,6 +52,7 @@ _GIVES_VIEWS = (".keys", ".values", ".items")
 # What a class is told of, or asked, without being called by its name.
 _OF_CLASS = frozenset({"__class_getitem__", "__subclasshook__", "_missing_"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
+_CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.sorted"})
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 
 
@@ -96,6 +97,7 @@ class Calls(Iteration):
             self._is_given_sets(path, receiver, (*given.args, *given.kwargs.values()), site, state)
         self._hands(given.args, given.kwargs, state, given.frame, site)
         results = super()._call_atom(atom, given)
+        self._wraps(given, results)
         if effect is None:
             return results
         if effect.ends:
@@ -108,6 +110,14 @@ class Calls(Iteration):
             self._own.add((site, state.process.identity))
         return results
 
+    def _wraps(self, given: Given, results: Results) -> None:
+        """What a library makes of something that ends with its process ends with it, too."""
+        held = [a for value in (*given.args, *given.kwargs.values()) for a in value] if self._ending else []
+        name = next((found for atom in held if (found := self._ends_as(atom)) is not None), None)
+        if name is not None:
+            made = (atom for _, value in results for atom in value if isinstance(atom, Unknown | Ref))
+            self._ending.update(dict.fromkeys(made, name))
+
     def _opens(self, path: str, given: Given, results: Results) -> None:
         """What is opened to be written is written out at the end of its process, where something still holds it."""
         mode = given.kwargs.get("mode", given.args[1] if len(given.args) > 1 else const("r"))
@@ -118,7 +128,7 @@ class Calls(Iteration):
             self._repeats(shown(path), given.site, given.state)
         for state, value in results:
             if any(self._reading(state)):
-                self._ending.update(dict.fromkeys(value, shown(path)))
+                self._ending.update(dict.fromkeys(value, f"{shown(path)}()"))
 
     def _hands(self, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site) -> None:
         """What a library is given it may call."""
@@ -180,7 +190,7 @@ class Calls(Iteration):
         self._looks_at_files(path, state)
         if does in _MAKES_POOL:
             self._made[state.process.identity, site] = self._moment
-            if does == "executor" and call.get("max_workers") == const(1):
+            if call.get("max_workers" if does == "executor" else "processes") == const(1):
                 self._alone.add(site)
         if does in _CONTAINER_METHODS:
             self._changes_container(call)
@@ -221,7 +231,7 @@ class Calls(Iteration):
         self._late -= late
         self._orders = ordered
         made = {a.address for _, value in results for a in value if isinstance(a, Ref)}
-        if does in ITERATING:
+        if does in ITERATING or (does == "container" and path not in _CONTAINERS):
             self._iterators |= made
         if does == "dict.method" and path.endswith(_GIVES_VIEWS):
             self._views |= made

@@ -17,6 +17,8 @@ from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value
 
 # Integers that Python keeps one of each: the largest of them.
 _LARGEST_KEPT = 256
+# Where a container looks for something, or compares what it holds: it takes what is one for equal.
+_OF_CONTAINERS = frozenset({"in", "not in", "==", "!="})
 # Files in which the system tells about processes.
 _OF_PROCESSES = "/proc"
 
@@ -35,10 +37,22 @@ class Identity(Progress):
         if op in ("is", "is not") and any(_is_copied(a, state) for value in values for a in value):
             for watch in self._reading(state):
                 watch.doubts.setdefault(Doubt(Why.IDENTITY, "", site))
+        if op in _OF_CONTAINERS and any(self._is_nan(a) for value in values for a in visited(value, state)):
+            for watch in self._reading(state):
+                watch.doubts.setdefault(Doubt(Why.IDENTITY, "", site))
         if any(found.family == "joblib" for found in self.record.launches.values()):
             for atom in (a for value in values for a in visited(value, state)):
                 if isinstance(atom, Ref) and isinstance(state.get(atom), Closure):
                     self._functions_compared.setdefault(Doubt(Why.IDENTITY, "", site))
+
+    def _is_nan(self, atom: Atom) -> bool:
+        """Whether a number equals nothing, so that where it is found tells which one it is."""
+        match atom:
+            case Const(value=float(number)):
+                return number != number
+            case Lib(path=path):
+                return self.library.traits.has(path, "equals-only-itself")
+        return False
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:

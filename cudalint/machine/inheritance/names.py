@@ -21,6 +21,9 @@ _PROCESS = "multiprocessing.Process"
 _CURRENT = "multiprocessing.current_process"
 # What Python says of the main module under its names, which is run as another one in a fresh process.
 OF_MAIN = frozenset({"__name__", "__package__", "__spec__", "__loader__", "__builtins__", "__cached__"})
+# Methods by which an object has a text of its own, and what makes text of objects.
+_OWN_TEXTS = ("__repr__", "__str__", "__format__")
+_MAKES_TEXT = frozenset({"builtins.print", "builtins.str", "builtins.repr", "builtins.format", "builtins.ascii"})
 _TELLS_CLASSES = frozenset({"builtins.isinstance", "builtins.issubclass"})
 # Attributes of classes that lead to those above and below, and of what libraries give that say how it starts workers.
 _OF_BASES = frozenset({"__mro__", "mro", "__bases__", "__base__", "__subclasses__"})
@@ -29,8 +32,9 @@ _TELLS_METHOD = frozenset({"multiprocessing_context"})
 _OF_PROCESS = frozenset({"sys.modules", "sys.orig_argv", "sys.path_importer_cache", "warnings.filters"})
 _OF_ANY_PROCESS = frozenset({"pid", "ident", "is_alive", "exitcode"})
 _PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
-# What a format for messages has where the name of the process is to stand.
-_NAME_OF_PROCESS = "processName"
+# What a format for messages has where the name of the process is to stand, or how long ago that began; and its thread.
+_OF_PROCESS_IN_FORMATS = ("processName", "relativeCreated")
+_OF_THREAD_IN_FORMATS = "threadName"
 
 
 class Names(Statements):
@@ -41,6 +45,8 @@ class Names(Statements):
         # What the parent asks about the processes that it starts, whenever it does.
         self._asked: dict[Doubt, None] = {}
         self._named: set[Site] = set()
+        # Formats that show in which thread something happened.
+        self._threads_shown: dict[Doubt, None] = {}
 
     def _differs_in_loky(self, name: str, site: Site, state: State) -> None:
         """A worker of loky is no daemon, and has its parent's standard input."""
@@ -79,6 +85,8 @@ class Names(Statements):
         if path == "builtins.type" and call.args:
             self._asks_of(call.args[0], "type()", site, state, tells_class=True)
         self._formats((*call.args, *call.kwargs.values()), site)
+        if path in _MAKES_TEXT:
+            self._shows_objects(call.args, site, state)
         if call.text("does") == "process" and call.get("name") is not None:
             self._named.add(site)
         return super().library_call(call)
@@ -88,6 +96,8 @@ class Names(Statements):
         if path == "builtins.input":
             self._differs_in_loky("sys.stdin", given.site, given.state)
         self._formats(values, given.site)
+        if path in _MAKES_TEXT:
+            self._shows_objects(given.args, given.site, given.state)
         self._tells_class(path, given.args, given.site, given.state)
         if not self.library.traits.has(path, "names-nothing"):
             self._may_name(values, given.site, given.state)
@@ -98,7 +108,13 @@ class Names(Statements):
         name = path.rpartition(".")[2]
         if name == "get_start_method":
             self._asked.setdefault(Doubt(Why.NAME, "", site))
+        if self.library.traits.has(path, "tells-thread"):
+            for watch in self._reading(state):
+                if watch.launch.parent.process.in_thread:
+                    watch.doubts.setdefault(Doubt(Why.NAME, "", site))
         shows_error = path.startswith("traceback.") or name == "exception" or "exc_info" in kwargs
+        if "stack_info" in kwargs:
+            self._is_called("", site, state)
         if shows_error and self._has_own_errors(state):
             self._is_called("", site, state)
 
@@ -116,8 +132,12 @@ class Names(Statements):
         ]
 
     def _formats(self, values: Iterable[Value], site: Site) -> None:
-        if any(isinstance(t, str) and _NAME_OF_PROCESS in t for t in map(constant, values)):
-            self._asked.setdefault(Doubt(Why.NAME, _NAME_OF_PROCESS, site))
+        texts = [text for text in map(constant, values) if isinstance(text, str)]
+        for name in _OF_PROCESS_IN_FORMATS:
+            if any(name in text for text in texts):
+                self._asked.setdefault(Doubt(Why.NAME, name, site))
+        if any(_OF_THREAD_IN_FORMATS in text for text in texts):
+            self._threads_shown.setdefault(Doubt(Why.NAME, _OF_THREAD_IN_FORMATS, site))
 
     def _tells_class(self, path: str, args: Seq[Value], site: Site, state: State) -> None:
         if path in _TELLS_CLASSES and len(args) > 1 and self._may_be_class_of_processes(args[1], state):
@@ -164,6 +184,20 @@ class Names(Statements):
         for value in values:
             self._takes_order(value, site, state)
         self._may_name(values, site, state)
+        self._shows_objects(values, site, state)
+
+    def _shows_objects(self, values: Iterable[Value], site: Site, state: State) -> None:
+        """An object that has no text of its own shows the module of its class."""
+        for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if not isinstance(found, Instance) or any(
+                self.user_method(found, name, state) is not None for name in _OWN_TEXTS
+            ):
+                continue
+            cls = state.get(found.cls)
+            is_plain = isinstance(cls, Class) and not cls.is_dataclass and self.library_base(found.cls, state) is None
+            if is_plain and isinstance(cls, Class) and cls.module == self.main:
+                self._is_called(f"{cls.name}.__module__", site, state, by_value=True)
 
     def _may_name(self, values: Iterable[Value], site: Site, state: State) -> None:
         for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):

@@ -99,7 +99,7 @@ class ProcessEffects(Reads):
         name = shown(path)
         if effect.shows:
             self._repeats(name, site, state)
-            self._prepares(name, site, state)
+            self._prepares(name, site, state, shows=True)
         for watch in self._reading(state):
             watch.called.add(path)
         match effect.state:
@@ -117,10 +117,14 @@ class ProcessEffects(Reads):
             case "scope":
                 self._note(Why.SETS, name, site, state, ends=site in self._managers)
 
-    def _prepares(self, name: str, site: Site, state: State) -> None:
-        """A forking executor starts all its workers at once, one of fresh processes as many as are needed."""
+    def _prepares(self, name: str, site: Site, state: State, shows: bool = False) -> None:
+        """A forking executor starts all its workers at once, one of fresh processes as many as are needed.
+
+        The first worker of a pool may have done all work, and end it, before the others begin.
+        """
         launch = state.process.launch
-        if launch is None or launch.stage != "initializer" or launch.family != "executor":
+        is_shown = launch is not None and launch.family == "pool" and shows
+        if launch is None or launch.stage != "initializer" or not (launch.family == "executor" or is_shown):
             return
         for watch in self._reading(state):
             if watch.launch.made not in self._alone:

@@ -20,6 +20,7 @@ _BEGINS = frozenset({"start", "apply_async", "map_async", "starmap_async", "subm
 _ENDS = frozenset({"join", "recv", "result", "get", "wait", "as_completed", "shutdown", "__exit__"})
 # What launchers keep to themselves, and of which class they are, is another thing for fresh processes.
 _OF_LAUNCHERS = ("multiprocessing.Pool", "multiprocessing.Process", "concurrent.futures.ProcessPoolExecutor")
+_TAKES_EXTREME = frozenset({"builtins.max", "builtins.min"})
 _OF_ORDER = frozenset({"<", "<=", ">", ">="})
 # What shows how far a worker is without a call.
 _SHOWS_PROGRESS = frozenset({("multiprocessing.Process", "exitcode"), ("multiprocessing.Value", "value")})
@@ -27,6 +28,8 @@ _SHOWS_PROGRESS = frozenset({("multiprocessing.Process", "exitcode"), ("multipro
 _ANY_OR_ONE = "os.waitpid"
 # It knows of no tracker; but an executor starts as many fresh processes as it needs.
 _OF_MULTIPROCESSING = "multiprocessing.active_children"
+# Trees of modules have children, too.
+_OF_ANY_TREE = frozenset({"?.children"})
 
 
 class Progress(Files):
@@ -41,7 +44,9 @@ class Progress(Files):
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
-            case Unknown(sym=(_, ".", str(name))):
+            case Unknown(sym=(base, ".", str(name))):
+                if self._is_time(base):
+                    self._clocks.add(given.site)
                 self._asks(f"?.{name}", given.args, given.kwargs, given.site, given.state)
         return super()._call_atom(atom, given)
 
@@ -67,8 +72,10 @@ class Progress(Files):
     def _asks(self, path: str, args: list[Value], kwargs: dict[str, Value], site: Site, state: State) -> None:
         has = self.library.traits.has
         is_beside = state.process.identity in self._beside
-        if has(path, "tells-time"):
+        if has(path, "tells-time") or (self._clocks and any(map(self._is_time, args))):
             self._clocks.add(site)
+            if path in _TAKES_EXTREME:
+                self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
         pauses = has(path, "pauses") and (is_beside or self._late or path.startswith("asyncio."))
         if pauses or "return_when" in kwargs:
             self._asked.setdefault(Doubt(Why.WAITS, "", site))
@@ -80,6 +87,8 @@ class Progress(Files):
             self._prepares(shown(path), site, state)
 
     def _counts(self, path: str, args: list[Value]) -> bool:
+        if path in _OF_ANY_TREE:
+            return "psutil" in self._imported
         if path == _OF_MULTIPROCESSING:
             return any(found.family == "executor" for found in self.record.launches.values())
         return path != _ANY_OR_ONE or not args or _is_any_child(args[0])

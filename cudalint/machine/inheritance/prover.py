@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
+from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
-from cudalint.machine.inheritance.identity import Identity
+from cudalint.machine.inheritance.endings import Endings
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.sameness import Comparison
 from cudalint.machine.interpreter import Fresh, Machine, Setting
 from cudalint.machine.launch.crossing import inside_of, reachable, reached, visited
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Ref, Tensor, Value
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Ref, Tensor, Value, const
 from cudalint.models.library import lies_below
 
 
-class Prover(Identity):
+class Prover(Endings):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -29,6 +31,8 @@ class Prover(Identity):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.inherited: list[Inheritance] = []
+        # Whether something computes with gradients, of which no tensor that is computed travels.
+        self._has_gradients = False
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""
@@ -58,12 +62,16 @@ class Prover(Identity):
         doubts = dict.fromkeys(self._lacks(watch))
         doubts.update(watch.doubts)
         doubts.update(dict.fromkeys(self._rereads(watch)))
+        doubts.update(dict.fromkeys(self._finalises(watch)))
+        if launch.parent.process.in_thread:
+            doubts.update(self._threads_shown)
         doubts.update(dict.fromkeys(self._read(watch)))
         for why, holds in (
             (Why.STOPPED, not ran),
             (Why.LENDS, lends),
             (Why.IN_SHARED_MEMORY, self._shares_memory(watch)),
             (Why.DROPPED, self._drops(watch)),
+            (Why.GRADIENTS, self._has_gradients and self._hands_tensors(watch)),
             (Why.TRAVELS, self._hands_views(watch)),
             (Why.ORDER, self._hands_shrunken(watch)),
             (Why.NESTED, self._hands_nested(watch)),
@@ -98,6 +106,26 @@ class Prover(Identity):
                         return True
         return False
 
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may make what needs gradients."""
+        path = self.library.canonical(call.path)
+        needs = call.kwargs.get("requires_grad", const(False)) != const(False)
+        if needs or path.startswith("torch.nn.") or path.endswith(".requires_grad_"):
+            self._has_gradients = True
+        return super().library_call(call)
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``."""
+        self._has_gradients = self._has_gradients or attr == "requires_grad"
+        return super().set_attribute(owner, attr, value, state, frame, site)
+
+    def _hands_tensors(self, watch: Watch) -> bool:
+        parent = watch.launch.parent
+        given = (atom for value in watch.launch.given for atom in visited(value, parent))
+        return any(isinstance(atom, Tensor) and atom.framework == "torch" for atom in given)
+
     def _hands_views(self, watch: Watch) -> bool:
         """Whether the worker is given an iterator or a view, which is seen as a list here and may not pickle."""
         parent, passing = watch.launch.parent, self._iterators | self._views
@@ -131,9 +159,13 @@ class Prover(Identity):
 
         def inside(atom: Atom) -> Iterable[Value]:
             obj = parent.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(obj, Instance):
+                # Whatever it says of how it is pickled.
+                return obj.attributes.values()
             return () if isinstance(obj, LibraryObject) and not _is_primitive(obj) else inside_of(atom, parent)
 
-        given = {r.address for value in launch.given for r in reachable(value, parent) if _is_primitive(parent.get(r))}
+        handed = (atom for value in launch.given for atom in reached(value, inside) if isinstance(atom, Ref))
+        given = {ref.address for ref in handed if _is_primitive(parent.get(ref))}
         if not given:
             return False
         scopes = [obj for obj in parent.objects() if isinstance(obj, Scope)]

@@ -99,7 +99,7 @@ class Statements(Calls):
 
     def _decorate(self, decorator: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
         before, self._decorating = self._decorating, Site(frame.module, decorator.ordinal)
-        if isinstance(decorator, ir.Name | ir.Attr):
+        if isinstance(decorator, ir.Name | ir.Attr) and not self._is_accessor(decorator, value, state, frame):
             for current, given in self.eval(decorator, state.clone(), frame):
                 self._decorated_by(given, current)
         results = super()._decorate(decorator, value, state, frame)
@@ -111,6 +111,10 @@ class Statements(Calls):
                 if isinstance(found, Closure) and scoped is not None:
                     self._scopes[Site(found.module, found.function.ordinal)] = scoped
         return results
+
+    def _is_accessor(self, decorator: ir.Expr, value: Value, state: State, frame: Frame) -> bool:
+        """Whether a decorator only makes a property set, or delete, as well."""
+        return isinstance(decorator, ir.Attr) and self._accessor(decorator, value, state.clone(), frame) is not None
 
     def _decorated_by(self, decorator: Value, state: State) -> None:
         """A decorator without arguments that no model describes may do anything with what it is given."""

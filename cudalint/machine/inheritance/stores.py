@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import library_self
@@ -11,7 +11,7 @@ from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject,
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.process_effects import ProcessEffects
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.launch.crossing import visited
+from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reached
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, constant, only
@@ -57,10 +57,29 @@ class Stores(ProcessEffects):
 
     def _keeps(self, value: Value, site: Site, state: State) -> None:
         """Something holds a value on, beside the function that has it: perhaps until its process ends."""
-        for atom in visited(value, state) if self._ending else ():
-            name = self._ending.get(atom)
+        for atom in self._holds(value, state) if self._ending else ():
+            name = self._ends_as(atom)
             for watch in self._reading(state) if name is not None else ():
                 watch.doubts.setdefault(Doubt(Why.LEFT_OPEN, name or "", site))
+
+    def _holds(self, value: Value, state: State) -> Iterator[Atom]:
+        """All that something keeps from ending; a function keeps its defaults, and what it closes over."""
+
+        def inside(atom: Atom) -> Iterable[Value]:
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            return captured(found, state, Pickler.LOCALS) if isinstance(found, Closure) else inside_of(atom, state)
+
+        return reached(value, inside)
+
+    def _ends_as(self, atom: Atom) -> str | None:
+        """What ends at the end of its process is an object, or the one whose method it is."""
+        while atom not in self._ending:
+            match atom:
+                case Unknown(sym=(tuple(owner), ".", str())):
+                    atom = Unknown(owner)
+                case _:
+                    return None
+        return self._ending[atom]
 
     def _is_own(self, atom: Atom, state: State) -> bool:
         """Whether an unknown is, or is part of, an object that a function of this process made for itself."""

@@ -58,6 +58,8 @@ class Times(Names):
             if any(found.family == "process" for found in self.record.launches.values()):
                 self._asked.setdefault(Doubt(Why.WAITS, "", site))
             return
+        if traits.has(path, "runs-later"):
+            self._asked.setdefault(Doubt(Why.WAITS, "", site))
         is_unshown = path.startswith("?.")
         if not is_unshown and not traits.has(path, "of-workers"):
             return
@@ -88,6 +90,8 @@ class Times(Names):
             self._repeats(shown(path), site, state)
             for watch in self._reading(state):
                 watch.doubts.setdefault(Doubt(Why.AT_END, shown(path), site))
+        if traits.has(path, "runs-at-fork"):
+            self._asked.setdefault(Doubt(Why.AT_FORK, shown(path), site))
         if traits.has(path, "changes-inherited"):
             self._changes_again(path.rpartition(".")[0], site, state)
         kept = traits.has(path, "kept-by-system") and not all(map(known, args))

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 
 from cudalint.machine.classes import defines, lineage
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import (
+    MADE_OPTION,
+    NAMESPACE,
+    Class,
+    Closure,
+    Dict,
+    Generator,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import captured, reached
 from cudalint.machine.state import State
@@ -115,6 +127,8 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
             return [*(items or ()), element]
         case Dict(items=entries, element=element):
             return [*entries.values(), element]
+        case LibraryObject(type=kind, fields=fields) if kind == NAMESPACE:
+            return _inside_namespace(fields)
         case LibraryObject(type=kind, fields=fields):
             if _is_tied(found) or not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
                 return _tied(found)
@@ -123,6 +137,17 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
                 return []
             return [v for k, v in fields.items() if not k.startswith("<")]
     return "a value that the code does not show"
+
+
+def _inside_namespace(fields: Mapping[str, Value]) -> list[Value] | str:
+    """The attributes of a namespace; what the user may set as an option is text, or a number."""
+    for atom in fields.get(MADE_OPTION, ()):
+        return f"the option {atom.value}, which a type or an action makes" if isinstance(atom, Const) else "an option"
+    return [tuple(a for a in value if not _is_option(a)) for value in fields.values()]
+
+
+def _is_option(atom: Atom) -> bool:
+    return isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[:1] == ("option",)
 
 
 def _unfound(ref: Ref, name: str, module: str, qualname: str, state: State) -> str | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Closure, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import LIVES_ON
-from cudalint.machine.launch.crossing import SENT_ON, Carried, Pickler, carried, pickles_itself
+from cudalint.machine.launch.crossing import SENT_ON, Carried, Pickler, carried, pickles_itself, visited
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
-from cudalint.machine.values import TRUE, Atom, Bound, Lib, Partial, Ref, Task, Unknown, Value, only, strings
+from cudalint.machine.values import TRUE, Atom, Bound, Lib, Partial, Ref, Task, Unknown, Value, const, only, strings
 
 # How deep objects within the object that is called are looked into.
 _DEEPEST = 3
@@ -26,14 +28,32 @@ def crossing_error(
     values = [*start.pickled, *(start.inherited if fresh else ())]
     sent: list[Carried] = [c for v in values for c in carried(v, state, start.pickler)]
     blocked: Outcome | None = None
-    for found in sent:
-        outcome = _crossing_outcome(machine, state, start, way, launch, forked_from, found, fresh)
+    by_hooks = [one for v in values for one in _locks_of_hooks(machine, v, state, start)] if fresh else []
+    for found, seen in [*((found, state) for found in sent), *by_hooks]:
+        outcome = _crossing_outcome(machine, seen, start, way, launch, forked_from, found, fresh)
         if outcome is None:
             continue
         machine.emit(replace(outcome, within=start.anchor))
         if outcome.how in ("crash", "hang", "child-death") and found.certain and way.certain:
             blocked = blocked or outcome
     return blocked
+
+
+def _locks_of_hooks(machine: Machine, value: Value, state: State, start: Start) -> Iterator[tuple[Carried, State]]:
+    """The locks in what objects give that say themselves what is pickled of them, each with the state it is in."""
+    for atom in visited(value, state):
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Instance) or not pickles_itself(found, state):
+            continue
+        for name, args in (("__getstate__", []), ("__reduce__", []), ("__reduce_ex__", [const(4)])):
+            hook = machine.user_method(found, name, state)
+            if not isinstance(hook, Ref):
+                continue
+            frame = Frame(Ref(("module", start.anchor.module)), start.anchor.module)
+            after = machine.call_value((Bound(hook, atom),), args, {}, state.clone(), frame, start.anchor)
+            given = ((one, then) for then, gives in after for one in carried(gives, then, start.pickler))
+            yield from ((one, then) for one, then in given if one.what == "lock")
+            break
 
 
 def _crossing_outcome(

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import NAMESPACE, LibraryObject, Sequence
+from cudalint.machine.heap import MADE_OPTION, NAMESPACE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Lib, Rank, Ref, Unknown, Value, constant, only, strings, union, unknown
+from cudalint.machine.values import NONE, Lib, Rank, Ref, Unknown, Value, const, constant, only, strings, union, unknown
 
+_FILE_TYPE = "argparse.FileType"
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
 _TEXTS = frozenset({Lib("builtins.str"), Lib("pathlib.Path")})
@@ -74,10 +75,32 @@ def add_argument(machine: Machine, call: Call) -> Results:
             # The launcher hands it to each rank, whatever its default.
             value = (Rank("local"),)
             call.state.process = replace(call.state.process, local_rank_at_hand=True)
+        elif _is_file(machine, call.kwargs.get("type", NONE)):
+            value = unknown("file", call.site)
         elif default is not None and default != NONE:
             value = value if machine.exact_items(default, call.state) == [] else _option(default, value)
-        call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value}))
+        made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
+        call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **made}))
     return [(call.state, NONE)]
+
+
+def _is_file(machine: Machine, kind: Value) -> bool:
+    """Whether an option becomes a file that is open: what its default names is opened, too."""
+    match only(kind):
+        case Lib(path=path):
+            return machine.library.traits.has(machine.library.canonical(path), "opens-file")
+        case Unknown(sym=tuple(sym)):
+            return _FILE_TYPE in sym
+    return False
+
+
+def _is_plain(machine: Machine, call: Call) -> bool:
+    """Whether an option is text or a number, or what a library makes of one that holds nothing else."""
+    action, kind = call.kwargs.get("action", NONE), call.kwargs.get("type", NONE)
+    path = atom.path if isinstance(atom := only(kind), Lib) else ""
+    effect = machine.library.process_effect(machine.library.canonical(path)) if path else None
+    is_plain = atom in (*NONE, *_NUMBERS, *_TEXTS) or (effect is not None and effect.gives == "value")
+    return is_plain and (action == NONE or isinstance(constant(action), str))
 
 
 def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
@@ -111,6 +134,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     if isinstance(found, LibraryObject):
         fields = {k[2:]: v for k, v in found.fields.items() if k.startswith("--")}
+        fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
     given = call.get("namespace")
     if given is not None and given != NONE:
         return [_parsed(call, after, given) for after in _filled(machine, call, given, fields)]
@@ -121,7 +145,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
 def _filled(machine: Machine, call: Call, given: Value, fields: dict[str, Value]) -> list[State]:
     """A namespace of the program's own gets the options; a default only where it has no such attribute yet."""
     states = [call.state]
-    for name in fields:
+    for name in (n for n in fields if n != MADE_OPTION):
         value = unknown("option", call.site, name)
         states = [s for c in states for s in machine.set_attribute(given, name, value, c, call.frame, call.site)]
     return states

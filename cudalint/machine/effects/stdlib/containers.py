@@ -21,7 +21,8 @@ def container(machine: Machine, call: Call) -> Results:
         return [(call.state, (call.state.new(("container", call.site), Sequence(kind, ())),))]
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
-        exact = machine.exact_items(call.args[0], state)
+        # Of several arguments the first gives elements, and the others say which of them, or give more.
+        exact = machine.exact_items(call.args[0], state) if len(call.args) == 1 else None
         items = tuple(exact) if exact is not None else tuple(rounds)
         made = Sequence(kind, items, (), exact is None)
         results.append((state, (state.new(("container", call.site), made),)))
