@@ -192,7 +192,7 @@ class Calls(Core):
             case Unknown(sym=("holds", Tensor() as memory, str(path), *_)):
                 return memory, path
             case Unknown(sym=(("holds", Tensor() as memory, str(path), *_), ".", str(name))):
-                return (memory, path) if self.library.computes(name) else None
+                return (memory, path) if self.library.may_compute(name) else None
         return None
 
     def _compute_with_held(self, memory: Tensor, path: str, given: Given) -> Results:
