@@ -132,7 +132,7 @@ DOES = frozenset(
         "group", "group.backend", "group.destroy", "group.initialized", "group.rank", "group.select",
         "group.size", "growth", "gunicorn.run",
         "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",
-        "keras.dataset", "keras.fit", "keras.model", "len", "like", "list.method", "load", "loader", "loader.info",
+        "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like", "list.method", "load", "loader", "loader.info",
         "loader.iter", "loader.worker", "lock", "lookup", "manager", "map", "method.context", "method.get",
         "loader.sampling", "manager.base", "manager.each", "manager.item", "manager.make", "manager.register",
         "manager.start", "manager.store",

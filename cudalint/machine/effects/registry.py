@@ -302,6 +302,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "text-pipe": spacy.text_pipe,
     "text-pipe.add": spacy.add_to_text_pipe,
     "text-pipe.worker": spacy.text_pipe_worker,
+    "lent": library_objects.lent,
     "placed": library_objects.placed,
     "transformers.arguments": library_objects.training_arguments,
     "transformers.trainer": library_objects.trainer,
