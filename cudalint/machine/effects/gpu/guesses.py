@@ -8,26 +8,32 @@ from dataclasses import replace
 from cudalint.machine import gpu_memory, operators, questions
 from cudalint.machine.effects.gpu import choices, cuda
 from cudalint.machine.frame import Call
+from cudalint.machine.heap import OF_UNKNOWN, Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import HOLDS, Atom, Const, Dev, Lib, Tensor, Unknown, Value, unknown
+from cudalint.machine.values import HOLDS, TELLS, Atom, Const, Dev, Lib, Ref, Tensor, Unknown, Value, unknown
 
 # Classes that keep what they are told, for others to read.
 _KEEPERS = (
-    "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Options", "Opts",
-    "Params", "Schema", "Settings", "Spec",
+    "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Option", "Options",
+    "Opts", "Params", "Schema", "Settings", "Spec",
 )  # fmt: skip
 # Functions that make something of what they are given.
 _MAKERS = ("build_", "create_", "from_", "init_", "load", "make_")
 # Functions that note, ask or say what they are told: by their first word.
 _TELLERS = frozenset(
-    "add allow assert call check choose compose configure debug define describe error find format info is list log merge "
-    "name option override param parse pick print query raises register replace report require resolve select set show "
-    "skip skipif track update use validate verify wait warn warning write".split()
-)
+    {
+        "add", "allow", "assert", "call", "check", "choose", "compose", "configure", "debug", "define", "describe",
+        "error", "find", "format", "info", "is", "list", "log", "merge", "name", "option", "override", "param",
+        "parse", "pick", "print", "query", "raises", "register", "replace", "report", "require", "resolve", "select",
+        "set", "show", "skip", "skipif", "track", "update", "use", "validate", "verify", "wait", "warn", "warning",
+        "write",
+    }
+)  # fmt: skip
 # Parameters by which packages are told to use a GPU, or which.
 _SWITCHES = ("use_gpu", "use_cuda", "gpu", "cuda")
 _NUMBERS = ("cuda_device", "gpu_id", "gpu_device_id")
+_DEEPEST = 2
 
 
 def after_making(machine: Machine, call: Call) -> list[State]:
@@ -94,7 +100,12 @@ def as_built(call: Call) -> list[Call]:
 
 
 def holder_of(machine: Machine, call: Call) -> Value | None:
-    """What an unknown class makes of an object on a GPU, or is given a GPU for: it may compute with that later."""
+    """What an unknown class makes of an object on a GPU, or is given a GPU for: it may compute with that later.
+
+    One that keeps what it is told may tell that to the next.
+    """
+    if call.path.endswith(_KEEPERS) and (_is_told_gpu(call) or _is_told_by_keeper(call)):
+        return unknown(TELLS, call.path, call.site)
     memory = _kept(call)
     if memory is None and _is_made_on_gpu(call):
         origin = machine.chain(call.state, call.site, f"{call.label} puts data on the GPU")
@@ -137,8 +148,37 @@ def _is_made_on_gpu(call: Call) -> bool:
     if name.endswith(_KEEPERS):
         return False
     if name[:1].isupper() or name.startswith(_MAKERS):
-        return _is_told_gpu(call) or any(map(_names_gpu, call.args))
+        return _is_told_gpu(call) or any(map(_names_gpu, call.args)) or _is_told_by_keeper(call)
     return name.lstrip("_").partition("_")[0] not in _TELLERS and _is_told_gpu(call)
+
+
+def _is_told_by_keeper(call: Call) -> bool:
+    """Whether an argument, or what it holds, was told of a GPU."""
+    return any(_tells(value, call.state) for value in (*call.args, *call.kwargs.values()))
+
+
+def _tells(value: Value, state: State, depth: int = 0) -> bool:
+    for atom in value:
+        match state.get(atom) if isinstance(atom, Ref) else atom:
+            case Unknown(sym=("tells", *_)):
+                return True
+            case Unknown() as thing if depth < _DEEPEST and _holds_a_teller(thing, state, depth):
+                return True
+            case Dict(items=items, element=element) if depth < _DEEPEST:
+                if any(_tells(v, state, depth + 1) for v in (*items.values(), element)):
+                    return True
+            case Sequence(items=items, element=element) if depth < _DEEPEST:
+                if any(_tells(v, state, depth + 1) for v in (*(items or ()), element)):
+                    return True
+    return False
+
+
+def _holds_a_teller(thing: Unknown, state: State, depth: int) -> bool:
+    """Whether a program gave something that nobody knows what was told of a GPU, as an attribute."""
+    put = state.get(OF_UNKNOWN)
+    fields = put.items if isinstance(put, Dict) else {}
+    given = (value for key, value in fields.items() if isinstance(key, tuple) and thing in key[:1])
+    return any(_tells(value, state, depth + 1) for value in given)
 
 
 def _is_told_gpu(call: Call) -> bool:
@@ -159,7 +199,7 @@ def _is_number(value: object) -> bool:
 
 
 def _says_gpu(value: Value) -> bool:
-    """Whether a device is named as many packages do that hide which framework they use: ``"gpu:0"``, ``Device.CUDA``."""
+    """Whether a device is named as packages do that hide which framework they use: ``"gpu:0"``, ``Device.CUDA``."""
     return bool(value) and all(map(_says_so, value))
 
 
