@@ -86,7 +86,7 @@ class Layout:
         return self._in_namespace(parts) if found is None else found
 
     def _of_project(self, found: str, parts: list[str]) -> str | None:
-        """The package in a folder that is called so because it holds that package's project: Python takes none for it."""
+        """The package in a folder that is called so as it holds that package's project, which Python takes none for."""
         if len(parts) > 1 or not self.is_bare(found):
             return None
         inner = (self._at(os.path.join(found, place).rstrip(os.sep), parts) for place in ("", "src"))
