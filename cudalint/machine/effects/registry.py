@@ -169,6 +169,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "server.run": web.run,
     "server.routes": web.routes,
     "server.fork": web.fork,
+    "server.annotated": web.annotated,
     "server.depends": web.depends,
     "server.item": web.item,
     "server.set-item": web.set_item,
