@@ -64,6 +64,12 @@ def beside(selected: Sequence[_File], read: Callable[[str], _File]) -> tuple[_Fi
     return tuple(found)
 
 
+def leads_to(files: Iterable[Bytes], folders: Iterable[str]) -> bool:
+    """Whether a file imports by name what lies in one of some folders."""
+    names = {name.encode() for folder in folders for name in _modules(folder)}
+    return bool(names) and any(not names.isdisjoint(_words(file)) for file in files)
+
+
 def _search(path: str) -> Iterable[str]:
     """The folder of a file, and those of the packages around it up to the one that holds them all."""
     folder = os.path.dirname(path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
 from cudalint.config import Config, ConfigError
-from cudalint.context import beside
+from cudalint.context import beside, leads_to
 from cudalint.discovery import discover, without_python
 from cudalint.finding import Finding, Fix
 from cudalint.found import Effort, Report
@@ -131,9 +131,10 @@ class Session:
         if empty:
             said = f"no Python file found under {', '.join(empty)}"
             intake = replace(intake, warnings=(said, *intake.warnings))
-        is_partial = bool(intake.mattering) and not whole
+        is_partial = not whole and (bool(intake.mattering) or leads_to(files, self._config.extra_paths))
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
+            # Where other folders are named, the files may leave both to them.
             intake += self._context(rest(), facts)
         selected = tuple(file.path for file in files)
         outcome = self._analyse(intake, facts, alone=False, about=frozenset(selected), once=once)
@@ -279,7 +280,9 @@ class Session:
         files = read(self.selected(paths), self._unsaved)
         facts = self._facts()
         intake = sort(files, facts.may_matter, most=self._config.limits.file_size)
-        return intake + self._context(self._rest(files, self._unsaved), facts) if intake.mattering else intake
+        if intake.mattering or leads_to(files, self._config.extra_paths):
+            return intake + self._context(self._rest(files, self._unsaved), facts)
+        return intake
 
     def _facts(self) -> KnownFacts:
         """What searching the bytes of files shows, such as whether they mention CUDA or processes."""

@@ -194,6 +194,29 @@ def test_a_program_imports_from_folders_outside_of_its_project(tmp_path: Path) -
     assert codes() == [("main.py", "CUD101")]
 
 
+def test_a_program_may_leave_cuda_and_processes_to_folders_outside_of_its_project(tmp_path: Path) -> None:
+    project, library = tmp_path / "project", tmp_path / "library/src"
+    write(
+        project / "main.py",
+        "import scoring\n\n\ndef work(n):\n    return scoring.load(n)\n\n\n"
+        'if __name__ == "__main__":\n    scoring.load(0)\n    scoring.run(work)\n',
+    )
+    write(project / "other.py", "import json\n\nprint(json.dumps({}))\n")
+    write(
+        library / "scoring/__init__.py",
+        "import multiprocessing\nimport torch\n\n\ndef load(n):\n    return torch.ones(n).cuda()\n\n\n"
+        "def run(function):\n    with multiprocessing.Pool(2) as pool:\n        pool.map(function, [1])\n",
+    )
+    write(project / "pyproject.toml", '[tool.cudalint]\nextra-paths = ["../library/src"]\n')
+
+    def checked(name: str) -> list[str]:
+        session = Session(config.load([str(project)]))
+        return [f.code for f in session.check([str(project / name)], repair=False).findings]
+
+    assert checked("") == checked("main.py") == ["CUD101"]
+    assert checked("other.py") == []
+
+
 def test_what_lies_above_the_nearest_table_is_not_read(tmp_path: Path) -> None:
     write(tmp_path / "pyproject.toml", "this is no TOML")
     write(tmp_path / "inner/pyproject.toml", "[tool.cudalint]\n")

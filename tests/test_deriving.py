@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cudalint.deriving import deriving
 from cudalint.models.library import load
 
 try:
@@ -508,6 +509,26 @@ def test_a_module_is_a_package_of_one_file(run: Run, another: Path, monkeypatch:
     assert entries(by_path.stdout)["more.join"]["kind"] == "group"
     monkeypatch.syspath_prepend(str(another / "scoring"))
     assert entries(run("model", "more").stdout) == entries(by_path.stdout)
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        ("MOST_STEPS_OF_ONE", "deep.inner.other: more than is followed"),
+        ("MOST_STEPS", "deep.inner.other: not looked at, as 3 steps were run before"),
+        ("MOST_TRIALS", "deep.inner.other: not looked at, as 3 calls were tried before"),
+    ],
+)
+def test_what_is_spent_on_a_package_has_bounds(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, words: str
+) -> None:
+    (tmp_path / "deep").mkdir()
+    load = "import torch\n\n\ndef load(device='cuda'):\n    x = torch.ones(1, device=device)\n    return x\n"
+    (tmp_path / "deep/inner.py").write_text(load.replace("load", "other"))
+    (tmp_path / "deep/__init__.py").write_text(f"from deep.inner import other as _other\n{load}")
+    assert {"deep.load", "deep.inner.other"} <= entries(run("model", str(tmp_path)).stdout).keys()
+    monkeypatch.setattr(deriving, bound, 3)
+    assert words in run("model", str(tmp_path)).stdout
 
 
 def test_a_distribution_may_be_called_otherwise_than_its_package(run: Run) -> None:

@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 
 import cudalint.models
+from cudalint.finding import Severity
 from cudalint.machine.effects.registry import EFFECTS
 from cudalint.models.library import load
 from cudalint.models.schema import DOES
+from cudalint.project.analysis import Options, analyse
 from cudalint.project.markers import Text, may_launch, worth_a_look
+from cudalint.text.source import SourceFile
 
 try:
     import tomllib
@@ -132,6 +135,22 @@ def test_a_mistake_in_a_model_is_one_line_that_names_file_and_place(
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "own.toml" in done.stderr
     assert words in done.stderr
+
+
+@pytest.mark.parametrize("name", ["get_prediction", "get_sliced_prediction"])
+def test_what_a_model_says_of_a_function_is_no_guess(name: str) -> None:
+    text = (
+        "from multiprocessing import Pool\nfrom sahi import AutoDetectionModel\nfrom sahi.predict import {name}\n"
+        "model = AutoDetectionModel.from_pretrained('ultralytics')\ndef work(path):\n    return {name}(path, model)\n"
+        "if __name__ == '__main__':\n    with Pool(2) as pool:\n        pool.map(work, ['a'])\n"
+    )
+
+    def severities(program: str) -> list[Severity]:
+        source = SourceFile("main.py", program, program.encode())
+        return [finding.severity for finding in analyse((source,), Options()).findings]
+
+    assert severities(text.format(name=name)) == [Severity.ERROR]
+    assert severities(text.format(name="count_all")) == [Severity.WARNING]
 
 
 def test_a_model_file_that_is_missing(run: Run, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from cudalint.deriving.launchers import launcher, launches
 from cudalint.deriving.package import PackageSource
 from cudalint.deriving.subject import Subject
 from cudalint.deriving.surface import Definition, Surface
-from cudalint.deriving.trials import Trial, Trials, Where, probing
+from cudalint.deriving.trials import OutOfSteps, Trial, Trials, Where, probing
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
 from cudalint.machine.heap import Class
@@ -44,8 +44,11 @@ _STARTING = frozenset({"pool", "executor", "process", "loader", "cluster", "envi
 _MODULE = "torch.nn.Module"
 # What happens to CUDA and processes when an instance is used by way of these.
 _SPECIAL = frozenset({"__call__", "__getitem__", "__iter__", "__enter__", "__exit__", "__len__"})
-# A call takes some hundredths of a second.
+# A call takes some hundredths of a second; one that comes to no end, up to a second.
 MOST_TRIALS = 10_000
+MOST_STEPS = 150_000
+# A function, or a class with its methods.
+MOST_STEPS_OF_ONE = 20_000
 # What a call leaves behind in its process was not looked at, so that nothing may rest on its leaving nothing.
 _LEAVES = ("state", "process")
 _COUNTS = re.compile(r"job|worker|proc|parallel|cpu|core|device|cuda|gpu", re.IGNORECASE)
@@ -103,22 +106,32 @@ class _Deriver:
         for module in self.surface.modules():
             if self._matters(module):
                 self._import(module)
-        for place, names in public.items():
+        # What many dots lead to is looked at last: there may be no steps left for it.
+        for place, names in sorted(public.items(), key=lambda item: min(name.count(".") for name in item[1])):
             definition = self.surface.definition(place)
             if definition is None or not self._matters(definition.module):
                 continue
-            if self._older.made + self._newer.made > MOST_TRIALS:
-                self.unknown.append(f"{names[0]}: not looked at, as {MOST_TRIALS:,} calls were tried before")
+            if (spent := self._spent()) is not None:
+                self.unknown.append(f"{names[0]}: not looked at, as {spent} before")
                 continue
             before = len(self.entries) + len(self.types)
+            self._older.most = self._older.steps + MOST_STEPS_OF_ONE
             try:
                 self._definition(definition, names[0])
+            except OutOfSteps:
+                self.unknown.append(f"{names[0]}: more than is followed")
             except Exception as error:
                 # One function must not cost all others their entries.
                 self.unknown.append(f"{names[0]}: cudalint failed on it: {type(error).__name__}")
             if len(self.entries) + len(self.types) > before:
                 home = self.surface.imported_as(definition)
                 self.aliases.update({name: names[0] for name in (*names[1:], home) if name != names[0]})
+
+    def _spent(self) -> str | None:
+        """What was spent, where that is all that is spent on one package."""
+        if self._older.made + self._newer.made > MOST_TRIALS:
+            return f"{MOST_TRIALS:,} calls were tried"
+        return f"{MOST_STEPS:,} steps were run" if self._older.steps + self._newer.steps > MOST_STEPS else None
 
     def _definition(self, definition: Definition, name: str) -> None:
         if isinstance(definition.node, ir.ClassDef):
@@ -347,7 +360,7 @@ class _Deriver:
     def _chosen_when_made(self, subject: Subject, making: Subject) -> Choice | None:
         """What decides whether a method uses the GPU, if that is an argument with which the instance is made."""
         plain = subject.run({})
-        if making.function is None or plain is None:
+        if making.function is None or plain is None or plain.cut:
             return None
         if shown(plain).most is Level.NONE and not suggestive(making):
             return None

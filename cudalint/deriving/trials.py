@@ -57,6 +57,10 @@ class Trial:
         return self.record.cut is not None
 
 
+class OutOfSteps(Exception):
+    """What is looked at takes more steps than it is given."""
+
+
 @dataclass(slots=True)
 class Trials:
     """Runs functions of a package under one Python; each module is imported once. ``made`` counts the calls."""
@@ -67,6 +71,15 @@ class Trials:
     made: int = 0
     _imported: dict[str, tuple[State, ...]] = field(default_factory=dict)
     _made: dict[Hashable, Results] = field(default_factory=dict)
+    # How many steps may be run before it gives up.
+    most: int | None = None
+    _steps: int = 0
+    _last: Machine | None = None
+
+    @property
+    def steps(self) -> int:
+        """How many statements were run for all of them."""
+        return self._steps + (0 if self._last is None else self._last.steps)
 
     def imported(self, module: str) -> tuple[State, ...]:
         """The states after importing a module, in a process in which nothing happened before."""
@@ -160,7 +173,11 @@ class Trials:
     def _machine(self, module: str) -> Machine:
         self.made += 1
         options = EntryOptions(listens=True, assumed=True)
-        return Machine(Setting(self.files, self.library, LibraryEffects(), module, self.host, options))
+        self._steps = self.steps
+        if self.most is not None and self._steps > self.most:
+            raise OutOfSteps
+        self._last = Machine(Setting(self.files, self.library, LibraryEffects(), module, self.host, options))
+        return self._last
 
 
 def probing(library: Library, package: str) -> Library:

@@ -324,7 +324,8 @@ class Lowering:
         return tuple(result)
 
     def _param(self, node: cst.Param, kind: ir.ParamKind) -> ir.Param:
-        default = None if node.default is None else self._expr(node.default)
+        given = _depended_on(node.annotation) if node.default is None else node.default
+        default = None if given is None else self._expr(given)
         return ir.Param(node.name.value, kind, default, _type_name(node.annotation))
 
     def _class_def(self, node: cst.ClassDef) -> ir.Stmt:
@@ -757,6 +758,23 @@ def _named(text: str) -> list[str]:
 def _type_name(annotation: cst.Annotation | None) -> str:
     match annotation:
         case cst.Annotation(annotation=cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name))):
+            return name
+    return ""
+
+
+def _depended_on(annotation: cst.Annotation | None) -> cst.Call | None:
+    """What ``x: Annotated[T, Depends(f)]`` gives a parameter where a server calls the function: as a default would."""
+    match annotation:
+        case cst.Annotation(annotation=cst.Subscript(value=of, slice=parts)) if _last_name(of) == "Annotated":
+            inner = (part.slice.value for part in parts if isinstance(part.slice, cst.Index))
+            calls = (one for one in inner if isinstance(one, cst.Call))
+            return next((one for one in calls if _last_name(one.func) in ("Depends", "Security")), None)
+    return None
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    match node:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
             return name
     return ""
 

@@ -257,6 +257,8 @@ PYTHON_VERSION = Lib("sys.version_info")
 JOINED = Unknown("joined")
 # What an unknown class made of an object on a GPU: unknown(HOLDS, its memory, the class, ...).
 HOLDS = "holds"
+# What an unknown class keeps that is told of a GPU, for others to read: unknown(TELLS, the class, ...).
+TELLS = "tells"
 # What an identity is mostly made of, besides others of its kind.
 _SINGLE = frozenset({str, int, bool, type(None)})
 

@@ -65,6 +65,8 @@ class Library:
     arrays: dict[str, str] = field(default_factory=dict)
     # Methods that compute with an object where it lies, by their names, whatever it is.
     computing: set[str] = field(default_factory=set)
+    # Parts of the names of methods that an object on a GPU may compute in.
+    likely: set[str] = field(default_factory=set)
     # What is said of names in one word each, and the arguments that functions call, by their names.
     traits: Traits = field(default_factory=Traits)
     called_arguments: set[str] = field(default_factory=set)
@@ -198,7 +200,11 @@ class Library:
 
     def computes(self, name: str) -> bool:
         """Whether a method of this name computes with an object that lies on a device, whatever it is."""
-        return name in self.computing
+        return name in self.computing or f"{name.partition('_')[0]}_" in self.computing
+
+    def may_compute(self, name: str) -> bool:
+        """Whether a method of this name, of an object that may lie on a device, may compute with it."""
+        return self.computes(name) or any(part in name for part in self.likely)
 
     def decorates(self, path: str) -> bool:
         """Whether a library function means something as a decorator."""
@@ -235,6 +241,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
     for path, name in _table(document, "arrays").items():
         library.arrays[path] = str(name)
     library.computing.update(_list(_table(document, "methods").get("compute")))
+    library.likely.update(_list(_table(document, "methods").get("likely")))
     library.called_arguments.update(_list(_table(document, "arguments").get("called")))
     for entry in _entries(document, "trait"):
         place = entry.get("place")

@@ -88,7 +88,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "marks": list,
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
-_METHODS = frozenset({"compute"})
+_METHODS = frozenset({"compute", "likely"})
 _ARGUMENTS = frozenset({"called"})
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
 _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
@@ -133,7 +133,8 @@ DOES = frozenset(
         "group", "group.backend", "group.destroy", "group.initialized", "group.rank", "group.select",
         "group.size", "growth", "gunicorn.run",
         "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",
-        "keras.dataset", "keras.fit", "keras.model", "len", "like", "list.method", "load", "loader", "loader.info",
+        "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
+        "list.method", "load", "loader", "loader.info",
         "loader.iter", "loader.worker", "lock", "lookup", "manager", "map", "method.context", "method.get",
         "loader.sampling", "manager.base", "manager.each", "manager.item", "manager.make", "manager.register",
         "manager.start", "manager.store",
@@ -145,7 +146,8 @@ DOES = frozenset(
         "pool.subclass", "process", "process.current", "process.join", "process.parent", "process.start", "put",
         "queue.enqueue", "queue.work",
         "queue.worker", "range", "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline",
-        "search.pipeline.fit", "search.validate", "server.application", "server.class", "server.component",
+        "search.pipeline.fit", "search.validate", "server.annotated", "server.application",
+        "server.class", "server.component",
         "server.depends", "server.event", "server.import", "server.item",
         "server.register", "server.request", "server.routes", "server.fork", "server.run",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",

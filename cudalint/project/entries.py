@@ -13,7 +13,7 @@ from cudalint.project.file_facts import FileFacts
 from cudalint.project.program import FileProgram
 
 # What hands work to a pool that another module may hold, where functions answer requests.
-_HAND_OVER = frozenset({"submit", "run_in_executor", "apply_async"})
+_HAND_OVER = frozenset({"submit", "run_in_executor", "apply", "apply_async", "map", "map_async", "starmap", "imap"})
 _DEVICES = frozenset({"device", "Device"})
 
 

@@ -76,7 +76,7 @@ class Layout:
             return None if self._is_bare_folder(os.path.join(own, parts[0])) else self._at(own, parts)
         for root in self._roots_above(own):
             if (found := self._at(root, parts)) is not None:
-                return found
+                return self._of_project(found, parts) or found
         while folder != own:
             if (found := self._at(folder, parts)) is not None and holds_script(folder):
                 return found
@@ -84,6 +84,13 @@ class Layout:
         homes = self.tops.get(parts[0], set())
         found = self._at(next(iter(homes)), parts) if len(homes) == 1 else None
         return self._in_namespace(parts) if found is None else found
+
+    def _of_project(self, found: str, parts: list[str]) -> str | None:
+        """The package in a folder that is called so as it holds that package's project, which Python takes none for."""
+        if len(parts) > 1 or not self.is_bare(found):
+            return None
+        inner = (self._at(os.path.join(found, place).rstrip(os.sep), parts) for place in ("", "src"))
+        return next((name for name in inner if name is not None and not self.is_bare(name)), None)
 
     def _in_namespace(self, parts: list[str]) -> str | None:
         """A module below folders without ``__init__.py`` that have one name in several roots: one package to Python.

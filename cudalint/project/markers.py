@@ -234,6 +234,10 @@ def _is_imported(data: bytes, name: bytes) -> bool:
 
 
 _DEVICE_NAME = re.compile(rb"[\"']cuda")
+# A GPU by the name of a constant, or by a parameter that asks for one.
+_ASKED = re.compile(
+    rb"\bdevice\s*=\s*[\w.]+\.(?:CUDA|GPU)\b|\buse_(?:gpu|cuda)\s*=\s*True\b|\b(?:cuda_device|gpu_id)\s*=\s*\d"
+)
 _GIVEN = re.compile(rb"(?:\bto\(|\b[dD]evice\w*\s*[=:(,])[\s(]*f?$")
 _NEAR = 80
 
@@ -241,6 +245,8 @@ _NEAR = 80
 def places_on_gpu(data: bytes) -> bool:
     """Whether the file puts something on a GPU or chooses one, be it of a framework that another file imports."""
     if b".cuda(" in data or b"CUDA_VISIBLE_DEVICES" in data:
+        return True
+    if _ASKED.search(data) is not None:
         return True
     starts = (found.start() for found in _DEVICE_NAME.finditer(data))
     return any(_GIVEN.search(data[max(start - _NEAR, 0) : start]) is not None for start in starts)

@@ -91,7 +91,11 @@ def unmodelled(machine: Machine, call: Call) -> Results:
         return [(state, asked)]
     result = guesses.holder_of(machine, call)
     result = result or unknown("call", call.site, state.process.identity, len(state.facts), path)
-    return [(after, result) for after in guesses.after_making(machine, call)]
+    return [
+        (after, result)
+        for made in guesses.after_making(machine, call)
+        for after in guesses.after_computing(machine, replace(call, state=made))
+    ]
 
 
 def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:

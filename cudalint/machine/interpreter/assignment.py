@@ -298,5 +298,13 @@ def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> No
     """Remember what something is given that nobody knows, where that decides on a device."""
     found = state.get(OF_UNKNOWN)
     known = found.items if isinstance(found, Dict) else {}
-    if (atom, field) in known or any(isinstance(given, Dev | Rank) or is_device(given) for given in value):
+    if (atom, field) in known or any(map(_decides, value)):
         state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))
+
+
+def _decides(given: Atom) -> bool:
+    """Whether something decides on a device, or was told of one."""
+    match given:
+        case Dev() | Rank() | Unknown(sym=("tells", *_)):
+            return True
+    return is_device(given)

@@ -192,7 +192,7 @@ class Calls(Core):
             case Unknown(sym=("holds", Tensor() as memory, str(path), *_)):
                 return memory, path
             case Unknown(sym=(("holds", Tensor() as memory, str(path), *_), ".", str(name))):
-                return (memory, path) if self.library.computes(name) else None
+                return (memory, path) if self.library.may_compute(name) else None
         return None
 
     def _compute_with_held(self, memory: Tensor, path: str, given: Given) -> Results:
@@ -208,16 +208,27 @@ class Calls(Core):
 
     def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """Call a function of a library, or a method of one of its values."""
+        if receiver is None and (of := self._instance_of(path, given)) is not None:
+            receiver, given = of, replace(given, args=given.args[1:])
         state, frame, site, args, kwargs = given.state, given.frame, given.site, given.args, given.kwargs
         replaced = state.get(REPLACED)
         if isinstance(replaced, Scope) and path in replaced.variables and path not in self._replacing:
-            return self._call_replacement(path, replaced.variables[path], given)
+            its_own = given if receiver is None else given.led_by((receiver,))
+            return self._call_replacement(path, replaced.variables[path], its_own)
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
             self.hands_over((*args, *kwargs.values()), state, frame, site)
             return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, receiver))
         call.receiver = receiver
         return self.library_call(call)
+
+    def _instance_of(self, path: str, given: Given) -> Ref | None:
+        """The object on which a method is called by its class: ``Process.start(p)``."""
+        first = only(given.args[0]) if given.args else None
+        found = given.state.get(first) if isinstance(first, Ref) else None
+        if not isinstance(first, Ref) or not isinstance(found, LibraryObject):
+            return None
+        return first if found.type == path.rpartition(".")[0] else None
 
     def _call_replacement(self, path: str, value: Value, given: Given) -> Results:
         """Call what the program set in the place of a library's function."""

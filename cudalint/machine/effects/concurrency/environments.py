@@ -8,7 +8,7 @@ from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import context_of, library_of
 from cudalint.machine.effects.servers import web
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import count_of, failures, named_arguments, number_of, task
@@ -36,6 +36,8 @@ from cudalint.machine.values import (
 
 # What a worker does with the environment that it made, over and over.
 _STEPS = (("reset", 0), ("step", 1))
+# What a wrapper's own reset() and step() call, by the name of the library's class below.
+_WRAPPERS = {"ObservationWrapper": "observation", "RewardWrapper": "reward", "ActionWrapper": "action"}
 
 
 def environments(machine: Machine, call: Call) -> Results:
@@ -84,7 +86,7 @@ def environment(machine: Machine, call: Call) -> Results:
         states = [made]
         atom = only(value)
         found = made.get(atom) if isinstance(atom, Ref) else None
-        for name, count in _STEPS if isinstance(found, Instance) and isinstance(atom, Ref) else ():
+        for name, count in _steps(machine, found, made) if isinstance(found, Instance) else ():
             method = machine.user_method(found, name, made) if isinstance(found, Instance) else None
             if method is None or not isinstance(atom, Ref):
                 continue
@@ -95,6 +97,13 @@ def environment(machine: Machine, call: Call) -> Results:
     return results
 
 
+def _steps(machine: Machine, found: Instance, state: State) -> tuple[tuple[str, int], ...]:
+    """The methods of an environment that a worker calls, with how many arguments, itself or by way of a wrapper."""
+    base = machine.library_base(found.cls, state) or ""
+    hook = _WRAPPERS.get(base.rpartition(".")[2])
+    return _STEPS if hook is None else (*_STEPS, (hook, 1))
+
+
 def components(machine: Machine, call: Call) -> Results:
     """``Flow(Step(Handler()))``, ``flow.add(uses=Handler)``: workers for each component: a class, object, function.
 
@@ -102,7 +111,7 @@ def components(machine: Machine, call: Call) -> Results:
     """
     state = call.state
     given = [call.get(call.text("function")) or ()] if call.text("function") else call.args
-    given = [item for value in given for item in (machine.elements(value, state) or [value])]
+    given = [item for value in given for item in _parts(machine, state, value)]
     if call.text("kind") == "several" and not count_of(call.get(call.text("workers")), default_many=False):
         return _run_here(machine, call, given)
     if _is_refused(machine, call):
@@ -118,6 +127,13 @@ def components(machine: Machine, call: Call) -> Results:
     if call.receiver is not None:
         return [(state, (call.receiver,))]
     return [(state, (state.new(("components", call.site), LibraryObject(call.path, {}, call.site)),))]
+
+
+def _parts(machine: Machine, state: State, value: Value) -> list[Value]:
+    """The components that an argument is: those of a list, what a dict holds under its names, or it itself."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return list(found.items.values()) if isinstance(found, Dict) else machine.elements(value, state) or [value]
 
 
 def _run_here(machine: Machine, call: Call, given: list[Value]) -> Results:
@@ -136,10 +152,25 @@ def component(machine: Machine, call: Call) -> Results:
     results: Results = []
     for state, value in _made(machine, call, given):
         states = [state]
-        for name in (text for each in names for text in strings(each)):
+        for name in _named(machine, state, value, [text for each in names for text in strings(each)]):
             states = [after for current in states for after in _called(machine, call, current, value, name)]
         results.extend((after, NONE) for after in states)
     return results
+
+
+def _named(machine: Machine, state: State, value: Value, names: list[str]) -> list[str]:
+    """The methods that a library calls; by ``exposed_*`` all that a class of the program calls so."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    begun = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
+    own = _defined(machine, state, found.cls) if isinstance(found, Instance) and begun else []
+    return [*(name for name in names if not name.endswith("*")), *(name for name in own if name.startswith(begun))]
+
+
+def _defined(machine: Machine, state: State, cls: Ref) -> list[str]:
+    """The names that a class and the classes of the program below it define."""
+    scopes = [state.get(entry.scope) for entry in machine.mro(cls, state) if isinstance(entry, Class)]
+    return sorted({name for scope in scopes if isinstance(scope, Scope) for name in scope.variables})
 
 
 def _made(machine: Machine, call: Call, given: Value) -> Results:

@@ -19,15 +19,20 @@ from cudalint.machine.values import NONE, TRUE, Const, Value, const, strings, un
 
 
 def set_start_method(machine: Machine, call: Call) -> Results:
-    """``set_start_method(method, force=False)``: once, and before anything used the default."""
+    """``set_start_method(method, force=False)``: once, and before anything used the default.
+
+    By ``kind`` a library does so by force (``"forced"``), or only where nothing is settled yet (``"first"``).
+    """
     state = call.state
     library = library_of(call)
+    if call.text("kind") == "first" and state.process.method(library).fixed is not None:
+        return [(state, NONE)]
     fixed = call.text("method")
     value = const(fixed) if fixed else call.get("method") or unknown("method", call.site)
     forced = call.get("force")
-    force = constant_bool(forced, False)
+    force = constant_bool(forced, False) if call.text("kind") != "forced" else True
     method = state.process.method(library)
-    if machine.is_import_of_main(state) and force is not True and by_spawn(state):
+    if machine.is_import_of_main(state) and force is not True and by_spawn(state) and not call.text("kind"):
         if call.frame.tries == 0:
             imported_again(machine, call, state, "set_start_method()", "crash")
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))

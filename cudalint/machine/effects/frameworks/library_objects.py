@@ -41,6 +41,17 @@ def _first(devices: list[Dev]) -> Dev | None:
     return next((d for d in devices if d.is_gpu), devices[0] if devices else None)
 
 
+def lent(machine: Machine, call: Call) -> Results:
+    """``atoms.get_forces()``: computes with what the attribute ``key`` of its object was set to."""
+    state = call.state
+    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    given = found.fields.get(call.text("key"), ()) if isinstance(found, LibraryObject) else ()
+    result = unknown("computed", call.site, state.process.identity)
+    name = call.path.rpartition(".")[2]
+    states = [cuda.read(machine, atom, state, call.frame, call.site, f"{name}()") for atom in given[:1]]
+    return [(after, result) for after in states if after is not None] if given else [(state, result)]
+
+
 # -- the trainer of transformers ---------------------------------------------------------------------------------
 
 

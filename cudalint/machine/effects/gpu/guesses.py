@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators, questions
 from cudalint.machine.effects.gpu import choices, cuda
 from cudalint.machine.frame import Call
+from cudalint.machine.heap import OF_UNKNOWN, Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import HOLDS, Atom, Const, Dev, Tensor, Unknown, Value, unknown
+from cudalint.machine.values import HOLDS, TELLS, Atom, Const, Dev, Lib, Ref, Tensor, Unknown, Value, unknown
 
 # Classes that keep what they are told, for others to read.
 _KEEPERS = (
-    "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Options", "Opts",
-    "Params", "Schema", "Settings", "Spec",
+    "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Option", "Options",
+    "Opts", "Params", "Schema", "Settings", "Spec",
 )  # fmt: skip
 # Functions that make something of what they are given.
 _MAKERS = ("build_", "create_", "from_", "init_", "load", "make_")
+# Functions that note, ask or say what they are told: by their first word.
+_TELLERS = frozenset(
+    {
+        "add", "allow", "assert", "call", "check", "choose", "compose", "configure", "debug", "define", "describe",
+        "error", "find", "format", "info", "is", "list", "log", "merge", "name", "option", "override", "param",
+        "parse", "pick", "print", "query", "raises", "register", "replace", "report", "require", "resolve", "select",
+        "set", "show", "skip", "skipif", "track", "update", "use", "validate", "verify", "wait", "warn", "warning",
+        "write",
+    }
+)  # fmt: skip
+# Parameters by which packages are told to use a GPU, or which.
+_SWITCHES = ("use_gpu", "use_cuda", "gpu", "cuda")
+_NUMBERS = ("cuda_device", "gpu_id", "gpu_device_id")
+_DEEPEST = 2
 
 
 def after_making(machine: Machine, call: Call) -> list[State]:
@@ -26,7 +42,7 @@ def after_making(machine: Machine, call: Call) -> list[State]:
     That is a guess, which its path assumes, so that nothing that rests on it is certain.
     """
     state = call.state
-    if not _may_matter(state.process) or not _makes(call.path) or not _is_given_gpu(call):
+    if not _may_matter(state.process) or not _is_made_on_gpu(call):
         return [state]
     question = (questions.USES, call.path)
     known = state.fact(question)
@@ -35,6 +51,34 @@ def after_making(machine: Machine, call: Call) -> list[State]:
     other = state.split(question) if known is None else None
     used = cuda.touch(machine, state, call.frame, call.site, "unknown", "init", call.label)
     return [s for s in (used, other) if s is not None]
+
+
+def after_computing(machine: Machine, call: Call) -> list[State]:
+    """The states after an unknown function was given GPU memory of a parent: it may compute with that, which fails.
+
+    A guess as well.
+    """
+    state = call.state
+    memory = _lent(call)
+    if memory is None:
+        return [state]
+    question = (questions.USES, call.path)
+    known = state.fact(question)
+    if known is False:
+        return [state]
+    other = state.split(question) if known is None else None
+    name = call.path.rpartition(".")[2]
+    used = cuda.read(machine, memory, state, call.frame, call.site, name + "()")
+    return [s for s in (used, other) if s is not None]
+
+
+def _lent(call: Call) -> Tensor | None:
+    """The memory of another process that a function is given which does more than note what it is given."""
+    process = call.state.process
+    name = call.path.rpartition(".")[2]
+    if not process.forked or process.dead or name[:1].isupper() or name.lstrip("_").partition("_")[0] in _TELLERS:
+        return None
+    return _on_gpu(call)
 
 
 def as_built(call: Call) -> list[Call]:
@@ -56,9 +100,14 @@ def as_built(call: Call) -> list[Call]:
 
 
 def holder_of(machine: Machine, call: Call) -> Value | None:
-    """What an unknown class makes of an object on a GPU, or is given a GPU for: it may compute with that later."""
+    """What an unknown class makes of an object on a GPU, or is given a GPU for: it may compute with that later.
+
+    One that keeps what it is told may tell that to the next.
+    """
+    if call.path.endswith(_KEEPERS) and (_is_told_gpu(call) or _is_told_by_keeper(call)):
+        return unknown(TELLS, call.path, call.site)
     memory = _kept(call)
-    if memory is None and _makes(call.path) and _is_given_gpu(call):
+    if memory is None and _is_made_on_gpu(call):
         origin = machine.chain(call.state, call.site, f"{call.label} puts data on the GPU")
         memory = Tensor("torch", Dev("cuda"), call.state.process.identity, origin, "torch.Tensor")
     return None if memory is None else unknown(HOLDS, memory, call.path, call.site, call.state.process.identity)
@@ -69,6 +118,11 @@ def _kept(call: Call) -> Tensor | None:
     name = call.path.rpartition(".")[2]
     if not name[:1].isupper() or name.endswith(_KEEPERS):
         return None
+    return _on_gpu(call)
+
+
+def _on_gpu(call: Call) -> Tensor | None:
+    """The memory of the first argument that lies on a GPU, or holds what does."""
     atoms = (atom for value in (*call.args, *call.kwargs.values()) for atom in value)
     return next((found for atom in atoms if (found := _memory(atom, call.state)) is not None), None)
 
@@ -85,20 +139,77 @@ def _may_matter(process: Process) -> bool:
     return not process.dead and (process.driver is None or process.forked)
 
 
-def _makes(path: str) -> bool:
-    name = path.rpartition(".")[2]
-    return name.startswith(_MAKERS) or (name[:1].isupper() and not name.endswith(_KEEPERS))
+def _is_made_on_gpu(call: Call) -> bool:
+    """Whether an unknown class or function may make something on a GPU that it is given.
+
+    Any function may that is given one by name, unless it only notes that; one that is given some text must be a maker.
+    """
+    name = call.path.rpartition(".")[2]
+    if name.endswith(_KEEPERS):
+        return False
+    if name[:1].isupper() or name.startswith(_MAKERS):
+        return _is_told_gpu(call) or any(map(_names_gpu, call.args)) or _is_told_by_keeper(call)
+    return name.lstrip("_").partition("_")[0] not in _TELLERS and _is_told_gpu(call)
 
 
-def _is_given_gpu(call: Call) -> bool:
-    """Whether an argument is a GPU by its type or its text; a number alone may be anything."""
+def _is_told_by_keeper(call: Call) -> bool:
+    """Whether an argument, or what it holds, was told of a GPU."""
+    return any(_tells(value, call.state) for value in (*call.args, *call.kwargs.values()))
+
+
+def _tells(value: Value, state: State, depth: int = 0) -> bool:
+    for atom in value:
+        match state.get(atom) if isinstance(atom, Ref) else atom:
+            case Unknown(sym=("tells", *_)):
+                return True
+            case Unknown() as thing if depth < _DEEPEST and _holds_a_teller(thing, state, depth):
+                return True
+            case Dict(items=items, element=element) if depth < _DEEPEST:
+                if any(_tells(v, state, depth + 1) for v in (*items.values(), element)):
+                    return True
+            case Sequence(items=items, element=element) if depth < _DEEPEST:
+                if any(_tells(v, state, depth + 1) for v in (*(items or ()), element)):
+                    return True
+    return False
+
+
+def _holds_a_teller(thing: Unknown, state: State, depth: int) -> bool:
+    """Whether a program gave something that nobody knows what was told of a GPU, as an attribute."""
+    put = state.get(OF_UNKNOWN)
+    fields = put.items if isinstance(put, Dict) else {}
+    given = (value for key, value in fields.items() if isinstance(key, tuple) and thing in key[:1])
+    return any(_tells(value, state, depth + 1) for value in given)
+
+
+def _is_told_gpu(call: Call) -> bool:
+    """Whether a GPU is named, by its type or its text, or asked for; a number is one under a name that says so."""
     named = call.kwargs.get("device", ())
-    return _names_gpu(named) or _says_gpu(named) or any(map(_names_gpu, call.args))
+    if _names_gpu(named) or _says_gpu(named):
+        return True
+    asked = any(_all_are(call.kwargs.get(name, ()), lambda value: value is True) for name in _SWITCHES)
+    return asked or any(_all_are(call.kwargs.get(name, ()), _is_number) for name in _NUMBERS)
+
+
+def _all_are(value: Value, test: Callable[[object], bool]) -> bool:
+    return bool(value) and all(isinstance(atom, Const) and test(atom.value) for atom in value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _says_gpu(value: Value) -> bool:
-    """Whether a device is named as many packages do that hide which framework they use: ``"gpu"``, ``"gpu:0"``."""
-    return bool(value) and all(isinstance(a, Const) and str(a.value).lower().startswith("gpu") for a in value)
+    """Whether a device is named as packages do that hide which framework they use: ``"gpu:0"``, ``Device.CUDA``."""
+    return bool(value) and all(map(_says_so, value))
+
+
+def _says_so(atom: Atom) -> bool:
+    match atom:
+        case Const(value=str(text)):
+            return text.lower().startswith("gpu")
+        case Lib(path=path):
+            return path.rpartition(".")[2].upper() in ("CUDA", "GPU")
+    return False
 
 
 def _names_gpu(value: Value) -> bool:

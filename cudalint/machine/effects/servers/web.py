@@ -23,6 +23,7 @@ APPLICATION = "cudalint.web.Application"
 _BY_POSITION = "cudalint.web.Sanic"
 _APPLICATIONS = frozenset({APPLICATION, _BY_POSITION})
 _DEPENDENCY = "cudalint.web.Dependency"
+_DEEPEST = 3
 # A handler's parameter is a request by its type (FastAPI goes by nothing else), or by what all call it.
 _REQUEST_TYPES = frozenset({"Request", "WebSocket", "HTTPConnection"})
 _REQUESTS = frozenset({"request", "req", "websocket"})
@@ -116,6 +117,18 @@ def depends(machine: Machine, call: Call) -> Results:
     function = call.get("dependency") or NONE
     made = LibraryObject(_DEPENDENCY, {"<function>": function}, call.site)
     return [(call.state, (call.state.new(("dependency", call.site), made),))]
+
+
+def annotated(machine: Machine, call: Call) -> Results:
+    """``Annotated[T, Depends(f)]``, as a name for parameters: what they depend on."""
+    parts = [part for key in call.args for part in (machine.exact_items(key, call.state) or [key])]
+    found = next((part for part in parts if _dependency(part, call.state) is not None), None)
+    return [(call.state, found or unknown("annotated", call.site))]
+
+
+def _dependency(value: Value, state: State) -> LibraryObject | None:
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    return found if isinstance(found, LibraryObject) and found.type == _DEPENDENCY else None
 
 
 def run(machine: Machine, call: Call) -> Results:
@@ -219,9 +232,16 @@ def _entered(machine: Machine, state: State, frame: Frame, site: Site, manager: 
     return waiting
 
 
-def _given(machine: Machine, state: State, frame: Frame, closure: object, app: Value) -> list[tuple[State, Arguments]]:
-    """What a handler is given with a request: the request, and what its dependencies give."""
-    if not isinstance(closure, Closure):
+def _closure(value: Value, state: State) -> object:
+    atom = only(value)
+    return state.get(atom) if isinstance(atom, Ref) else None
+
+
+def _given(
+    machine: Machine, state: State, frame: Frame, closure: object, app: Value, depth: int = 0
+) -> list[tuple[State, Arguments]]:
+    """What a handler is given with a request: the request, and what its dependencies give, which may have some too."""
+    if not isinstance(closure, Closure) or depth > _DEEPEST:
         return [(state, {})]
     site = Site(closure.module, closure.function.ordinal)
     named = _requests(closure, state, app)
@@ -232,8 +252,9 @@ def _given(machine: Machine, state: State, frame: Frame, closure: object, app: V
         following: list[tuple[State, Arguments]] = []
         for current, given in ready:
             # Called for each request, and not by who calls the handler.
-            for after, value in machine.call_value(function, [], {}, current, frame, place):
-                following.extend((s, {**given, name: v}) for s, v in _provided(machine, after, frame, place, value))
+            for before, own in _given(machine, current, frame, _closure(function, current), app, depth + 1):
+                for after, value in machine.call_value(function, [], own, before, frame, place):
+                    following.extend((s, {**given, name: v}) for s, v in _provided(machine, after, frame, place, value))
         ready = following
     return ready
 
@@ -258,9 +279,12 @@ def _is_request(param: ir.Param, names: Arguments) -> bool:
 
 def _dependencies(closure: Closure, state: State) -> Iterator[tuple[str, Value, Site]]:
     """The parameters that depend on what functions give, these, and where the program says so."""
-    for name, default in closure.defaults:
-        found = state.get(atom) if isinstance(atom := only(default), Ref) else None
-        if isinstance(found, LibraryObject) and found.type == _DEPENDENCY:
+    module = state.get(Ref(("module", closure.module)))
+    names = module.variables if isinstance(module, Scope) else {}
+    annotated = ((p.name, names.get(p.type, ())) for p in closure.function.params if p.default is None and p.type)
+    for name, given in (*closure.defaults, *annotated):
+        found = _dependency(given, state)
+        if found is not None:
             yield name, found.fields["<function>"], found.site
 
 

@@ -22,6 +22,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     EACH,
     FALSE,
+    HOLDS,
     NONE,
     TRUE,
     Atom,
@@ -367,6 +368,9 @@ def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: 
         return nothing
     if isinstance(atom, Tensor):
         return arrays.tensor_data(machine, atom, "indexing the dataset", state, frame, site)
+    match atom:
+        case Unknown(sym=(str(kind), *_)) if kind == HOLDS:
+            return machine.call_value((atom,), [EACH], {}, state, frame, site)
     if not isinstance(atom, Ref):
         return nothing
     found = state.get(atom)
