@@ -145,7 +145,7 @@ DOES = frozenset(
         "pool.once", "pool.handed",
         "pool.subclass", "process", "process.current", "process.join", "process.parent", "process.start", "put",
         "queue.enqueue", "queue.work",
-        "queue.worker", "range", "reader", "reader.read", "reduce", "save", "search", "search.fit", "search.pipeline",
+        "queue.worker", "range", "reader", "reader.read", "reduce", "run-target", "save", "search", "search.fit", "search.pipeline",
         "search.pipeline.fit", "search.validate", "server.annotated", "server.application",
         "server.class", "server.component",
         "server.depends", "server.event", "server.import", "server.item",

@@ -215,6 +215,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "pid": process_identity.pid,
     "loader.info": process_identity.worker_info,
     "process.start": processes.process_start,
+    "run-target": processes.run_target,
     "process.join": processes.process_join,
     "fork": processes.fork,
     "spawn": spawn.spawn,

@@ -226,9 +226,14 @@ class Calls(Core):
         """The object on which a method is called by its class: ``Process.start(p)``."""
         first = only(given.args[0]) if given.args else None
         found = given.state.get(first) if isinstance(first, Ref) else None
-        if not isinstance(first, Ref) or not isinstance(found, LibraryObject):
-            return None
-        return first if found.type == path.rpartition(".")[0] else None
+        match found:
+            case LibraryObject(type=kind):
+                cls: str | None = kind
+            case Instance():
+                cls = self.library_base(found.cls, given.state)
+            case _:
+                return None
+        return first if cls == path.rpartition(".")[0] else None
 
     def _call_replacement(self, path: str, value: Value, given: Given) -> Results:
         """Call what the program set in the place of a library's function."""

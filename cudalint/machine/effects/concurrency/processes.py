@@ -47,9 +47,9 @@ def process(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {
         "<library>": const(library_of(call)),
         "<context>": context_of(call) or NONE,
-        "<target>": call.get("target") or NONE,
-        "<args>": call.get("args") or NONE,
-        "<kwargs>": call.get("kwargs") or NONE,
+        "_target": call.get("target") or NONE,
+        "_args": call.get("args") or NONE,
+        "_kwargs": call.get("kwargs") or NONE,
         "daemon": call.get("daemon") or NONE,
     }
     if initialised(call, fields):
@@ -123,7 +123,7 @@ def _class_context(cls: Ref, state: State) -> Value:
 
 
 def _process_label(state: State, fields: dict[str, Value]) -> str:
-    atom = only(fields.get("<target>", NONE))
+    atom = only(fields.get("_target", NONE))
     found = state.get(atom) if isinstance(atom, Ref) else None
     name = getattr(getattr(found, "function", None), "name", None)
     return f"child process {name}" if isinstance(name, str) else "child process"
@@ -134,12 +134,24 @@ def _process_work(machine: Machine, state: State, found: Starter) -> tuple[Task 
     if run is not None:
         return task((run,), []), [(found.ref,)]
     fields = found.fields
-    target = fields.get("<target>", NONE)
+    target = fields.get("_target", NONE)
     if target == NONE:
         return None, []
-    args = arguments(machine, state, fields.get("<args>"))
-    kwargs = named_arguments(state, fields.get("<kwargs>"))
+    args = arguments(machine, state, fields.get("_args"))
+    kwargs = named_arguments(state, fields.get("_kwargs"))
     return task(target, args, kwargs), [target, *args, *kwargs.values()]
+
+
+def run_target(machine: Machine, call: Call) -> Results:
+    """``run()`` of a process or a thread, as their classes have it: calls the target here."""
+    found = starter(call.receiver, call.state)
+    target = NONE if found is None else found.fields.get("_target", NONE)
+    if found is None or target == NONE:
+        return [(call.state, NONE)]
+    args = arguments(machine, call.state, found.fields.get("_args"))
+    named = named_arguments(call.state, found.fields.get("_kwargs"))
+    results = machine.call_value(target, args, named, call.state, call.frame, call.site)
+    return [(after, NONE) for after, _ in results]
 
 
 def process_join(machine: Machine, call: Call) -> Results:

@@ -18,9 +18,9 @@ from cudalint.machine.values import NONE, Task, Value, const, unknown
 def thread(machine: Machine, call: Call) -> Results:
     """``Thread(target=, args=)``."""
     fields: dict[str, Value] = {
-        "<target>": call.get(call.text("function", "target")) or NONE,
-        "<args>": call.get("args") or NONE,
-        "<kwargs>": call.get("kwargs") or NONE,
+        "_target": call.get(call.text("function", "target")) or NONE,
+        "_args": call.get("args") or NONE,
+        "_kwargs": call.get("kwargs") or NONE,
     }
     state = call.state
     if initialised(call, fields):
@@ -35,7 +35,7 @@ def thread_start(machine: Machine, call: Call) -> Results:
     if found is None:
         return [(state, NONE)]
     fields = found.fields
-    function, args, kwargs = fields.get("<target>", NONE), fields.get("<args>"), fields.get("<kwargs>")
+    function, args, kwargs = fields.get("_target", NONE), fields.get("_args"), fields.get("_kwargs")
     given = arguments(machine, state, args)
     run = own_run(machine, found, state)
     if run is not None:
