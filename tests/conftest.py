@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from command_line import call
+from command_line import call, call_in_child
 
 from cudalint.finding import Applicability, Finding, Fix, Position, Severity, Span, Step, StepKind
 
@@ -108,8 +108,20 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
+def child(tmp_path: Path) -> Run:
+    """Run the command line in a process of its own that has imported everything: where only its streams matter."""
+
+    def start(
+        *arguments: str, cwd: Path | None = None, stdin: str | None = None, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return call_in_child(arguments, cwd or tmp_path, environment() | dict(env or {}), stdin)
+
+    return start
+
+
+@pytest.fixture
 def process(tmp_path: Path) -> Run:
-    """Run the command line in a fresh process, in the temporary directory: where it is the process that matters."""
+    """Run the command line in a fresh process, in the temporary directory: where it is a fresh start that matters."""
 
     def start(
         *arguments: str, cwd: Path | None = None, stdin: str | None = None, env: Mapping[str, str] | None = None
