@@ -24,3 +24,16 @@ def test_a_finding_says_why_it_is_not_certain(doubt: Doubt) -> None:
     said = [one.message for one in findings(files(cases(file)[name])) if one.code == "CUD102"]
     assert said
     assert [message for message in said if not message.endswith(f" may fork after CUDA was used: {doubt.value}")] == []
+
+
+@pytest.mark.parametrize(
+    ("doubt", "condition"),
+    [
+        (Doubt.USES, "if `Detector()` uses the GPU that it is given and `Embedder()` uses the GPU that it is given"),
+        (Doubt.BUILT, "if `dlib` was built with CUDA"),
+    ],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_what_would_settle_it_is_the_condition(doubt: Doubt, condition: str) -> None:
+    file, name = PROGRAMS[doubt]
+    assert {one.condition for one in findings(files(cases(file)[name])) if one.code == "CUD102"} == {condition}
