@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from command_line import call
+from command_line import call, call_in_child
 
 from cudalint.finding import Applicability, Finding, Fix, Position, Severity, Span, Step, StepKind
 
@@ -52,33 +50,21 @@ if __name__ == "__main__":
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-_BYTECODE = pytest.StashKey[str]()
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the thousands of interpreters that the tests start compile a module once, not each time.
-
-    Where bytecode may not lie beside the sources, it lies in a folder of this session, which workers inherit.
-    """
+    """Make the surroundings of workers, and of what they start, the same wherever the tests run."""
     config.addinivalue_line("markers", "long: takes many seconds, and is started before other tests")
     # A shell has what it runs in the background ignore interruptions; tests interrupt what they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # What a test sees must not come from another; the tests of the cache switch it on for themselves.
     os.environ["CUDALINT_NO_CACHE"] = "1"
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-        config.stash[_BYTECODE] = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="cudalint-bytecode-")
+    # What one interpreter compiled the thousands that follow need not; where it may not be written, none tries to.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_finish() -> None:
     """Keep the garbage collector from walking what lives as long as the session: thousands of tests, and modules."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove that folder."""
-    if _BYTECODE in config.stash:
-        shutil.rmtree(config.stash[_BYTECODE], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -108,8 +94,20 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
+def child(tmp_path: Path) -> Run:
+    """Run the command line in a process of its own that has imported everything: where only its streams matter."""
+
+    def start(
+        *arguments: str, cwd: Path | None = None, stdin: str | None = None, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return call_in_child(arguments, cwd or tmp_path, environment() | dict(env or {}), stdin)
+
+    return start
+
+
+@pytest.fixture
 def process(tmp_path: Path) -> Run:
-    """Run the command line in a fresh process, in the temporary directory: where it is the process that matters."""
+    """Run the command line in a fresh process, in the temporary directory: where it is a fresh start that matters."""
 
     def start(
         *arguments: str, cwd: Path | None = None, stdin: str | None = None, env: Mapping[str, str] | None = None

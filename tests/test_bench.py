@@ -15,7 +15,7 @@ from bench import __main__ as bench
 from bench import chart, corpus, report, sizes
 from bench.bounds import bounds, exceeded
 from bench.runs import Counts, Kind, Project, Sample, Tools, counted, measured
-from ecosystem import packages
+from ecosystem import check, packages
 from ecosystem.usage import used
 
 from cudalint import config
@@ -34,12 +34,16 @@ COUNTS = Counts(10, 1_000_000, 2, 500_000, 100, 10, 3, 1)
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", [package.name for package in packages.pinned() if package.tiny])
-def test_a_small_package_costs_no_more_than_it_may(name: str, tmp_path: Path) -> None:
+def test_a_small_package_is_as_reviewed_and_costs_no_more_than_it_may(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (package,) = (package for package in packages.pinned() if package.name == name)
     try:
         folder = str(packages.unpacked(package, tmp_path))
     except packages.Unavailable as error:
         pytest.skip(f"{package.folder} could not be downloaded: {error}")
+    failed = check.main(["--keep", str(tmp_path), "--tiny", "--only", name, "--limit", "600"])
+    assert not failed, capsys.readouterr().out
     effort = Session(config.load([folder])).check([folder], repair=False).effort
     assert effort.files_read > 0
     assert exceeded(bounds()[name], effort) == []

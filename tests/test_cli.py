@@ -125,9 +125,9 @@ def test_what_cannot_be_done_is_two_and_one_line(run: Run, arguments: list[str],
     assert done.stderr.count("\n") == 1
 
 
-def test_a_bad_configuration_is_two(process: Run, tmp_path: Path) -> None:
+def test_a_bad_configuration_is_two(child: Run, tmp_path: Path) -> None:
     write(tmp_path / "pyproject.toml", '[tool.cudalint]\nignroe = ["CUD1"]\n')
-    done = process("check")
+    done = child("check")
     assert done.returncode == 2
     assert "unknown key 'ignroe' in [tool.cudalint] (did you mean 'ignore'?)" in done.stderr
 

@@ -108,6 +108,30 @@ CASES = {
         "args = parser.parse_args()\nif args.mode in ('gpu', 'both'):\n    torch.cuda.init()\nstart()\n",
         "if `--mode` is one of both, gpu",
     ),
+    "a variable that is there, empty or not": (
+        "if os.environ.get('GPU') is not None:\n    torch.cuda.init()\nstart()\n",
+        "if `GPU` is set",
+    ),
+    "a variable that is not there": (
+        "if os.environ.get('CPU') is None:\n    torch.cuda.init()\nstart()\n",
+        "if `CPU` is not set",
+    ),
+    "so many at least": (
+        "args = parser.parse_args()\ntorch.cuda.init()\nif args.workers >= 2:\n    start()\n",
+        "if `--workers` is at least 2",
+    ),
+    "fewer": (
+        "args = parser.parse_args()\ntorch.cuda.init()\nif args.workers < 9:\n    start()\n",
+        "if `--workers` is less than 9",
+    ),
+    "so many at most": (
+        "args = parser.parse_args()\ntorch.cuda.init()\nif args.workers <= 8:\n    start()\n",
+        "if `--workers` is at most 8",
+    ),
+    "more values than a reader wants to see": (
+        "if os.environ.get('HOST') not in {'a', 'b', 'c', 'd', 'e'}:\n    torch.cuda.init()\nstart()\n",
+        "if `HOST` does not pass the test",
+    ),
     "nothing that decides": (
         "args = parser.parse_args()\nif args.use_gpu:\n    print('hello')\ntorch.cuda.init()\nstart()\n",
         None,

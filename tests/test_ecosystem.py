@@ -226,18 +226,6 @@ def test_the_list_speaks_of_pinned_packages() -> None:
     assert listed <= pinned
 
 
-@pytest.mark.long
-def test_small_packages_are_as_reviewed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for package in packages.pinned():
-        if package.tiny:
-            try:
-                packages.unpacked(package, tmp_path)
-            except packages.Unavailable as error:
-                pytest.skip(f"{package.folder} could not be downloaded: {error}")
-    failed = check.main(["--keep", str(tmp_path), "--tiny", "--limit", "600"])
-    assert not failed, capsys.readouterr().out
-
-
 def test_a_default_queue_goes_to_a_default_process_whatever_the_default_is() -> None:
     text = (
         "import multiprocessing as mp\nimport torch\n\n\ndef work(q):\n    q.put(1)\n\n\n"

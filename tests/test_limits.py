@@ -86,11 +86,11 @@ def test_how_long_a_file_is_looked_at(run: Run, tmp_path: Path) -> None:
         assert found(run) == (["train.py CUD101"], ["more than 1 s of processor time"])
 
 
-def test_what_is_kept_by_other_limits_is_not_believed(process: Run, tmp_path: Path) -> None:
+def test_what_is_kept_by_other_limits_is_not_believed(child: Run, tmp_path: Path) -> None:
     asked = {"env": {"CUDALINT_NO_CACHE": "", "CUDALINT_CACHE_KEY": "ab" * 32}, "cwd": tmp_path}
     for depth, code in ((10, "CUD102"), (40, "CUD101"), (10, "CUD102")):
         limits(tmp_path, f"depth = {depth}", train=chained(20))
-        assert f"[{code}]" in process("check", "train.py", **asked).stdout
+        assert f"[{code}]" in child("check", "train.py", **asked).stdout
     assert (tmp_path / ".cudalint_cache").exists()
 
 

@@ -15,6 +15,7 @@ from notebook_files import cases, marked, notebook, unmarked
 from cudalint.config import load
 from cudalint.finding import Edit, Position, Span
 from cudalint.report.places import located
+from cudalint.report.render import OutputFormat
 from cudalint.session import Session
 from cudalint.text.decode import Refusal
 from cudalint.text.lines import Rows
@@ -63,6 +64,16 @@ def test_findings_are_shown_by_cell_in_all_formats(run: Run, tmp_path: Path) -> 
     (place,) = run_["results"][0]["locations"]
     assert place["physicalLocation"]["region"] == {"startLine": line, "endLine": line}
     assert place["logicalLocations"] == [{"name": "cell 4", "fullyQualifiedName": "cell 4:2:7"}]
+    (issue,) = json.loads(run("check", "--output-format", "gitlab", ".").stdout)
+    assert issue["location"]["lines"] == {"begin": line, "end": line}
+    assert issue["description"].startswith("CUD101: cell 4:2:7: ")
+    (told,) = json.loads(run("check", "--output-format", "rdjson", ".").stdout)["diagnostics"]
+    assert told["location"]["range"] == {"start": {"line": line}, "end": {"line": line}}
+    assert [one["message"].partition(": ")[0] for one in (told, *told["relatedLocations"])] == [
+        "cell 4:2:7", "cell 2:4:1", "cell 4:2:7", "cell 4:2:7", "cell 3:2:12"
+    ]  # fmt: skip
+    for output_format in set(OutputFormat) - {OutputFormat.JSON, OutputFormat.JSON_LINES}:
+        assert "cell 4:2:7" in run("check", "--output-format", output_format.value, ".").stdout, output_format
 
 
 def test_a_module_that_a_cell_writes_is_shown_in_that_cell(run: Run, tmp_path: Path) -> None:
@@ -367,6 +378,11 @@ def test_spawn_is_no_repair_where_the_worker_is_a_function_of_a_cell(run: Run, t
         ("!echo '''\nx = 1\n", "pass\nx = 1\n"),
         ("files = !ls\nn = %sql select\nm = a != b\n", "files = get_ipython()\nn = get_ipython()\nm = a != b\n"),
         ("%time x = f()\n", "if 1: x = f()\n"),
+        ("if x:\n  %time for y in x: f(y)\n", "if x:\n     \f  for y in x: f(y)\n"),
+        ("x, y = %time f()\nz = %timeit -o f()\n", "x, y =       f()\nz = get_ipython()\n"),
+        ("%timeit -n 1 -r2 -q f()\n", f"if 1:{' ' * 15}f()\n"),
+        ("%memit -r 1 f()\n%prun f()\n", f"if 1:{' ' * 7}f()\nif 1: f()\n"),
+        ("%timeit\n%prun -l 3 f()\n%time !ls\n%timeit -s x\n", "pass\npass\npass\npass\n"),
         ("%env A=b c\r\n", "import os; os.environ['A'] = 'b c'\r\n"),
         ("%env A=$B\n%env\n%env A\n", "pass\npass\npass\n"),
         ("%%time\nx = 1\n", "pass\nx = 1\n"),

@@ -114,8 +114,8 @@ def test_a_sample_on_hardware_is_compared_with_paper_and_linter(monkeypatch: pyt
     monkeypatch.setenv("PYTHONPATH", str(STUBS))
     monkeypatch.setenv("PAPER_SLOWNESS", "0.1")
     monkeypatch.setattr(hardware, "QUIET", QUIET)
-    measured = list(hardware.sample(range(FIRST, FIRST + 2), Gpus(), jobs=JOBS))
+    measured = list(hardware.sample(range(FIRST, FIRST + 2), Gpus(), jobs=1))
     told = hardware.summary(measured, FIRST, Gpus(), 1.0)
     assert (told["count"], told["ran"], told["linter agrees"], told["paper agrees"]) == (2, 2, 2, 2)
-    late = list(hardware.sample([FIRST], Gpus(), budget=-1.0))
+    late = list(hardware.sample([FIRST], Gpus(), jobs=1, budget=-1.0))
     assert [one.why_not for one in late] == ["the budget was spent"]

@@ -16,6 +16,7 @@ from paper.fixture import judge
 from paper.plugin import Unchanged
 from paper.rows import NOT_COVERED, ROWS
 from paper.run import run
+from paper.watch import Stillness, watched
 
 from cudalint.verify.facts import measure
 from cudalint.verify.facts.recorded import chosen
@@ -131,3 +132,37 @@ print(cuda.is_available())
 
 def test_an_installed_numba_cuda_does_not_take_the_place_of_the_stub(tmp_path: Path) -> None:
     assert _run(tmp_path, _header('outcome = "ok"') + REDIRECTED) == []
+
+
+def test_stillness_is_counted_by_looks_and_not_by_time() -> None:
+    """Whoever runs, or waits for a processor, has moved; so has one that used some, or that is new or gone."""
+    still = Stillness(3)
+    moves = [{1: 4}, {1: 4, 2: 0}, {1: 4, 2: None}, {1: 4, 2: None}, {1: 4, 2: 1}, {1: 5, 2: 1}, {1: 5}]
+    assert [still.lasts(work) for work in moves for _ in range(2)] == [False] * 14
+    assert [still.lasts({1: 5}) for _ in range(2)] == [False, True]
+    assert not Stillness(2).lasts({})
+
+
+BUSY_ELSEWHERE = """\
+import threading, time
+
+def work():
+    until = time.thread_time() + 0.6
+    while time.thread_time() < until:
+        pass
+
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+print("done")
+"""
+
+
+NOBODY_WRITES = "import os\nos.read(os.pipe()[0], 1)\n"
+
+
+@pytest.mark.parametrize(("text", "outcome"), [(BUSY_ELSEWHERE, "ok"), (NOBODY_WRITES, "hang")], ids=("busy", "still"))
+def test_who_waits_for_a_thread_that_works_is_not_still(tmp_path: Path, text: str, outcome: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    assert watched(program, 0.3, lambda path: run(path, limit=60)).outcome == outcome

@@ -122,10 +122,10 @@ def test_an_unusual_file_is_no_finding(run: Run, tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.long
-def test_all_of_them_at_once_in_every_format(process: Run, tmp_path: Path) -> None:
+def test_all_of_them_at_once_in_every_format(child: Run, tmp_path: Path) -> None:
     for name, data in (BROKEN | HARMLESS).items():
         (tmp_path / f"{name}.py").write_bytes(data)
-    done = process("check")
+    done = child("check")
     assert (done.returncode, done.stderr) == (1, "")
     report = Session(config.load([str(tmp_path)])).check([str(tmp_path)])
     for output_format in OutputFormat:
@@ -294,14 +294,14 @@ def test_settings_and_patterns_that_are_pipes(run: Run, tmp_path: Path) -> None:
     assert done.stderr == f"cudalint: error: {tmp_path / 'pyproject.toml'}: it is a named pipe\n"
 
 
-def test_odd_names(run: Run, process: Run, tmp_path: Path) -> None:
+def test_odd_names(run: Run, child: Run, tmp_path: Path) -> None:
     (tmp_path / "x.py").mkdir()
     (tmp_path / "x.py" / "a b\n'\".py").write_bytes(BROKEN["syntax_error"])
     (tmp_path / os.fsdecode(b"\xff.py")).write_bytes(BROKEN["syntax_error"])
     code, found = check(run)
     assert code == 1
     assert [entry["code"] for entry in found] == ["CUD901", "CUD901"]
-    assert process("check").returncode == 1
+    assert child("check").returncode == 1
 
 
 def test_import_cycles(run: Run, tmp_path: Path) -> None:

@@ -60,6 +60,13 @@ def project(tmp_path: Path, forked: str) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def unused(tmp_path: Path) -> Path:
+    """A finding that needs no analysis: a comment that silences nothing."""
+    (tmp_path / "train.py").write_text("x = 1  # noqa: CUD101\n", encoding="utf-8")
+    return tmp_path
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -72,7 +79,11 @@ def project(tmp_path: Path, forked: str) -> Path:
         (("--help",), 0),
     ],
 )
-def test_a_reader_that_has_gone_changes_no_exit_code(project: Path, arguments: tuple[str, ...], code: int) -> None:
+def test_a_reader_that_has_gone_changes_no_exit_code(
+    request: pytest.FixtureRequest, arguments: tuple[str, ...], code: int
+) -> None:
+    # A patch takes a finding that can be repaired; the others tell of any.
+    project = request.getfixturevalue("project" if "--diff" in arguments else "unused")
     writer = without_reader()
     ended, errors = ends(project, *arguments, stdout=writer)
     os.close(writer)
@@ -81,23 +92,23 @@ def test_a_reader_that_has_gone_changes_no_exit_code(project: Path, arguments: t
     assert "error" not in errors
 
 
-def test_neither_stream_has_a_reader(project: Path) -> None:
+def test_neither_stream_has_a_reader(unused: Path) -> None:
     writer = without_reader()
-    assert ends(project, "check", "--verbose", stdout=writer, stderr=writer) == (1, "")
+    assert ends(unused, "check", "--verbose", stdout=writer, stderr=writer) == (1, "")
     os.close(writer)
 
 
-def test_a_terminal_that_was_closed(project: Path) -> None:
+def test_a_terminal_that_was_closed(unused: Path) -> None:
     ours, theirs = os.openpty()
     os.close(ours)
-    assert ends(project, "check", stdout=theirs, stderr=theirs)[0] == 1
+    assert ends(unused, "check", stdout=theirs, stderr=theirs)[0] == 1
     os.close(theirs)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
-def test_a_full_disk_is_an_error(project: Path) -> None:
+def test_a_full_disk_is_an_error(unused: Path) -> None:
     with open("/dev/full", "wb") as full:
-        code, errors = ends(project, "check", stdout=full.fileno())
+        code, errors = ends(unused, "check", stdout=full.fileno())
     assert (code, errors) == (2, "cudalint: error: the output cannot be written: No space left on device\n")
 
 
@@ -177,7 +188,7 @@ def test_json_is_text_for_strict_parsers_and_terminals(run: Run, tmp_path: Path)
         json.loads(shown)
 
 
-def test_a_patch_on_a_terminal_is_harmless_and_elsewhere_exact(run: Run, process: Run, tmp_path: Path) -> None:
+def test_a_patch_on_a_terminal_is_harmless_and_elsewhere_exact(run: Run, child: Run, tmp_path: Path) -> None:
     for name in NAMES:
         (tmp_path / name).write_text(PINNED, encoding="utf-8")
     ours, theirs = os.openpty()
@@ -200,7 +211,7 @@ def test_a_patch_on_a_terminal_is_harmless_and_elsewhere_exact(run: Run, process
     assert "pin_memory" in rows
     assert [c for c in rows if not c.isprintable() and c not in "\n\t"] == []
 
-    told = process("check", "--diff", env={"GITHUB_ACTIONS": "true"}).stdout
+    told = child("check", "--diff", env={"GITHUB_ACTIONS": "true"}).stdout
     first, *_, last = told.splitlines()
     assert first.startswith("::stop-commands::")
     assert last == f"::{first.removeprefix('::stop-commands::')}::"

@@ -781,10 +781,10 @@ def test_no_fixture_changed_since_it_was_measured() -> None:
 # ---------------------------------------------------------------- on paper
 
 
-def test_on_paper_the_same_programs_end_as_measured_and_it_is_said(process: Callable[..., Any]) -> None:
+def test_on_paper_the_same_programs_end_as_measured_and_it_is_said(child: Callable[..., Any]) -> None:
     shelf = headers.default_folder() / "CUD101"
     chosen = [str(shelf / name) for name in ("broken_os_fork.py", "ok_thread_pool.py")]
-    done = process("--verify", "--paper", "--output-format", "json", *chosen)
+    done = child("--verify", "--paper", "--output-format", "json", *chosen)
     told = json.loads(done.stdout)
     assert (done.returncode, told["paper"], told["versions"]) == (0, True, {})
     assert [entry["verdict"] for entry in told["fixtures"].values()] == ["confirmed", "confirmed"]
@@ -806,8 +806,8 @@ def test_paper_without_numpy_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert err.getvalue().startswith("cudalint: error: paper CUDA needs NumPy")
 
 
-def test_paper_gives_no_evidence(process: Callable[..., Any], tmp_path: Path) -> None:
-    done = process("--verify", "--paper", "--evidence", str(tmp_path / "evidence"))
+def test_paper_gives_no_evidence(child: Callable[..., Any], tmp_path: Path) -> None:
+    done = child("--verify", "--paper", "--evidence", str(tmp_path / "evidence"))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("cudalint: error: what runs on paper is no evidence")
     assert not (tmp_path / "evidence").exists()

@@ -228,11 +228,11 @@ def test_stacks_are_of_the_program_and_not_of_the_probe(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("by", ["comment", "configuration"])
-def test_what_was_silenced_was_predicted(process: Command, tmp_path: Path, by: str) -> None:
+def test_what_was_silenced_was_predicted(child: Command, tmp_path: Path, by: str) -> None:
     comment = "  # noqa: CUD101" if by == "comment" else ""
     (tmp_path / "train.py").write_text(TRAIN.replace("[1, 2, 3]))", f"[1, 2, 3])){comment}"))
     (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nignore = ["CUD101"]\n' if by == "configuration" else "")
-    done = process("--verify", "--paper", "train.py")
+    done = child("--verify", "--paper", "train.py")
     assert "\ntrain.py:20:11: CUD101 confirmed (silenced): " in done.stdout
     assert done.stdout.splitlines()[-1] == (
         "1 finding: 1 not reached; 1 silenced finding: 1 confirmed; 0 violations not predicted"
@@ -261,14 +261,14 @@ def test_modules_are_run_as_python_does(
     [("import sys\nsys.exit(3)", "exit 3"), ("raise RuntimeError('at import')", "at import"), (None, "exit 7")],
 )
 def test_the_package_of_a_module_is_imported_by_the_run_alone(
-    process: Command, tmp_path: Path, package: str | None, says: str
+    child: Command, tmp_path: Path, package: str | None, says: str
 ) -> None:
     folder = tmp_path / "top" / "inner"
     folder.mkdir(parents=True)
     (folder / "go.py").write_text("raise SystemExit(7)")
     if package is not None:
         (folder / "__init__.py").write_text(f"print('loud')\n{package}\n")
-    done = process("--verify", "--paper", "-m", "top.inner.go", "--output-format", "junit")
+    done = child("--verify", "--paper", "-m", "top.inner.go", "--output-format", "junit")
     assert done.returncode == 2
     suite = ET.fromstring(done.stdout)[0]
     assert "on paper" in suite.attrib["name"]
@@ -363,28 +363,28 @@ if __name__ == "__main__":
 """
 
 
-def test_a_program_that_becomes_another_was_not_verified(process: Command, tmp_path: Path) -> None:
+def test_a_program_that_becomes_another_was_not_verified(child: Command, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(REPLACED.format(call='execvp("true", ["true"])'))
-    done = process("--verify", "--paper", "train.py")
+    done = child("--verify", "--paper", "train.py")
     assert done.returncode == 2
     assert "true, into which the probe does not look" in done.stdout
     assert "nothing was verified" in done.stderr
 
 
 @pytest.mark.parametrize("call", ["execv(sys.executable, [sys.executable, __file__, 'x'])", "path"])
-def test_a_program_that_becomes_python_again_is_followed(process: Command, tmp_path: Path, call: str) -> None:
+def test_a_program_that_becomes_python_again_is_followed(child: Command, tmp_path: Path, call: str) -> None:
     failed = "try:\n            os.execv('/nowhere', ['nowhere'])\n        except OSError:\n            pass"
     text = REPLACED.format(call=call)
     (tmp_path / "train.py").write_text(text.replace("os.path\n", failed + "\n"))
-    done = process("--verify", "--paper", "train.py")
+    done = child("--verify", "--paper", "train.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 finding: 1 confirmed" in done.stdout
     assert "does not look" not in done.stdout
 
 
-def test_what_a_program_says_gives_a_terminal_no_commands(process: Command, tmp_path: Path) -> None:
+def test_what_a_program_says_gives_a_terminal_no_commands(child: Command, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("raise RuntimeError('\\x1b[2J ##[error] \\u202e')\n")
-    done = process("--verify", "--paper", "train.py")
+    done = child("--verify", "--paper", "train.py")
     assert "\x1b" not in done.stdout
     assert "RuntimeError: \\x1b[2J #\ufffd[error] \\u202e" in done.stdout
 
@@ -519,9 +519,9 @@ def test_scripts_that_a_launcher_names_are_part_of_the_program(
     assert ended == code
 
 
-def test_what_comes_in_here_comes_in_there(process: Command, tmp_path: Path) -> None:
+def test_what_comes_in_here_comes_in_there(child: Command, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import sys\nprint('lines', sys.stdin.read().split())\n")
-    done = process("--verify", "--paper", "train.py", stdin="a\nb\n")
+    done = child("--verify", "--paper", "train.py", stdin="a\nb\n")
     assert (done.returncode, done.stderr) == (0, "lines ['a', 'b']\n")
 
 
@@ -545,9 +545,9 @@ def test_a_report_that_nobody_reads_is_no_verdict(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, b"")
 
 
-def test_a_program_that_does_not_end_is_ended_and_it_is_said(process: Command, tmp_path: Path) -> None:
+def test_a_program_that_does_not_end_is_ended_and_it_is_said(child: Command, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import time\nprint('waits')\ntime.sleep(60)\n")
-    done = process("--verify", "--paper", "train.py", "--limit", "1")
+    done = child("--verify", "--paper", "train.py", "--limit", "1")
     assert done.returncode == 2
     assert done.stdout.startswith("the program: hang (time limit) after 1.0 s, 1 Python process: waits\n")
     assert done.stderr.endswith("error: the program was ended after 1 s: what had been seen is shown\n")

@@ -120,7 +120,11 @@ def binding_scope(view: View, node: cst.CSTNode, name: str) -> cst.CSTNode | Non
 
 def is_declared(view: View, name: str) -> bool:
     """Whether a name is declared somewhere to be of another scope, or deleted."""
-    return any(name in _declared(node) for node in view.inside(view.tree))
+    return name in view.once(_all_declared)
+
+
+def _all_declared(view: View) -> frozenset[str]:
+    return frozenset(name for node in view.inside(view.tree) for name in _declared(node))
 
 
 def _is_global(view: View, name: str) -> bool:

@@ -71,10 +71,21 @@ def _plain_names(view: View, target: cst.CSTNode) -> set[str]:
 
 def bindings(view: View, scope: _Scope) -> Iterator[tuple[str, cst.CSTNode]]:
     """Names that a function or the module binds, each with the node that binds it."""
-    for node in view.inside(scope.body if isinstance(scope, cst.FunctionDef) else scope):
-        if node is not scope and scope_of(view, node) is scope:
-            for name in _bound_by(view, node):
-                yield name, node
+    return iter(view.once(_bindings).get(scope, ()))
+
+
+def _bindings(view: View) -> dict[_Scope, list[tuple[str, cst.CSTNode]]]:
+    """What each scope of a file binds, by one walk through it: asked scope by scope, it would be quadratic."""
+    found: dict[_Scope, list[tuple[str, cst.CSTNode]]] = {}
+    for node in view.inside(view.tree):
+        bound = _bound_by(view, node)
+        if not bound:
+            continue
+        scope = scope_of(view, node)
+        # What stands in parameters and decorators is of no scope that anybody asks for.
+        if isinstance(scope, cst.Module) or scope.body in view.around(node):
+            found.setdefault(scope, []).extend((name, node) for name in bound)
+    return found
 
 
 def _bound_by(view: View, node: cst.CSTNode) -> set[str]:

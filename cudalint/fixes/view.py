@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeVar, cast
 
 import libcst as cst
 
@@ -17,6 +18,7 @@ from cudalint.text.lines import Rows
 from cudalint.text.source import SourceFile
 
 _Suite = cst.Module | cst.IndentedBlock
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,14 @@ class View:
             self._ordinals = {node: ordinal for ordinal, node in reversed(self._origins.items())}
             self._places = Family(self.tree)
         self._rows = Rows(source.text)
+        self._answers: dict[object, object] = {}
         self.newline = self.tree.default_newline
+
+    def once(self, ask: Callable[[View], _T]) -> _T:
+        """What is asked of the whole file by a function of a module, worked out the first time."""
+        if ask not in self._answers:
+            self._answers[ask] = ask(self)
+        return cast(_T, self._answers[ask])
 
     # -- nodes ---------------------------------------------------------------------------------------------
 

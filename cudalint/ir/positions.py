@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import libcst as cst
 
@@ -71,6 +72,10 @@ def _some(lowering: Lowering, wanted: set[int]) -> dict[int, cst.CSTNode]:
     return {ordinal: node for ordinal, node in (lowering.origin or {}).items() if ordinal in wanted}
 
 
+# Trials of repairs ask about the same functions again and again, whose trees `parse` keeps.
+_places = lru_cache(32)(Places)
+
+
 class _Whole:
     """The rows of a tree that is that of a file."""
 
@@ -102,7 +107,7 @@ class _Rows(_Whole):
             return Position(origin + 1, column + 1)
         number = self._origins[:row].count(None) - 1
         tree = parse(self._shape.body(number))
-        found = Places(tree).place(tree.body[0])
+        found = _places(tree).place(tree.body[0])
         assert found is not None
         return _Below(self._shape.pieces[number].first).at(*found[2:])
 
@@ -114,7 +119,7 @@ def _located(filename: str, tree: cst.Module, nodes: Mapping[int, cst.CSTNode], 
     """
     if not nodes:
         return {}
-    places = Places(tree)
+    places = _places(tree)
     result: dict[int, Span] = {}
     for ordinal, node in nodes.items():
         found = places.place(node)

@@ -39,7 +39,7 @@ def _issue(report: Report, finding: Finding, fingerprint: str, top: str) -> dict
     place = located(report, finding.span)
     first, last = place.file_rows
     return {
-        "description": f"{finding.code}: {statement(finding)}",
+        "description": ": ".join(part for part in (finding.code, place.words, statement(finding)) if part),
         "check_name": finding.code,
         "fingerprint": fingerprint,
         "severity": _severity(finding.severity),

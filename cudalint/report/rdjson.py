@@ -34,16 +34,24 @@ class _Diagnostics:
     def diagnostic(self, finding: Finding) -> dict[str, object]:
         """One finding."""
         return {
-            "message": conditional(finding),
+            "message": self._within(finding.span, conditional(finding)),
             "location": self._location(finding.span),
             "severity": _severity(finding.severity),
             "code": {"value": finding.code, "url": links.rule(finding.code)},
             "suggestions": self._suggestions(finding),
             "relatedLocations": [
-                {"message": f"{step.process}: {step.message}", "location": self._location(step.span)}
+                {
+                    "message": self._within(step.span, f"{step.process}: {step.message}"),
+                    "location": self._location(step.span),
+                }
                 for step in finding.trace
             ],
         }
+
+    def _within(self, span: Span, message: str) -> str:
+        """What is said of a place, with the cell where that is one of a notebook: its rows are those of JSON."""
+        words = located(self._report, span).words
+        return f"{words}: {message}" if words else message
 
     def _location(self, span: Span) -> dict[str, object]:
         place = located(self._report, span)

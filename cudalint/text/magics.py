@@ -1,7 +1,7 @@
 """What a cell holds besides Python: magics, lines for a shell, questions. Each row stays a row, so that places stay.
 
-Such a line becomes a statement that says nothing, but for what sets a variable of the environment, and for ``%time``,
-which runs a statement as it is.
+Such a line becomes a statement that says nothing, but for what sets a variable of the environment, and for ``%time``
+and its like, which run a statement as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,14 @@ _LINE = re.compile(r"([ \t]*)(?:[%!]|\?{1,2}[ \t]*[\w.*]|[/,;](?=\w))")
 _QUESTION = re.compile(r"([ \t]*)%{0,2}[\w.*]+(?:\[[^\]\r\n]*\])?\?{1,2}[ \t]*(?=[\r\n]|$)")
 _ASSIGNMENT = re.compile(r"([ \t]*[\w.,* \t\[\]'\"]+?[ \t]*=)[ \t]*[%!](?!=)[^\r\n]*")
 _ENVIRONMENT = re.compile(r"([ \t]*)%(?:set_)?env[ \t]+(\w+)(?:[ \t]*=[ \t]*|[ \t]+)([^\r\n]*?)[ \t]*$")
-_TIMED = re.compile(r"([ \t]*)%time[ \t]+(?=[^\s%!-])")
+# What runs the rest of its line, with the options that it may have; a magic without a statement is none of these.
+_RUNNING = (
+    r"%(?:time|prun|timeit(?:[ \t]+-(?:[nrpv][ \t]*\d+|[tcqo]+))*|memit(?:[ \t]+-(?:[rti][ \t]*[\d.]+|[co]+))*)"
+    r"[ \t]+(?=[^\s%!-])"
+)
+_TIMED = re.compile(rf"([ \t]*){_RUNNING}")
+# Of these only one gives what its statement gives.
+_TIMED_VALUE = re.compile(r"([ \t]*[\w.,* \t\[\]'\"]+?[ \t]*=)[ \t]*%time[ \t]+(?=[^\s%!-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +90,9 @@ def _program(text: str) -> Iterator[str]:
 def _replaced(line: str) -> str | None:
     """The statement that stands for a line which is no Python; None for Python."""
     if timed := _TIMED.match(line):
-        # As long as what it stands for, so that columns stay.
-        rest = line[timed.end() :]
-        return None if _is_compound(rest) else f"{timed[1]}if 1:{' ' * (timed.end() - len(timed[1]) - 5)}{rest}"
+        return _in_place(timed[1], timed.end(), line[timed.end() :])
+    if timed := _TIMED_VALUE.match(line):
+        return timed[1] + " " * (timed.end() - timed.end(1)) + line[timed.end() :]
     if setting := _ENVIRONMENT.match(line):
         if set(setting[3]) & set("${}"):
             return f"{setting[1]}pass"
@@ -95,6 +102,15 @@ def _replaced(line: str) -> str | None:
     if found := _ASSIGNMENT.fullmatch(line):
         return f"{found[1]} get_ipython()"
     return None
+
+
+def _in_place(indent: str, column: int, statement: str) -> str:
+    """A statement of a line in its column, as one of the block that its magic stood in."""
+    before = column - len(indent)
+    if _is_compound(statement):
+        # After a form feed Python counts anew how far a line is indented.
+        return f"{' ' * (before - 1)}\f{indent}{statement}"
+    return f"{indent}if 1:{' ' * (before - 5)}{statement}"
 
 
 def _is_compound(statement: str) -> bool:

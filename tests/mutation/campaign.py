@@ -35,7 +35,7 @@ SECONDS = 60
 # pass by, hardly any other notices.
 MOST_ASKED = 100
 # Tests of these start processes, which the mutants are not in, or run programs that no mutant changes.
-_ELSEWHERE = frozenset({"process", "unchanged"})
+_ELSEWHERE = frozenset({"process", "child", "unchanged"})
 
 
 @dataclass(frozen=True, slots=True)

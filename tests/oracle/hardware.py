@@ -81,8 +81,7 @@ def sample(seeds: Sequence[int], gpus: Gpus, jobs: int | None = None, budget: fl
     cores = len(os.sched_getaffinity(0))
     places = jobs or max(2, int(cores * PER_CORE))
     runner, shares = Runner(), _shares(gpus)
-    with ProcessPoolExecutor(max_workers=cores, mp_context=multiprocessing.get_context("spawn")) as pool:
-        cases = list(pool.map(judge, seeds))
+    cases = list(map(judge, seeds)) if jobs == 1 else _judged(seeds, cores)
     again: list[Measured] = []
     with ThreadPoolExecutor(max_workers=places) as threads:
         for first in threads.map(lambda case: _measure(case, runner, shares, until), cases):
@@ -95,6 +94,12 @@ def sample(seeds: Sequence[int], gpus: Gpus, jobs: int | None = None, budget: fl
             again, threads.map(lambda one: _measure(one.case, runner, shares, until), again), strict=True
         ):
             yield first if second.outcome is None else second
+
+
+def _judged(seeds: Sequence[int], jobs: int) -> list[Case]:
+    """What paper shows and the linter says, by so many processes."""
+    with ProcessPoolExecutor(max_workers=jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(judge, seeds))
 
 
 def summary(measured: Iterable[Measured], seed: int, gpus: Gpus, seconds: float) -> dict[str, Any]:

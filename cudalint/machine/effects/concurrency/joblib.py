@@ -7,13 +7,12 @@ from dataclasses import replace
 from cudalint.machine.effects.concurrency.results import returned_values
 from cudalint.machine.effects.concurrency.threads import pool_in_thread
 from cudalint.machine.effects.receivers import library_object
-from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import BEGAN, Generator, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, pickling_errors, workers
 from cudalint.machine.launch.arguments import count_of, number_of, task
 from cudalint.machine.launch.crossing import Pickler
-from cudalint.machine.launch.forbidden import daemon_child
 from cudalint.machine.launch.launching import Ended, Start, Way
 from cudalint.machine.launch.tasks import one_task
 from cudalint.machine.state import Method, State
@@ -149,8 +148,8 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         if backend == "threading":
             return pool_in_thread(machine, call, joined.function, list(joined.args), dict(joined.kwargs))
         return _here(machine, call, joined, backend)
-    if backend == "multiprocessing" and daemon_child(machine, call, "Parallel()"):
-        return machine.fail(state, call.frame, Raised(None, ("AssertionError",)))
+    if state.process.daemon:  # which may start none, so that joblib says a warning and goes on by itself
+        return _here(machine, call, joined, backend)
     one = len(values) == 1 and machine.exact_items(call.args[0], state) is not None
     many = count_of(obj.fields["<jobs>"]) and not one
     pickled: Value = (joined,)

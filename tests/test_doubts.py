@@ -1,0 +1,39 @@
+"""Of what is not certain a finding says why: one program for each reason."""
+
+from __future__ import annotations
+
+import pytest
+from small_projects import cases, files, findings
+
+from cudalint.machine.outcome import Doubt
+
+PROGRAMS = {
+    Doubt.CALLER: ("callers.txt", "no caller: 102"),
+    Doubt.METHOD: ("objects.txt", "a start method that a file may change is not certain"),
+    Doubt.MISSING: ("imports.txt", "a function of another package that stands in for it"),
+    Doubt.DEFINED: ("false_alarms.txt", "what a package that is not seen may bind by a star"),
+    Doubt.USES: ("given.txt", "unknown classes that are given a GPU"),
+    Doubt.BUILT: ("reports.txt", "dlib's networks in the parent and in the child: davisking/dlib#617"),
+    Doubt.DEVICE: ("objects.txt", "as by an operator"),
+}
+
+
+@pytest.mark.parametrize("doubt", PROGRAMS, ids=lambda doubt: doubt.name)
+def test_a_finding_says_why_it_is_not_certain(doubt: Doubt) -> None:
+    file, name = PROGRAMS[doubt]
+    said = [one.message for one in findings(files(cases(file)[name])) if one.code == "CUD102"]
+    assert said
+    assert [message for message in said if not message.endswith(f" may fork after CUDA was used: {doubt.value}")] == []
+
+
+@pytest.mark.parametrize(
+    ("doubt", "condition"),
+    [
+        (Doubt.USES, "if `Detector()` uses the GPU that it is given and `Embedder()` uses the GPU that it is given"),
+        (Doubt.BUILT, "if `dlib` was built with CUDA"),
+    ],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_what_would_settle_it_is_the_condition(doubt: Doubt, condition: str) -> None:
+    file, name = PROGRAMS[doubt]
+    assert {one.condition for one in findings(files(cases(file)[name])) if one.code == "CUD102"} == {condition}
