@@ -43,7 +43,7 @@ LONG = "    def __init__(self, size):\n" + "        self.size = size\n" * 4_000 
 def test_each_method_says_where_its_own_caller_stands() -> None:
     text = job(TOUCHES, "first", "second")
     findings = found(text)
-    assert [one.code for one in findings] == ["CUD102", "CUD102"]
+    assert [one.code for one in findings] == ["CUD101", "CUD101"]
     rows = [text.splitlines().index(f"    def {name}(self, items):") + 1 for name in ("first", "second")]
     assert [one.trace[0].span.start.row for one in findings] == rows
     assert [one.trace[0].message for one in findings] == ["calls __init__()"] * 2

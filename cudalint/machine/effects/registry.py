@@ -81,6 +81,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "range": iteration.range_,
     "enumerate": iteration.enumerate_,
     "zip": iteration.zip_,
+    "repeat": iteration.repeat,
+    "product": iteration.product,
     "map": iteration.map_,
     "starmap": iteration.starmap,
     "filter": iteration.filter_,

@@ -225,10 +225,12 @@ class Calls(Core):
     def _instance_of(self, path: str, given: Given) -> Ref | None:
         """The object on which a method is called by its class: ``Process.start(p)``."""
         first = only(given.args[0]) if given.args else None
-        found = given.state.get(first) if isinstance(first, Ref) else None
-        match found:
+        if not isinstance(first, Ref):
+            return None
+        cls: str | None
+        match found := given.state.get(first):
             case LibraryObject(type=kind):
-                cls: str | None = kind
+                cls = kind
             case Instance():
                 cls = self.library_base(found.cls, given.state)
             case _:

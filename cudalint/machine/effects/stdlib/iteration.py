@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
+from itertools import product as combinations
 
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.frame import Call, Results
@@ -11,6 +13,8 @@ from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Bound, Ref, Value, const, integer, only, union, unknown
+
+MOST_COMBINED = 8
 
 
 def range_(machine: Machine, call: Call) -> Results:
@@ -64,6 +68,33 @@ def zip_(machine: Machine, call: Call) -> Results:
     for i, row in enumerate(zip(*columns, strict=False)):
         rows.append((state.new(("row", call.site, i), Sequence("tuple", tuple(row))),))
     return [(state, (state.new(("zip", call.site), Sequence("list", tuple(rows), (), is_open)),))]
+
+
+def repeat(machine: Machine, call: Call) -> Results:
+    """``itertools.repeat(x)``: one value again and again."""
+    value = call.get("object") or unknown("repeat", call.site)
+    made = Sequence("iterator", None, value)
+    return [(call.state, (call.state.new(("repeat", call.site), made),))]
+
+
+def product(machine: Machine, call: Call) -> Results:
+    """``itertools.product``: each element of one with each of the others; of many combinations the first ones."""
+    state = call.state
+    columns: list[list[Value]] = []
+    is_open = "repeat" in call.kwargs
+    for value in call.args:
+        found = machine.iterate(value, state, call.frame, call.site)
+        if not found:
+            return []
+        state, column = found[0]
+        columns.append(column)
+        is_open = is_open or len(machine.exact_items(value, state) or ()) != len(column)
+    combined = list(islice(combinations(*columns), MOST_COMBINED + 1))
+    rows: list[Value] = []
+    for i, row in enumerate(combined[:MOST_COMBINED]):
+        rows.append((state.new(("row", call.site, i), Sequence("tuple", row)),))
+    is_open = is_open or len(combined) > MOST_COMBINED
+    return [(state, (state.new(("product", call.site), Sequence("list", tuple(rows), (), is_open)),))]
 
 
 def map_(machine: Machine, call: Call) -> Results:
