@@ -97,6 +97,8 @@ class Core(Hooks, ABC):
         self._given: list[tuple[Site, Arguments]] = []
         # The instances that are being called, each with how many functions run: calls may go around without one.
         self._called: list[tuple[Ref, int]] = []
+        # What loops over numbers ask of these.
+        self._asked_turns: dict[Site, tuple[ir.Expr, ...]] = {}
         # The functions of libraries whose replacements are running: what these call is the one that was there before.
         self._replacing: list[str] = []
 

@@ -10,6 +10,7 @@ from cudalint.machine import enums, mappings, questions
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Frame, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.interpreter import turns
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key, of_key
@@ -28,7 +29,9 @@ from cudalint.machine.values import (
     Tensor,
     Unknown,
     Value,
+    const,
     constant,
+    integer,
     only,
     union,
     unknown,
@@ -48,8 +51,30 @@ class Iteration(Core):
         done: list[State] = []
         for current, iterable in self.eval(node.iter, state, frame):
             for after, rounds in self.iterate(iterable, current, frame, Site(frame.module, node.iter.ordinal)):
-                done.extend(self._rounds(node, rounds, after, iterable, frame))
+                asked = self._with_later(node, rounds, after, iterable, frame)
+                done.extend(self._rounds(node, asked, after, iterable, frame))
         return self.joined(done)
+
+    def _with_later(
+        self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame
+    ) -> list[Value]:
+        """The rounds of a loop that stand for more, with the later ones that its body asks for by their number."""
+        site = Site(frame.module, node.ordinal)
+        counted = _counted(node, rounds, state)
+        if counted is None or not self._stand_for_more(iterable, state):
+            return rounds
+        name, seen = counted
+        tests = self._asked_turns.get(site)
+        if tests is None:
+            tests = self._asked_turns[site] = turns.tests_of(node.body, name)
+        if not tests:
+            return rounds
+
+        def numbers(other: str) -> int | None:
+            return integer(self.lookup(other, state, frame.scope) or ())
+
+        found = turns.later(tests, name, seen, _end(node.iter, numbers), numbers)
+        return [*rounds, *(_at_turn(turn, rounds, state, site) for turn in found)]
 
     def _rounds(self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame) -> list[State]:
         outer_breaks, outer_continues = frame.breaks, frame.continues
@@ -452,6 +477,35 @@ def _missed_own_round(rounds: list[Value], told: Facts, state: State) -> bool:
             asked.setdefault(subject, set()).add(number)
     numbers = {constant(value) for value in rounds}
     return any(numbers <= others for others in asked.values())
+
+
+def _counted(node: ir.For, rounds: list[Value], state: State) -> tuple[str, list[int]] | None:
+    """The name of a loop's number and the first ones: its variable, or of ``enumerate`` the first of two."""
+    target = node.target
+    numbers = rounds
+    if isinstance(target, ir.Display) and len(target.items) == 2:
+        target = target.items[0]
+        pairs = [state.get(atom) if isinstance(atom := only(value), Ref) else None for value in rounds]
+        numbers = [pair.items[0] if isinstance(pair, Sequence) and pair.items else () for pair in pairs]
+    found = [number for value in numbers if (number := integer(value)) is not None]
+    return (target.id, found) if isinstance(target, ir.Name) and 0 < len(found) == len(rounds) else None
+
+
+def _end(iterated: ir.Expr, numbers: turns.Numbers) -> int | None:
+    """The number at which ``range`` ends, where that is seen."""
+    match iterated:
+        case ir.Call(func=ir.Name(id="range"), args=args) if len(args) < 3:
+            return turns.number(args[-1].value, {}, numbers) if args else None
+    return None
+
+
+def _at_turn(turn: int, rounds: list[Value], state: State, site: Site) -> Value:
+    """The loop's variable at a later turn: its number, or that with what the last round has."""
+    atom = only(rounds[-1])
+    pair = state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(pair, Sequence) or not pair.items:
+        return const(turn)
+    return (state.new(("turn", site, turn), Sequence(pair.kind, (const(turn), *pair.items[1:]))),)
 
 
 def _few_rounds(items: list[Value]) -> list[Value]:
