@@ -59,19 +59,19 @@ def outcome_of(
         in_test=machine.options.in_test,
         within=within,
         facts=facts,
-        unsaid=machine.record.spent or (detail == "unseen" and any(map(_guesses_a_type, facts))),
+        unsaid=machine.record.spent or (detail == "unseen" and any(map(_is_guess, facts))),
         benign=benign,
         chosen=launch is not None and launch.chosen,
     )
 
 
-def _guesses_a_type(fact: Fact) -> bool:
-    """Whether a path goes on as if something unknown were of a type.
+def _is_guess(fact: Fact) -> bool:
+    """Whether a path goes on as if something unknown were of a type, or used the GPU that it is told of.
 
     With a caller that is not seen either, that is a guess upon a guess.
     """
     question, holds = fact
-    return holds and isinstance(question, tuple) and question[0] == "isinstance"
+    return holds and isinstance(question, tuple) and question[0] in ("isinstance", USES)
 
 
 def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | None:

@@ -39,6 +39,8 @@ from cudalint.machine.values import (
 
 ROUNDS = 2
 MOST_TURNS = 6
+# Other items: of four questions, such as which variable a launcher has set, a path would forget the first.
+MOST_ITEMS = 3
 # Functions and objects that a loop goes through one by one.
 MOST_STEPS = 12
 
@@ -510,7 +512,7 @@ def _at_turn(turn: int, rounds: list[Value], state: State, site: Site) -> Value:
 
 def _few_rounds(items: list[Value]) -> list[Value]:
     """The first item, then all the others at once; few, and steps of a program, come one after the other."""
-    most = MOST_STEPS if all(_is_step(item) for item in items) else MOST_ALTERNATIVES
+    most = MOST_STEPS if all(_is_step(item) for item in items) else MOST_ITEMS
     return items if len(items) <= most else [items[0], union(items[1:])]
 
 
