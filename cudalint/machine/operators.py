@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from cudalint.machine import questions
+from cudalint.machine import questions, versions
 from cudalint.machine.heap import NAMESPACE, Dict, Object, Sequence
 from cudalint.machine.questions import MOST_GPUS
 from cudalint.machine.values import (
@@ -50,6 +50,9 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
         verdict = _compare_constants(op, one, two)
         if verdict is not None:
             return const(verdict)
+    by_version = versions.compared(op, one, two)
+    if by_version is not None:
+        return const(by_version)
     against_none = op in ("is", "is not") and isinstance(two, Const) and two.value is None
     if against_none and one is not None and not isinstance(one, Unknown | Const):
         return FALSE if op == "is" else TRUE

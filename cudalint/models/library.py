@@ -76,6 +76,8 @@ class Library:
     attributes: dict[str, frozenset[str]] = field(default_factory=dict)
     owned: set[str] = field(default_factory=set)
     roots: set[str] = field(default_factory=set)
+    # By package: the oldest release that programs are taken to run with.
+    least: dict[str, str] = field(default_factory=dict)
     # The top-level packages that may use a GPU.
     gpu_roots: set[str] = field(default_factory=set)
     # What of them uses one when it is called, by the last parts of the names, and the imports that do.
@@ -274,6 +276,8 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
                 if "state" in entry:
                     declared.append((name, ProcessEffect(str(entry["state"]))))
     library.owned.update(_list(head.get("owns")))
+    if isinstance(least := head.get("least"), str):
+        library.least.update(dict.fromkeys(_list(head.get("owns")), least))
     return declared
 
 

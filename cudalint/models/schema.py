@@ -29,7 +29,7 @@ TRAITS = frozenset(
         "tells-thread", "runs-later", "equals-only-itself",
     }
 )  # fmt: skip
-_HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns"})
+_HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
     "does": str,
@@ -157,7 +157,7 @@ DOES = frozenset(
         "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
-        "type", "type.call", "unknown-map", "vars", "visible", "wait", "workers", "wrapped", "wraps", "zip",
+        "type", "type.call", "unknown-map", "vars", "visible", "version", "wait", "workers", "wrapped", "wraps", "zip",
     }
 )  # fmt: skip
 _PICKLERS = frozenset({"names", "locals", "globals"})

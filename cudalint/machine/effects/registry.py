@@ -81,6 +81,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "range": iteration.range_,
     "enumerate": iteration.enumerate_,
     "zip": iteration.zip_,
+    "version": texts.version,
     "repeat": iteration.repeat,
     "product": iteration.product,
     "map": iteration.map_,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
-from cudalint.machine import operators
+from cudalint.machine import operators, versions
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import Const, Dev, Rank, Value, const, constant, unknown
+from cudalint.machine.values import Const, Dev, Lib, Rank, Value, const, constant, only, unknown
 
 # As a width it would make a text that fills the memory.
 _WIDE = re.compile(r"\d{5}")
@@ -98,3 +98,16 @@ def _replaced(device: Dev, parts: list[Hashable], call: Call) -> Value:
         case [str(old), str(new)]:
             return const(operators.device_text(device).replace(old, new))
     return unknown("str", "replace", device, call.site)
+
+
+def version(machine: Machine, call: Call) -> Results:
+    """``Version(text)``: a version that a program writes down, or that of a package."""
+    atom = only(call.args[0]) if call.args else None
+    match atom:
+        case Const(value=str(text)):
+            return [(call.state, versions.version(text))]
+        case Lib(path=path) if path.endswith(".__version__"):
+            least = machine.library.least.get(path.partition(".")[0])
+            if least is not None:
+                return [(call.state, versions.installed(least))]
+    return [(call.state, unknown("version", call.site, tuple(call.args)))]

@@ -1,0 +1,52 @@
+"""Versions of packages by their numbers: no program runs with a release that is older than its model says."""
+
+from __future__ import annotations
+
+import re
+
+from cudalint.machine.values import Atom, Unknown, Value, unknown
+
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
+
+
+def version(text: str) -> Value:
+    """A version that a program writes down."""
+    return unknown("version", text)
+
+
+def installed(least: str) -> Value:
+    """The version of a package of which only the least is known."""
+    return unknown("version at least", least)
+
+
+def compared(op: str, one: Atom | None, two: Atom | None) -> bool | None:
+    """Whether a comparison of versions holds, where the least that can be installed tells; None where it does not."""
+    match one, two:
+        case Unknown(sym=("version at least", str(least))), Unknown(sym=("version", str(wanted))):
+            return _holds(op, _numbers(least), _numbers(wanted))
+        case Unknown(sym=("version", str())), Unknown(sym=("version at least", str())):
+            return compared(_MIRRORED.get(op, ""), two, one)
+    return None
+
+
+def _holds(op: str, least: tuple[int, ...], wanted: tuple[int, ...]) -> bool | None:
+    if not wanted or wanted > least:
+        return None
+    match op:
+        case ">=":
+            return True
+        case "<":
+            return False
+    if wanted == least:
+        return None
+    return {">": True, "<=": False, "==": False}.get(op)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The numbers of a release; 2.0 is what 2 is."""
+    found = _NUMBERS.match(text.removeprefix("v"))
+    numbers = [int(part) for part in found.group().split(".")] if found else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
