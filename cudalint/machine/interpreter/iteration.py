@@ -6,11 +6,10 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums, mappings, questions
+from cudalint.machine import enums, mappings, questions, turns
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Frame, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
-from cudalint.machine.interpreter import turns
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key, of_key
