@@ -126,7 +126,7 @@ class Library:
             found = self.function(f"{base}.{name}")
             if found is not None:
                 return found
-        if name.startswith("__") and name != "__call__":
+        if name in self.aside or (name.startswith("__") and name != "__call__"):
             return None
         for prefix, wide in self.prefixes:
             if path.startswith(prefix) and "." not in path[len(prefix) :]:

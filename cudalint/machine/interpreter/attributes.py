@@ -331,7 +331,12 @@ class Attributes(Core):
         if call is not None and not name.startswith("__"):
             call.receiver = ref
             return self.library_call(call)
-        return [(state, (Bound(Lib(path), _alike(ref) if obj.type == NAMESPACE else ref),))]
+        if obj.type == NAMESPACE:
+            return [(state, (Bound(Lib(path), _alike(ref)),))]
+        if self.library.is_aside(name) and self.library.function(path) is None:
+            # It is no method of the object, nor lies where that does.
+            return [(state, unknown("attribute", ref.address, name))]
+        return [(state, (Bound(Lib(path), ref),))]
 
     def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
         """The model's name of a special method of a library value."""

@@ -52,7 +52,8 @@ _ASKED = frozenset(
         "parameters", "params", "shape", "shapes", "size", "type",
     }
 )  # fmt: skip
-_ASKERS = frozenset({"count", "get", "has", "n", "num", "same"})
+_ASKERS = frozenset({"count", "get", "n", "num", "same"})
+_TESTERS = frozenset({"can", "has", "is", "supports"})
 # Of Python's own library, what looks at the content of an object that it is given.
 _READERS = frozenset({"builtins", "copy", "math", "operator", "pickle", "statistics"})
 _BUILTIN_LOOKS = frozenset(
@@ -121,7 +122,7 @@ def only_asks(path: str) -> bool:
     if root in sys.stdlib_module_names:
         return root not in _READERS or (root == "builtins" and name in _BUILTIN_LOOKS)
     words = path.rpartition(".")[2].strip("_").split("_")
-    return words[0] in _ASKERS and words[-1] in _ASKED
+    return words[0] in _TESTERS or (words[0] in _ASKERS and words[-1] in _ASKED)
 
 
 def as_built(call: Call) -> list[Call]:
