@@ -22,7 +22,7 @@ _KEEPERS = (
 # Classes of what is written down, which does nothing with a GPU and tells nobody of it.
 _NOTES = (
     "Command", "Error", "Exception", "Formatter", "Info", "Job", "Logger", "Message", "Metadata", "Parser", "Record",
-    "Report", "Request", "Resource", "Resources", "Response", "Row", "Warning",
+    "Report", "Request", "Response", "Row", "Warning",
 )  # fmt: skip
 # Classes that work with texts: what they read of a configuration is not its GPU.
 _OF_TEXTS = ("Tokenizer", "Vocab", "Vocabulary")
