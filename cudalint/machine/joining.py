@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.questions import Fact, is_guess
 from cudalint.machine.state import BLOT, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -160,7 +161,7 @@ def join(a: State, b: State) -> State:
             known = a.frozen_counts.get(site, 0)
         if count > known:
             counts[site] = count
-    facts = tuple(f for f in a.facts if f in b.facts)
+    facts = _shared_facts(a.facts, b.facts)
     stack = a.stack if a.stack is not None else b.stack
     placed = {**b.placed, **a.placed}
     return State(
@@ -177,6 +178,15 @@ def join(a: State, b: State) -> State:
         a.caught and b.caught,
         journal=a.journal,
     )
+
+
+def _shared_facts(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """What both paths assume; where each rests on a guess, also where they are not the same, so does what stands for
+    both."""
+    facts = tuple(fact for fact in mine if fact in theirs)
+    if any(map(is_guess, facts)) or not any(map(is_guess, theirs)):
+        return facts
+    return facts + tuple(fact for fact in mine if is_guess(fact))
 
 
 def _shared_layer(mine: Layer | None, theirs: Layer | None) -> Layer | None:

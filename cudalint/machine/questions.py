@@ -52,6 +52,16 @@ _OF_TEXT = frozenset(
 _REFUSED = {">": "<=", ">=": "<"}
 
 
+def is_guess(fact: Fact) -> bool:
+    """Whether a path goes on as if something were so that the code does not show: what follows is uncertain."""
+    match fact:
+        case ((kind, *_), True) if kind in (USES, BUILT):
+            return True
+        case ((kind, *_), False) if kind == INSTALLED:
+            return True
+    return False
+
+
 def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
     """The unknown truth of ``left op right``, of things that keep their identity."""
     if isinstance(left, Const) and op in _MIRRORED and not isinstance(right, Const):

@@ -130,10 +130,15 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A function bound to its first argument."""
+    """A function bound to its first argument.
+
+    ``may_be_data``: an attribute of an object of a library that no model describes; as long as it is not called, it
+    need be no function.
+    """
 
     function: Atom
     receiver: Atom
+    may_be_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)

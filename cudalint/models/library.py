@@ -67,6 +67,8 @@ class Library:
     computing: set[str] = field(default_factory=set)
     # Parts of the names of methods that an object on a GPU may compute in.
     likely: set[str] = field(default_factory=set)
+    # Parts of objects on a GPU that never lie there.
+    aside: set[str] = field(default_factory=set)
     # What is said of names in one word each, and the arguments that functions call, by their names.
     traits: Traits = field(default_factory=Traits)
     called_arguments: set[str] = field(default_factory=set)
@@ -126,7 +128,7 @@ class Library:
             found = self.function(f"{base}.{name}")
             if found is not None:
                 return found
-        if name.startswith("__") and name != "__call__":
+        if name in self.aside or (name.startswith("__") and name != "__call__"):
             return None
         for prefix, wide in self.prefixes:
             if path.startswith(prefix) and "." not in path[len(prefix) :]:
@@ -208,6 +210,10 @@ class Library:
         """Whether a method of this name, of an object that may lie on a device, may compute with it."""
         return self.computes(name) or any(part in name for part in self.likely)
 
+    def is_aside(self, path: str) -> bool:
+        """Whether what this names belongs to a part of an object that never lies on a GPU, such as its tokenizer."""
+        return not self.aside.isdisjoint(path.split("."))
+
     def decorates(self, path: str) -> bool:
         """Whether a library function means something as a decorator."""
         spec = self.function(path)
@@ -244,6 +250,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
         library.arrays[path] = str(name)
     library.computing.update(_list(_table(document, "methods").get("compute")))
     library.likely.update(_list(_table(document, "methods").get("likely")))
+    library.aside.update(_list(_table(document, "methods").get("aside")))
     library.called_arguments.update(_list(_table(document, "arguments").get("called")))
     for entry in _entries(document, "trait"):
         place = entry.get("place")

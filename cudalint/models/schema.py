@@ -88,7 +88,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "marks": list,
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
-_METHODS = frozenset({"compute", "likely"})
+_METHODS = frozenset({"aside", "compute", "likely"})
 _ARGUMENTS = frozenset({"called"})
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
 _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {

@@ -105,6 +105,8 @@ def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:
         if _may_stay_aside(machine, call.path, receiver):
             return [(state, unknown("method", call.site, state.process.identity))]
         return arrays.like(machine, replace(call, spec={"framework": receiver.framework}))
+    if isinstance(receiver, Ref) and (machine.library.is_aside(call.path) or guesses.only_asks(call.path)):
+        return [(state, unknown("method", call.site, state.process.identity))]
     if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
         after = cuda.read(machine, receiver, state, call.frame, call.site, call.path.rpartition(".")[2] + "()")
         memory = gpu_memory.placed_tensor(receiver, state)
@@ -119,6 +121,8 @@ _PARAMETERS = frozenset({"weight", "bias"})
 def _may_stay_aside(machine: Machine, path: str, moved: Tensor) -> bool:
     """Whether a method of some part of what lies on a GPU need not touch it there: a model's part may prepare data."""
     *parts, name = path.removeprefix(f"{moved.type}.").split(".")
+    if machine.library.is_aside(path):
+        return True
     return bool(parts) and parts[-1] not in _PARAMETERS and not machine.library.computes(name)
 
 

@@ -96,7 +96,7 @@ class Attributes(Core):
             case Const(value=str()):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
             case Bound(function=Lib(path=path), receiver=receiver):
-                return [(state, (Bound(Lib(f"{path}.{name}"), receiver),))]
+                return [(state, (self._bound_of_library(f"{path}.{name}", receiver),))]
         return [(state, unknown("attribute", atom, name))]
 
     def _put_into(self, atom: Unknown, field: str | None, state: State) -> Value:
@@ -331,7 +331,17 @@ class Attributes(Core):
         if call is not None and not name.startswith("__"):
             call.receiver = ref
             return self.library_call(call)
-        return [(state, (Bound(Lib(path), _alike(ref) if obj.type == NAMESPACE else ref),))]
+        if obj.type == NAMESPACE:
+            return [(state, (Bound(Lib(path), _alike(ref)),))]
+        if self.library.is_aside(name) and self.library.function(path) is None:
+            # It is no method of the object, nor lies where that does.
+            return [(state, unknown("attribute", ref.address, name))]
+        return [(state, (self._bound_of_library(path, ref),))]
+
+    def _bound_of_library(self, path: str, receiver: Atom) -> Bound:
+        """A method of a library's object, or what no model says to be one."""
+        known = self.library.function(path) is not None or self.library.computes(path.rpartition(".")[2])
+        return Bound(Lib(path), receiver, may_be_data=not known)
 
     def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
         """The model's name of a special method of a library value."""

@@ -129,15 +129,22 @@ def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:
 
 def _inside(atom: Atom, state: State, pickler: Pickler) -> list[Value]:
     match atom:
+        case Bound(may_be_data=True):
+            return []
         case Bound(function=function, receiver=receiver):
             return [(receiver,), *([] if pickler is Pickler.NAMES else [(function,)])]
         case Partial(function=function, args=args, kwargs=kwargs):
-            return [function, *args, *(v for _, v in kwargs)]
+            return [as_called(function), *args, *(v for _, v in kwargs)]
         case Task(function=function, args=args, kwargs=kwargs):
-            return [function, *args, *(v for _, v in kwargs)]
+            return [as_called(function), *args, *(v for _, v in kwargs)]
         case Ref():
             return _inside_object(atom, state, pickler)
     return []
+
+
+def as_called(function: Value) -> Value:
+    """What is called is a function, also where no model says so."""
+    return tuple(replace(atom, may_be_data=False) if isinstance(atom, Bound) else atom for atom in function)
 
 
 def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
@@ -244,7 +251,7 @@ class Transfer:
                 cls = self.atom(member.cls)
                 return Const(replace(member, cls=cls)) if isinstance(cls, Ref) else atom
             case Bound(function=function, receiver=receiver):
-                return Bound(self.atom(function), self.atom(receiver))
+                return replace(atom, function=self.atom(function), receiver=self.atom(receiver))
             case Partial(function=function, args=args, kwargs=kwargs):
                 return Partial(self.value(function), self._values(args), self._named(kwargs))
             case Task(function=function, args=args, kwargs=kwargs):

@@ -9,7 +9,7 @@ from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Closure, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import LIVES_ON
-from cudalint.machine.launch.crossing import SENT_ON, Carried, Pickler, carried, pickles_itself, visited
+from cudalint.machine.launch.crossing import SENT_ON, Carried, Pickler, as_called, carried, pickles_itself, visited
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
@@ -25,7 +25,8 @@ def crossing_error(
 ) -> Outcome | None:
     """Outcomes of pickling; the first that is certain to fail is returned, and ends the child's path."""
     fresh = way.method in FRESH
-    values = [*start.pickled, *(start.inherited if fresh else ())]
+    called = [task.function for task in start.tasks]
+    values = [as_called(v) if v in called else v for v in (*start.pickled, *(start.inherited if fresh else ()))]
     sent: list[Carried] = [c for v in values for c in carried(v, state, start.pickler)]
     blocked: Outcome | None = None
     by_hooks = [one for v in values for one in _locks_of_hooks(machine, v, state, start)] if fresh else []

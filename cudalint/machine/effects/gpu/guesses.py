@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -18,6 +19,13 @@ _KEEPERS = (
     "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Option", "Options",
     "Opts", "Params", "Schema", "Settings", "Spec",
 )  # fmt: skip
+# Classes of what is written down, which does nothing with a GPU and tells nobody of it.
+_NOTES = (
+    "Command", "Error", "Exception", "Formatter", "Info", "Job", "Logger", "Message", "Metadata", "Parser", "Record",
+    "Report", "Request", "Response", "Row", "Warning",
+)  # fmt: skip
+# Classes that work with texts: what they read of a configuration is not its GPU.
+_OF_TEXTS = ("Tokenizer", "Vocab", "Vocabulary")
 # Functions that make something of what they are given.
 _MAKERS = ("build_", "create_", "from_", "init_", "load", "make_")
 # Functions that note, ask or say what they are told: by their first word.
@@ -30,6 +38,27 @@ _TELLERS = frozenset(
         "write",
     }
 )  # fmt: skip
+# What functions make that is text, or keeps what it is told: by their last word.
+_TOLD = frozenset(
+    {
+        "arguments", "args", "cfg", "cmd", "command", "conf", "config", "configuration", "key", "log", "logger",
+        "logging", "message", "name", "options", "parser", "path", "settings", "url",
+    }
+)  # fmt: skip
+# What functions ask of arrays and models without reading their content: by their last word, and by their first.
+_ASKED = frozenset(
+    {
+        "config", "device", "devices", "dim", "dimension", "dimensions", "dims", "dtype", "length", "name", "names",
+        "parameters", "params", "shape", "shapes", "size", "type",
+    }
+)  # fmt: skip
+_ASKERS = frozenset({"count", "get", "n", "num", "same"})
+_TESTERS = frozenset({"can", "has", "is", "supports"})
+# Of Python's own library, what looks at the content of an object that it is given.
+_READERS = frozenset({"builtins", "copy", "math", "operator", "pickle", "statistics"})
+_BUILTIN_LOOKS = frozenset(
+    {"callable", "delattr", "dir", "getattr", "hasattr", "hash", "id", "issubclass", "setattr", "type", "vars"}
+)
 # Parameters by which packages are told to use a GPU, or which.
 _SWITCHES = ("use_gpu", "use_cuda", "gpu", "cuda")
 _NUMBERS = ("cuda_device", "gpu_id", "gpu_device_id")
@@ -76,9 +105,24 @@ def _lent(call: Call) -> Tensor | None:
     """The memory of another process that a function is given which does more than note what it is given."""
     process = call.state.process
     name = call.path.rpartition(".")[2]
-    if not process.forked or process.dead or name[:1].isupper() or name.lstrip("_").partition("_")[0] in _TELLERS:
+    if not process.forked or process.dead or name[:1].isupper() or _only_notes(name) or only_asks(call.path):
         return None
     return _on_gpu(call)
+
+
+def _only_notes(name: str) -> bool:
+    """Whether a function of this name notes, asks or says what it is told."""
+    words = name.strip("_").split("_")
+    return words[0] in _TELLERS or words[-1] in _TOLD
+
+
+def only_asks(path: str) -> bool:
+    """Whether a function looks at an object without reading the content of its memory."""
+    root, _, name = path.partition(".")
+    if root in sys.stdlib_module_names:
+        return root not in _READERS or (root == "builtins" and name in _BUILTIN_LOOKS)
+    words = path.rpartition(".")[2].strip("_").split("_")
+    return words[0] in _TESTERS or (words[0] in _ASKERS and words[-1] in _ASKED)
 
 
 def as_built(call: Call) -> list[Call]:
@@ -145,11 +189,12 @@ def _is_made_on_gpu(call: Call) -> bool:
     Any function may that is given one by name, unless it only notes that; one that is given some text must be a maker.
     """
     name = call.path.rpartition(".")[2]
-    if name.endswith(_KEEPERS):
+    if name.endswith((*_KEEPERS, *_NOTES)) or (not name[:1].isupper() and _only_notes(name)):
         return False
     if name[:1].isupper() or name.startswith(_MAKERS):
-        return _is_told_gpu(call) or any(map(_names_gpu, call.args)) or _is_told_by_keeper(call)
-    return name.lstrip("_").partition("_")[0] not in _TELLERS and _is_told_gpu(call)
+        named = _is_told_gpu(call) or any(map(_names_gpu, call.args))
+        return named or (not name.endswith(_OF_TEXTS) and _is_told_by_keeper(call))
+    return _is_told_gpu(call)
 
 
 def _is_told_by_keeper(call: Call) -> bool:
