@@ -337,6 +337,12 @@ def item(found: Sequence | Dict, key: Value) -> Value:
     return found.element
 
 
+def lacks(found: Dict, key: Value) -> bool:
+    """Whether a dict has nothing under a key: all that it holds is known."""
+    wanted = constant(key)
+    return found.exact and not found.element and not found.factory and wanted is not ... and wanted not in found.items
+
+
 def _of_rank(items: list[Value], rank: Rank) -> Atom | None:
     """``devices[rank]``: of GPUs, or their numbers, that lie in a row, each rank has another one.
 
