@@ -320,8 +320,14 @@ def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> No
     """Remember what something is given that nobody knows, where that decides on a device."""
     found = state.get(OF_UNKNOWN)
     known = found.items if isinstance(found, Dict) else {}
-    if (atom, field) in known or any(map(_decides, value)):
+    if (atom, field) in known or any(_decides(given) or _holds_choice(given, state) for given in value):
         state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))
+
+
+def _holds_choice(given: Atom, state: State) -> bool:
+    """Whether a dict holds something that decides on a device."""
+    found = state.get(given) if isinstance(given, Ref) else None
+    return isinstance(found, Dict) and any(_decides(atom) for value in found.items.values() for atom in value)
 
 
 def _decides(given: Atom) -> bool:

@@ -186,6 +186,8 @@ class Expressions(Core):
         if isinstance(first, Sequence) and op == "+" and isinstance(second, Sequence):
             made = operators.concatenate(first, second)
             return (state.new(("concat", frame.module, ordinal), made),)
+        if op == "%" and isinstance(second, Sequence) and second.items is not None:
+            return operators.formatted(constant(left), second.items, ("bin", frame.module, ordinal))
         if isinstance(first, Sequence) and op == "*":
             made = operators.repeat(first, right)
             return (state.new(("repeat", frame.module, ordinal), made),)

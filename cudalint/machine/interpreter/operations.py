@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudalint.machine import operators
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter.core import Core
@@ -67,6 +68,10 @@ class Operations(Core):
         made = self.special(left, (f"__{_COMPARING[op]}__",), [right], state, frame, site)
         if made is None:
             made = self.special(right, (f"__{_COMPARING[_TURNED[op]]}__",), [left], state, frame, site)
+        if made is None and op == "!=":
+            # What says when it is equal says with that when it is not.
+            equal = self.compare_by_class("==", left, right, state, frame, site)
+            return None if equal is None else [(after, operators.negate(value)) for after, value in equal]
         return None if made is None else _answered(made, site)
 
     def judged(self, results: Results, frame: Frame, site: Site) -> Results:

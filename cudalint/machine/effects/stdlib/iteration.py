@@ -259,6 +259,10 @@ def iter_(machine: Machine, call: Call) -> Results:
     """``iter(x)``: consumed by ``next``; a loader starts its workers here."""
     if not call.args:
         return [(call.state, unknown("iter", call.site))]
+    if len(call.args) == 2:
+        # Called until it gives the second value.
+        called = machine.call_value(call.args[0], [], {}, call.state, call.frame, call.site)
+        return [(s, (s.new(("iter", call.site), Sequence("list", None, value)),)) for s, value in called]
     atom = only(call.args[0])
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, LibraryObject):
