@@ -107,6 +107,14 @@ class Attributes(Core):
         found = state.get(OF_UNKNOWN)
         return found.items.get((atom, field), ()) if isinstance(found, Dict) and field is not None else ()
 
+    def _put_before(self, atom: Unknown, state: State) -> Value:
+        """What stands where an unknown attribute was asked for, since something was put there; empty for nothing."""
+        match atom.sym:
+            case (base, ".", str(name)):
+                held = self._put_into(Unknown(base), name, state)
+                return () if atom in held else held
+        return ()
+
     def _device_attribute(self, device: Dev, name: str) -> Value:
         if name in _OF_TEXTS:
             # f"cuda:{rank}" is a device and still a string.
@@ -413,6 +421,8 @@ class Attributes(Core):
         if isinstance(atom, Tensor):
             return self._tensor_data(atom, "[...]", state, frame, site)
         if isinstance(atom, Unknown):
+            if before := self._put_before(atom, state):
+                return self.item(before, key, state, frame, site)
             return [(state, self._put_into(atom, item_field(key), state) or unknown(atom.sym, "[]", key))]
         if atom == PYTHON_VERSION and not isinstance(only(key), Const):
             # Its first parts compare with a tuple as it does itself.

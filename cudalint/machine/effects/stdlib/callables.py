@@ -11,7 +11,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Cache, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Lib, Partial, Ref, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Atom, Lib, Partial, Ref, Value, constant, only, unknown
 
 
 def partial(machine: Machine, call: Call) -> Results:
@@ -32,6 +32,9 @@ def property_(machine: Machine, call: Call) -> Results:
     """``property(get, set)``."""
     atom = only(call.get("fget") or ())
     found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not call.args and not call.kwargs:
+        empty = LibraryObject(call.path, {}, call.site)
+        return [(call.state, (call.state.new(("property", call.site), empty),))]
     if not isinstance(found, Closure):
         return [(call.state, unknown("property", call.site))]
     setter = only(call.get("fset") or ())
@@ -41,9 +44,7 @@ def property_(machine: Machine, call: Call) -> Results:
 
 def weak(machine: Machine, call: Call) -> Results:
     """``weakref.ref(x)``: called, it gives x as long as that lives."""
-    if not call.args:
-        return [(call.state, unknown("weak", call.site))]
-    made = LibraryObject(call.path, {"<thing>": call.args[0]}, call.site)
+    made = LibraryObject(call.path, {"<thing>": call.args[0] if call.args else NONE}, call.site)
     return [(call.state, (call.state.new(("weak", call.site), made),))]
 
 
