@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -31,6 +32,8 @@ from cudalint.machine.values import (
 )
 
 LONGEST = 200
+# Where values stand in a text for the operator %.
+_PLACES = re.compile("%[sdir]")
 # What a mapping may say that was laid over another.
 LAID_OVER = "laid over"
 _Name = TypeVar("_Name", bound=Hashable)
@@ -338,6 +341,25 @@ def item(found: Sequence | Dict, key: Value) -> Value:
             return found.items[wanted]
         return union(found.items)
     return found.element
+
+
+def formatted(text: Hashable, values: tuple[Value, ...], sym: Hashable) -> Value:
+    """``"%s:%d" % (kind, number)``: the parts of the text and what stands between them."""
+    if not isinstance(text, str):
+        return unknown(sym)
+    pieces = _PLACES.split(text)
+    if len(pieces) != len(values) + 1 or any("%" in piece for piece in pieces):
+        return unknown(sym)
+    parts = [const(pieces[0])]
+    for value, piece in zip(values, pieces[1:], strict=True):
+        parts.extend((value, const(piece)))
+    return joined([part for part in parts if part != const("")], sym)
+
+
+def lacks(found: Dict, key: Value) -> bool:
+    """Whether a dict has nothing under a key: all that it holds is known."""
+    wanted = constant(key)
+    return found.exact and not found.element and not found.factory and wanted is not ... and wanted not in found.items
 
 
 def _of_rank(items: list[Value], rank: Rank) -> Atom | None:

@@ -106,6 +106,10 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
+        "partial-method", "property", "gathered", "subclasses", "weak",
+        "future.callback", "class.method", "command.context",
+        "stack.callback", "closing", "held", "chain", "groups",
+        "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "heap.push", "heap.pop",
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "builtins.contains", "cache", "call",
         "callback",

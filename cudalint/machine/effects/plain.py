@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine import gpu_memory, questions
 from cudalint.machine.effects.gpu import arrays, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Instance
+from cudalint.machine.heap import Class, Instance
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import FALSE, NONE, Atom, Bound, Lib, Ref, Tensor, unknown
 
@@ -76,6 +76,18 @@ def own_method(machine: Machine, call: Call) -> Results:
     if method is None or receiver is None:
         return [(state, unknown("call", call.site, state.process.identity))]
     return machine.call_value((Bound(method, receiver),), call.args, call.kwargs, state, call.frame, call.site)
+
+
+def class_method(machine: Machine, call: Call) -> Results:
+    """``Function.apply(x)`` of a library's class: calls what the program's class defines for it, with a context."""
+    cls = call.receiver
+    found = call.state.get(cls) if isinstance(cls, Ref) else None
+    method = machine.attribute((cls,), call.text("method"), call.state, call.frame, call.site) if cls else []
+    if not isinstance(found, Class) or not method:
+        return [(call.state, unknown("call", call.site, call.state.process.identity))]
+    state, function = method[0]
+    args = [unknown("context", call.site), *call.args]
+    return machine.call_value(function, args, call.kwargs, state, call.frame, call.site)
 
 
 def unmodelled(machine: Machine, call: Call) -> Results:

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import mappings, operators
-from cudalint.machine.frame import Call, Frame
+from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import (
     OF_UNKNOWN,
     REPLACED,
     Class,
     Closure,
     Dict,
+    Generator,
     Instance,
     LibraryObject,
     Scope,
@@ -27,6 +28,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     Atom,
+    Bound,
     Const,
     Dev,
     Lib,
@@ -59,8 +61,11 @@ class Assignment(Core):
         result: list[State] = []
         for current, left in self.eval(node.target, state, frame):
             for after, right in self.eval(node.value, current, frame):
-                value = self._augmented(node, left, right, after)
-                result.extend(self.assign(node.target, value, after, frame, node.ordinal))
+                site = Site(frame.module, node.ordinal)
+                made = self.operate_in_place(node.op, left, right, after, frame, site)
+                if made is None:
+                    made = [(after, self._augmented(node, left, right, after))]
+                result.extend(r for s, v in made for r in self.assign(node.target, v, s, frame, node.ordinal))
         return result
 
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
@@ -87,7 +92,8 @@ class Assignment(Core):
                 ref = state.new(("star", frame.module, ordinal), Sequence("list", None, value))
                 return self.assign(inner, (ref,), state, frame, ordinal)
             case ir.Display(items=items):
-                return self._unpack(items, value, state, frame, ordinal)
+                given = self._run_through(value, state, frame, Site(frame.module, ordinal))
+                return [r for s, v in given for r in self._unpack(items, v, s, frame, ordinal)]
             case ir.Attr(value=base, attr=attr):
                 return [
                     after
@@ -135,6 +141,19 @@ class Assignment(Core):
                 part = self._part(value, i, state, frame, ordinal)
             states = [s for c in states for s in self.assign(item, part, c, frame, ordinal)]
         return states
+
+    def _run_through(self, value: Value, state: State, frame: Frame, site: Site) -> Results:
+        """What is unpacked: a generator, or an instance that says how to iterate it, runs first."""
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Generator) and not (
+            isinstance(found, Instance) and self.user_method(found, "__iter__", state) is not None
+        ):
+            return [(state, value)]
+        results: Results = []
+        for after, rounds in self.iterate(value, state, frame, site):
+            results.append((after, (after.new(("unpacked", site), Sequence("list", None, union(rounds))),)))
+        return results
 
     def _gather_rest(
         self, items: tuple[ir.Expr, ...], row: list[Value], state: State, site: Hashable
@@ -210,6 +229,9 @@ class Assignment(Core):
         found = state.get(atom) if isinstance(atom, Ref) else None
         given = self._class_attribute(found.cls, attr, state) if isinstance(found, Instance) else None
         prop = state.get(ref) if given and isinstance(ref := only(given), Ref) else None
+        if isinstance(prop, Instance) and isinstance(ref, Ref):
+            own = self.user_method(prop, "__set__", state)
+            return None if own is None else (Bound(own, ref),)
         return (prop.setter,) if isinstance(prop, Closure) and prop.setter is not None else None
 
     def _set_on_object(self, ref: Ref, attr: str, value: Value, state: State, weak: bool) -> None:
@@ -298,8 +320,14 @@ def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> No
     """Remember what something is given that nobody knows, where that decides on a device."""
     found = state.get(OF_UNKNOWN)
     known = found.items if isinstance(found, Dict) else {}
-    if (atom, field) in known or any(map(_decides, value)):
+    if (atom, field) in known or any(_decides(given) or _holds_choice(given, state) for given in value):
         state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))
+
+
+def _holds_choice(given: Atom, state: State) -> bool:
+    """Whether a dict holds something that decides on a device."""
+    found = state.get(given) if isinstance(given, Ref) else None
+    return isinstance(found, Dict) and any(_decides(atom) for value in found.items.values() for atom in value)
 
 
 def _decides(given: Atom) -> bool:
@@ -307,4 +335,6 @@ def _decides(given: Atom) -> bool:
     match given:
         case Dev() | Rank() | Unknown(sym=("tells", *_)):
             return True
+        case Const(value=str() as text):
+            return operators.parse_device(text) is not None
     return is_device(given)

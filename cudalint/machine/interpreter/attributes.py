@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from cudalint.machine import enums, mappings, operators, questions
 from cudalint.machine.classes import behind, defines, is_class
-from cudalint.machine.frame import Frame, Results
+from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import (
     NAMESPACE,
     OF_UNKNOWN,
@@ -33,6 +33,7 @@ from cudalint.machine.values import (
     Dev,
     Lib,
     Member,
+    Partial,
     Rank,
     Ref,
     Super,
@@ -49,6 +50,8 @@ from cudalint.machine.values import (
 _IN_PLACE = frozenset({"cpu", "cuda", "to"})
 # Methods of texts that a device is asked for.
 _OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "split", "startswith", "strip"})
+# What functools.partialmethod makes, until it is asked of an object.
+_PARTIAL_METHOD = Lib("functools.partialmethod.__call__")
 # Methods that are class methods without saying so.
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
 
@@ -103,6 +106,14 @@ class Attributes(Core):
         """What the program put into something unknown under this name; empty where it put nothing there."""
         found = state.get(OF_UNKNOWN)
         return found.items.get((atom, field), ()) if isinstance(found, Dict) and field is not None else ()
+
+    def _put_before(self, atom: Unknown, state: State) -> Value:
+        """What stands where an unknown attribute was asked for, since something was put there; empty for nothing."""
+        match atom.sym:
+            case (base, ".", str(name)):
+                held = self._put_into(Unknown(base), name, state)
+                return () if atom in held else held
+        return ()
 
     def _device_attribute(self, device: Dev, name: str) -> Value:
         if name in _OF_TEXTS:
@@ -199,6 +210,11 @@ class Attributes(Core):
                 if kept is not None:
                     return self._bind_method(kept, name, ref, ref, state, frame, site)
                 base = self.library_base(ref, state)
+                if name == "__subclasses__":
+                    return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
+                spec = None if base is None else self.library.function(f"{base}.{name}")
+                if spec is not None and spec.get("does") == "class.method":
+                    return [(state, (Bound(Lib(f"{base}.{name}"), ref),))]
                 if name == "__name__":
                     return [(state, const(found.name))]
                 return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
@@ -262,6 +278,9 @@ class Attributes(Core):
         getter = self.user_method(instance, "__getattr__", state)
         if getter is not None and (not isinstance(given, Dict) or given.exact):
             return self.call_value((getter,), [(ref,), const(name)], {}, state, frame, site)
+        if frame.tries and given is None and all(isinstance(each, Class) for each in self.mro(instance.cls, state)):
+            # Where a handler waits for it; what nobody saw may have set it all the same.
+            self.fail(state.clone(), frame, Raised(None, ("AttributeError",)))
         return [(state, unknown("attribute", ref.address, name))]
 
     def _assume_undefined_before(self, cls: Ref, name: str, state: State) -> None:
@@ -279,6 +298,12 @@ class Attributes(Core):
         """What an attribute of a class is for one of its instances."""
         atom = only(value)
         found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Instance):
+            asked = self.special(value, ("__get__",), [(receiver,), (cls,)], state, frame, site)
+            return [(state, value)] if asked is None else asked
+        if isinstance(atom, Partial) and atom.function == (_PARTIAL_METHOD,):
+            function, *args = atom.args
+            return [(state, (Partial(function, ((receiver,), *args), atom.kwargs),))]
         if not isinstance(atom, Ref) or not isinstance(found, Closure) or found.kind == "staticmethod":
             return [(state, value)]
         if found.kind == "classmethod":
@@ -377,6 +402,11 @@ class Attributes(Core):
                 if method is not None:
                     return self.call_value((method,), [(atom,), key], {}, state, frame, site)
                 content = mappings.dict_of(atom, state)
+                held = None if content is None else state.get(content)
+                if isinstance(held, Dict) and operators.lacks(held, as_key(key, state)):
+                    made = self.special((atom,), ("__missing__",), [key], state, frame, site)
+                    if made is not None:
+                        return made
                 if content is not None:
                     return self._item_of(content, key, state, frame, site)
                 row = self._row_of(found, state)
@@ -385,6 +415,8 @@ class Attributes(Core):
             key = as_key(key, state) if isinstance(found, Dict) else key
             if isinstance(found, Dict) and found.factory:
                 return self._item_or_new(atom, found, key, state, frame, site)
+            if isinstance(found, Dict) and frame.tries and operators.lacks(found, key):
+                self.fail(state.clone(), frame, Raised(None, ("KeyError", "LookupError")))
             if isinstance(found, Sequence | Dict):
                 return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
             if isinstance(found, Class) and found.members:
@@ -399,6 +431,8 @@ class Attributes(Core):
         if isinstance(atom, Tensor):
             return self._tensor_data(atom, "[...]", state, frame, site)
         if isinstance(atom, Unknown):
+            if before := self._put_before(atom, state):
+                return self.item(before, key, state, frame, site)
             return [(state, self._put_into(atom, item_field(key), state) or unknown(atom.sym, "[]", key))]
         if atom == PYTHON_VERSION and not isinstance(only(key), Const):
             # Its first parts compare with a tuple as it does itself.

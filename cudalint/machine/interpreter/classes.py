@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums, mappings
-from cudalint.machine.classes import Order, behind
+from cudalint.machine.classes import Order, behind, is_class
 from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -51,7 +51,9 @@ class Classes(Core):
             )
             ref = last.new(("classobj", frame.module, node.ordinal), made)
             self._own_methods(scope, ref, last)
-            formed = [s for c in self._announce(node, ref, last, frame, site) for s in self._form(ref, c, frame, site)]
+            named = self._name_descriptors(ref, scope, last, frame, site)
+            announced = [s for c in named for s in self._announce(node, ref, c, frame, site)]
+            formed = [s for c in announced for s in self._form(ref, c, frame, site)]
             libraries = [entry for entry in self.mro(ref, last) if isinstance(entry, str)]
             enums.give_members(ref, _assigned(node.body), libraries, self.library, last)
             values: Results = [(s, (ref,)) for s in formed]
@@ -80,6 +82,18 @@ class Classes(Core):
             if any(isinstance(e, str) and self.library.is_a(e, "cudalint.record") for e in entries):
                 return True
         return False
+
+    def _name_descriptors(self, cls: Ref, scope: Ref, state: State, frame: Frame, site: Site) -> list[State]:
+        """Tell what a class body holds under which name it does (``__set_name__``)."""
+        found = state.get(scope)
+        states = [state]
+        for name, value in dict(found.variables).items() if isinstance(found, Scope) else ():
+            following: list[State] = []
+            for current in states:
+                told = self.special(value, ("__set_name__",), [(cls,), const(name)], current, frame, site)
+                following.extend([current] if told is None else [s for s, _ in told])
+            states = following
+        return states
 
     def _announce(self, node: ir.ClassDef, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
         """Call the ``__init_subclass__`` that a new class inherits."""
@@ -198,11 +212,15 @@ class Classes(Core):
             atom = only(made)
             found = after.get(atom) if isinstance(atom, Ref) else None
             init = self.user_method(found, "__init__", after) if isinstance(found, Instance) else None
-            if atom is None or init is None or not isinstance(found, Instance) or found.cls != ref:
+            if atom is None or init is None or not isinstance(found, Instance) or not self._derives(found, ref, after):
                 results.append((after, made))
                 continue
             results.extend((s, made) for s, _ in self._call_atom(init, given.on(after).led_by(made)))
         return results
+
+    def _derives(self, instance: Instance, cls: Ref, state: State) -> bool:
+        """Whether an instance is one of a class, or of one below it."""
+        return any(is_class(entry, cls, state) for entry in self.mro(instance.cls, state))
 
     def blank(self, cls: Ref, state: State, site: Site) -> Value:
         """``object.__new__(cls)``; of a metaclass, the class that is being made."""

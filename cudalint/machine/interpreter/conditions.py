@@ -12,6 +12,7 @@ from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Lib, Rank, Ref, Tensor, Unknown, Value, const
 
 
@@ -33,7 +34,7 @@ class Conditions(Core):
             case ir.Bool(values=values):
                 return self._branch_any(values, state, frame)
         yes, no = [], []
-        for current, outcome in self.eval(test, state, frame):
+        for current, outcome in self.judged(self.eval(test, state, frame), frame, Site(frame.module, test.ordinal)):
             truth, sym = self.truth(outcome, current)
             if truth is None:
                 if sym is not None:

@@ -384,6 +384,36 @@ class Core(Hooks, ABC):
         """Call each alternative of a value; ``Given`` says what the arguments mean."""
 
     @abstractmethod
+    def special(
+        self, value: Value, names: tuple[str, ...], args: list[Value], state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """What the first of these methods gives that the class of an instance defines; None where it has none."""
+
+    @abstractmethod
+    def operate(self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site) -> Results | None:
+        """``left op right`` where a class of the program says what that is."""
+
+    @abstractmethod
+    def operate_in_place(
+        self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """``left op= right`` where a class of the program says what that is."""
+
+    @abstractmethod
+    def compare_by_class(
+        self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """A comparison where a class of the program says what that is."""
+
+    @abstractmethod
+    def judged(self, results: Results, frame: Frame, site: Site) -> Results:
+        """Values of a test: an instance is what its class says of its truth."""
+
+    @abstractmethod
+    def shown(self, values: list[Value], names: tuple[str, ...], state: State, frame: Frame, site: Site) -> list[State]:
+        """The paths on which instances have said what they look like as texts."""
+
+    @abstractmethod
     def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
         """An unknown function, or an object that nobody knows, is given these values."""
 

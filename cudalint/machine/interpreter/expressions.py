@@ -30,6 +30,9 @@ from cudalint.machine.values import (
     unknown,
 )
 
+# By these an instance says how it stands in a text.
+_AS_TEXT = ("__format__", "__str__", "__repr__")
+
 
 @room
 class Expressions(Core):
@@ -104,6 +107,10 @@ class Expressions(Core):
         results: Results = []
         for after, (left, right) in self.eval_all((node.left, node.right), state, frame):
             self.compares(node.op, (left, right), Site(frame.module, node.ordinal), after)
+            own = self._compared_by_class(node, left, right, after, frame)
+            if own is not None:
+                results.extend(own)
+                continue
             atom = only(right)
             if node.op in ("in", "not in") and atom is not None:
                 path = self._method_path(atom, "__contains__", after)
@@ -133,6 +140,16 @@ class Expressions(Core):
             results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
         return results
 
+    def _compared_by_class(
+        self, node: ir.Compare, left: Value, right: Value, state: State, frame: Frame
+    ) -> Results | None:
+        """What classes of the program say of a comparison; of what is not known it is asked as of anything else."""
+        op = "in" if node.op == "not in" else node.op
+        made = self.compare_by_class(op, left, right, state, frame, Site(frame.module, node.ordinal))
+        if made is None or op == node.op:
+            return made
+        return [(after, operators.negate(value)) for after, value in made]
+
     def _compare_version(self, op: str, left: Value, right: Value, state: State) -> bool | None:
         """``sys.version_info < (3, 8)``, where the versions of Python in range agree."""
         if left != (PYTHON_VERSION,):
@@ -145,22 +162,22 @@ class Expressions(Core):
         results: Results = []
         parts = (node.first, *(e for _, e in node.rest))
         for after, values in self.eval_all(parts, state, frame):
-            result = values[0]
-            alive: list[State] = [after]
-            for i, (op, _) in enumerate(node.rest):
-                right = values[i + 1]
-                tensor = _tensor_of(result) or _tensor_of(right)
-                if tensor is not None:
-                    site = Site(frame.module, node.ordinal)
-                    data = self._tensor_data(tensor, "arithmetic", after, frame, site)
-                    if not data:
-                        alive = []
-                        break
-                    result = (tensor.computed,)
-                    continue
-                result = self._combine(op, result, right, after, frame, node.ordinal)
-            results.extend((s, result) for s in alive)
+            made: Results = [(after, values[0])]
+            for (op, _), right in zip(node.rest, values[1:], strict=True):
+                made = [r for s, left in made for r in self._binary(op, left, right, s, frame, node.ordinal)]
+            results.extend(made)
         return results
+
+    def _binary(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Results:
+        site = Site(frame.module, ordinal)
+        own = self.operate(op, left, right, state, frame, site)
+        if own is not None:
+            return own
+        tensor = _tensor_of(left) or _tensor_of(right)
+        if tensor is None:
+            return [(state, self._combine(op, left, right, state, frame, ordinal))]
+        data = self._tensor_data(tensor, "arithmetic", state, frame, site)
+        return [(state, (tensor.computed,))] if data else []
 
     def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
         one, two = only(left), only(right)
@@ -169,6 +186,8 @@ class Expressions(Core):
         if isinstance(first, Sequence) and op == "+" and isinstance(second, Sequence):
             made = operators.concatenate(first, second)
             return (state.new(("concat", frame.module, ordinal), made),)
+        if op == "%" and isinstance(second, Sequence) and second.items is not None:
+            return operators.formatted(constant(left), second.items, ("bin", frame.module, ordinal))
         if isinstance(first, Sequence) and op == "*":
             made = operators.repeat(first, right)
             return (state.new(("repeat", frame.module, ordinal), made),)
@@ -234,8 +253,10 @@ class Expressions(Core):
     def _joined(self, node: ir.Joined, state: State, frame: Frame) -> Results:
         results: Results = []
         for after, values in self.eval_all(node.parts, state, frame):
-            self.shows(values, Site(frame.module, node.ordinal), after)
-            results.append((after, operators.joined(values, ("joined", frame.module, node.ordinal))))
+            site = Site(frame.module, node.ordinal)
+            self.shows(values, site, after)
+            said = operators.joined(values, ("joined", frame.module, node.ordinal))
+            results.extend((last, said) for last in self.shown(values, _AS_TEXT, after, frame, site))
         return results
 
     def _walrus(self, node: ir.Walrus, state: State, frame: Frame) -> Results:

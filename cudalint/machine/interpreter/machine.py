@@ -20,6 +20,7 @@ from cudalint.machine.interpreter.functions import Functions
 from cudalint.machine.interpreter.imports import Imports
 from cudalint.machine.interpreter.iteration import Iteration
 from cudalint.machine.interpreter.lineages import Importer
+from cudalint.machine.interpreter.operations import Operations
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.statements import Statements
 from cudalint.machine.interpreter.unwinding import Unwinding
@@ -36,6 +37,7 @@ class Machine(
     Unwinding,
     Iteration,
     Expressions,
+    Operations,
     Functions,
     Calls,
     Callbacks,

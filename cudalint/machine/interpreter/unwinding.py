@@ -259,6 +259,9 @@ class Unwinding(Core):
                     args = [] if method == "__enter__" else [NONE, NONE, NONE]
                     result.extend(self.call_value((Bound(function, atom),), args, {}, current, frame, site))
                     continue
+            if isinstance(atom, Ref) and isinstance(made := current.get(atom), Generator) and method == "__enter__":
+                result.extend(self._entered(atom, made, current, frame))
+                continue
             path = self._method_path(atom, method, current)
             call = None if path is None else self._library_call(path, current, frame, site, [])
             if call is None:
@@ -267,6 +270,17 @@ class Unwinding(Core):
             call.receiver = atom
             result.extend(self.library_call(call))
         return result or [(state, default)]
+
+    def _entered(self, manager: Ref, found: Generator, state: State, frame: Frame) -> Results:
+        """A generator up to where it yields, as ``ExitStack.enter_context`` leaves it; its rest is not followed."""
+        entered: Results = []
+
+        def body(inside: State, value: Value) -> list[State]:
+            entered.append((inside, value))
+            return []
+
+        self.consume(manager, found, state, frame, body)
+        return entered
 
     def _raised_names(self, node: ir.Expr, state: State, frame: Frame) -> tuple[str, ...]:
         """What handlers may know an exception by: its own name, and those of the classes that it derives from."""

@@ -213,6 +213,9 @@ def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str 
             return f"the module {path}"
         case _, LibraryObject() if _is_tied(found):
             return _tied(found)
+        case _, LibraryObject(type=kind):
+            effect = machine.library.process_effect(kind)
+            return None if effect is None or effect.pickles else f"an object of {kind}"
         case _, Instance(attributes=attributes) if STARTED in attributes:
             return "a process that was started"
         case _, Closure(cache=Ref(), module=module, function=function) if by_value and module == machine.main:

@@ -79,6 +79,18 @@ def with_option(machine: Machine, call: Call) -> Results:
     return [(call.state, (Partial(function, (), ((name.path.rpartition(".")[2], value),)),))]
 
 
+def with_context(machine: Machine, call: Call) -> Results:
+    """``click.pass_context``, ``click.pass_obj``: all functions of a command line are given the same context."""
+    function = call.args[0] if call.args else ()
+    if not function or not _callable(function, call.state):
+        return [(call.state, function or unknown("command", call.site))]
+    context = unknown("command line", "context")
+    if not call.path.endswith("pass_obj"):
+        return [(call.state, (Partial(function, (context,), ()),))]
+    found = machine.attribute(context, "obj", call.state, call.frame, call.site)
+    return [(state, (Partial(function, (thing,), ()),)) for state, thing in found]
+
+
 def group(machine: Machine, call: Call) -> Results:
     """``click.group()``, ``typer.Typer()``: gathers commands; as a decorator it is handed the function of its own."""
     function = call.args[0] if call.args and call.flag("decorator") else ()
@@ -95,6 +107,8 @@ def group_function(machine: Machine, call: Call) -> Results:
     if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject) and call.args:
         call.state.store(call.receiver, replace(found, fields={**found.fields, "<function>": call.args[0]}))
         return [(call.state, (call.receiver,))]
+    if not call.args and call.receiver is not None:
+        return [(call.state, (Bound(Lib("click.Group.callback.apply"), call.receiver),))]
     return [(call.state, call.args[0] if call.args else unknown("group", call.site))]
 
 

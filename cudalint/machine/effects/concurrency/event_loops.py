@@ -7,10 +7,10 @@ from dataclasses import replace
 from cudalint.machine.effects.concurrency.pools import pool_apply
 from cudalint.machine.effects.concurrency.threads import threaded
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Atom, Ref, Value, only, unknown
+from cudalint.machine.values import NONE, Atom, Ref, Value, only, union, unknown
 
 
 def run_in_executor(machine: Machine, call: Call) -> Results:
@@ -39,6 +39,13 @@ def _result(state: State, future: Value) -> Value:
     atom = only(future)
     found = state.get(atom) if isinstance(atom, Ref) else None
     return found.fields.get("<result>", future) if isinstance(found, LibraryObject) else future
+
+
+def gathered(machine: Machine, call: Call) -> Results:
+    """``asyncio.gather(*awaitables)``: what each of them gives, in their order."""
+    items = None if call.open else tuple(call.args)
+    made = Sequence("list", items, union(call.args))
+    return [(call.state, (call.state.new(("gathered", call.site), made),))]
 
 
 def to_thread(machine: Machine, call: Call) -> Results:

@@ -26,6 +26,14 @@ def future_result(machine: Machine, call: Call) -> Results:
     return [(call.state, obj.fields.get("<result>", unknown("future", call.site)))]
 
 
+def done_callback(machine: Machine, call: Call) -> Results:
+    """``future.add_done_callback(f)``: f is called with the future when it has ended."""
+    if not call.args or call.receiver is None:
+        return [(call.state, NONE)]
+    called = machine.call_value(call.args[0], [(call.receiver,)], {}, call.state, call.frame, call.site)
+    return [(state, NONE) for state, _ in called]
+
+
 def wait(machine: Machine, call: Call) -> Results:
     """``concurrent.futures.wait(futures)``: all of them are done, unless it stops waiting before."""
     state = call.state

@@ -111,7 +111,8 @@ def show(machine: Machine, call: Call) -> Results:
             if after is None:
                 return []
             state = after
-    return [(state, NONE)]
+    names = ("__repr__",) if call.path.endswith("repr") else ("__str__", "__repr__")
+    return [(after, NONE) for after in machine.shown(call.args, names, state, call.frame, call.site)]
 
 
 def _shown(machine: Machine, value: Value, state: State) -> Iterator[Atom]:

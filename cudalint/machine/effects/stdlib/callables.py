@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.effects.plain import through
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib.types import is_instance
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Cache, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Lib, Partial, Ref, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Atom, Lib, Partial, Ref, Value, constant, only, unknown
 
 
 def partial(machine: Machine, call: Call) -> Results:
@@ -19,6 +20,38 @@ def partial(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("partial", call.site))]
     made = Partial(call.args[0], tuple(call.args[1:]), tuple(sorted(call.kwargs.items())))
     return [(call.state, (made,))]
+
+
+def partial_method(machine: Machine, call: Call) -> Results:
+    """``functools.partialmethod``: the object that it is asked of comes before what it is given here."""
+    made = Partial((Lib(f"{call.path}.__call__"),), tuple(call.args), tuple(sorted(call.kwargs.items())))
+    return [(call.state, (made,))]
+
+
+def property_(machine: Machine, call: Call) -> Results:
+    """``property(get, set)``."""
+    atom = only(call.get("fget") or ())
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not call.args and not call.kwargs:
+        empty = LibraryObject(call.path, {}, call.site)
+        return [(call.state, (call.state.new(("property", call.site), empty),))]
+    if not isinstance(found, Closure):
+        return [(call.state, unknown("property", call.site))]
+    setter = only(call.get("fset") or ())
+    made = replace(found, kind="property", setter=setter if isinstance(setter, Ref) else None)
+    return [(call.state, (call.state.new(("property", call.site), made),))]
+
+
+def weak(machine: Machine, call: Call) -> Results:
+    """``weakref.ref(x)``: called, it gives x as long as that lives."""
+    made = LibraryObject(call.path, {"<thing>": call.args[0] if call.args else NONE}, call.site)
+    return [(call.state, (call.state.new(("weak", call.site), made),))]
+
+
+def held(machine: Machine, call: Call) -> Results:
+    """What an object stands for: a weak reference that is called, ``closing(x)`` that is entered."""
+    obj = library_object(call)
+    return [(call.state, unknown("held", call.site) if obj is None else obj.fields["<thing>"])]
 
 
 def compiled(machine: Machine, call: Call) -> Results:
@@ -80,8 +113,18 @@ def read(machine: Machine, call: Call) -> Results:
     owner, given, kind = rest[-1], rest[:-1], call.path.split(".")[-2]
     if kind == "itemgetter" and not given:
         return machine.item(owner, name, call.state, call.frame, call.site)
+    if kind == "itemgetter":
+        row: list[Value] = []
+        state = call.state
+        for key in (name, *given):
+            found = machine.item(owner, key, state, call.frame, call.site)
+            if not found:
+                return []
+            state = found[0][0]
+            row.append(found[0][1])
+        return [(state, (state.new(("items", call.site), Sequence("tuple", tuple(row))),))]
     text = constant(name)
-    if not isinstance(text, str) or (kind == "attrgetter" and given) or kind == "itemgetter":
+    if not isinstance(text, str) or (kind == "attrgetter" and given):
         return [(call.state, unknown("read", call.site))]
     results: Results = [(call.state, owner)]
     for part in text.split("."):

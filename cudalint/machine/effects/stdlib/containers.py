@@ -10,6 +10,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
+from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Ref, Unknown, Value, const, constant, only, union, unknown
 
 
@@ -25,8 +26,21 @@ def container(machine: Machine, call: Call) -> Results:
         exact = machine.exact_items(call.args[0], state) if len(call.args) == 1 else None
         items = tuple(exact) if exact is not None else tuple(rounds)
         made = Sequence(kind, items, (), exact is None)
-        results.append((state, (state.new(("container", call.site), made),)))
+        results.extend(
+            (after, (after.new(("container", call.site), made),)) for after in _sorting(machine, call, rounds, state)
+        )
     return results
+
+
+def _sorting(machine: Machine, call: Call, items: list[Value], state: State) -> list[State]:
+    """The paths on which items were put in order: by their key, or as their class compares two of them."""
+    key = call.kwargs.get("key", NONE)
+    if not items or call.path.rpartition(".")[2] not in ("sorted", "sort"):
+        return [state]
+    if key != NONE:
+        return [after for after, _ in machine.call_value(key, items[:1], {}, state, call.frame, call.site)]
+    compared = machine.compare_by_class("<", items[-1], items[0], state, call.frame, call.site)
+    return [state] if compared is None else [after for after, _ in compared]
 
 
 def dict_(machine: Machine, call: Call) -> Results:
@@ -72,6 +86,9 @@ def len_(machine: Machine, call: Call) -> Results:
     exact = machine.exact_items(call.args[0], call.state)
     if exact is not None:
         return [(call.state, const(len(exact)))]
+    own = machine.special(call.args[0], ("__len__",), [], call.state, call.frame, call.site)
+    if own is not None:
+        return own
     atom = only(call.args[0])
     if isinstance(atom, Unknown) and atom.sym == questions.EVERY_GPU:
         return [(call.state, questions.DEVICES)]
@@ -102,6 +119,9 @@ def list_method(machine: Machine, call: Call) -> Results:
         case "pop" | "popleft":
             element = union([*(found.items or ()), found.element])
             return [(call.state, element or unknown("pop", call.site))]
+        case "sort":
+            items = machine.elements((ref,), call.state)
+            return [(after, NONE) for after in _sorting(machine, call, items, call.state)]
         case "copy":
             return [(call.state, (call.state.new(("copy", call.site), found),))]
         case "clear":

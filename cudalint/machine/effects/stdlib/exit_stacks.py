@@ -9,7 +9,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import EXPECTED, SUPPRESSED, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
-from cudalint.machine.values import NONE, Lib, Ref, Value, const
+from cudalint.machine.values import NONE, Lib, Partial, Ref, Value, const, only
 
 _ENTERED = "<entered at "
 
@@ -34,6 +34,31 @@ def enter_context(machine: Machine, call: Call) -> Results:
     return machine.enter(call.args[0], call.state, call.frame, call.site)
 
 
+def callback(machine: Machine, call: Call) -> Results:
+    """``stack.callback(f, *args)``: called when the stack is left."""
+    obj = library_object(call)
+    if call.args and obj is not None and isinstance(call.receiver, Ref):
+        later = Partial(call.args[0], tuple(call.args[1:]), tuple(sorted(call.kwargs.items())))
+        call.state.store(call.receiver, replace(obj, fields={**obj.fields, f"{_ENTERED}{call.site}>": (later,)}))
+    return [(call.state, call.args[0] if call.args else NONE)]
+
+
+def closing(machine: Machine, call: Call) -> Results:
+    """``closing(x)``: x in a ``with`` statement, at whose end it is closed."""
+    made = LibraryObject(call.path, {"<thing>": call.args[0] if call.args else NONE}, call.site)
+    return [(call.state, (call.state.new(("closing", call.site), made),))]
+
+
+def closing_leave(machine: Machine, call: Call) -> Results:
+    """``x.close()``."""
+    obj = library_object(call)
+    thing = NONE if obj is None else obj.fields["<thing>"]
+    closed: Results = []
+    for state, method in machine.attribute(thing, "close", call.state, call.frame, call.site):
+        closed.extend(machine.call_value(method, [], {}, state, call.frame, call.site))
+    return [(state, NONE) for state, _ in closed]
+
+
 def leave(machine: Machine, call: Call) -> Results:
     """``stack.close()`` and the end of ``with stack``: the managers are left, the last one first."""
     states = [call.state]
@@ -43,5 +68,9 @@ def leave(machine: Machine, call: Call) -> Results:
         kept = {name: value for name, value in obj.fields.items() if not name.startswith(_ENTERED)}
         call.state.store(call.receiver, replace(obj, fields=kept))
         for manager in reversed(entered):
+            if isinstance(only(manager), Partial):
+                called = [r for c in states for r in machine.call_value(manager, [], {}, c, call.frame, call.site)]
+                states = merge([s for s, _ in called])
+                continue
             states = merge([s for c in states for s in machine.leave(manager, c, call.frame, call.site)])
     return [(state, NONE) for state in states]

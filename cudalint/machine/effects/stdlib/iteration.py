@@ -77,6 +77,47 @@ def repeat(machine: Machine, call: Call) -> Results:
     return [(call.state, (call.state.new(("repeat", call.site), made),))]
 
 
+def chain(machine: Machine, call: Call) -> Results:
+    """``itertools.chain(xs, ys)``: the elements of each, one after the other."""
+    nested = call.path.endswith("from_iterable")
+    state, is_open = call.state, False
+    items: list[Value] = []
+    values = list(call.args)
+    if nested and values:
+        found = machine.iterate(values[0], state, call.frame, call.site)
+        if not found:
+            return []
+        is_open = machine.exact_items(values[0], state) is None
+        state, values = found[0]
+    for value in values:
+        found = machine.iterate(value, state, call.frame, call.site)
+        if not found:
+            return []
+        exact = machine.exact_items(value, state)
+        is_open = is_open or exact is None
+        state = found[0][0]
+        items.extend(found[0][1] if exact is None else exact)
+    made = Sequence("list", tuple(items), (), is_open)
+    return [(state, (state.new(("chain", call.site), made),))]
+
+
+def groups(machine: Machine, call: Call) -> Results:
+    """``itertools.groupby(xs, key)``: what they have in common, and some of them."""
+    results: Results = []
+    for state, rounds in machine.iterate(call.get("iterable") or (), call.state, call.frame, call.site):
+        key = call.get("key") or NONE
+        named: Results = [(state, union(rounds))]
+        if key != NONE and rounds:
+            named = machine.call_value(key, [rounds[0]], {}, state, call.frame, call.site)
+        for after, name in named:
+            each = Sequence("list", None, union(rounds))
+            group: Value = (after.new(("group", call.site), each),)
+            pair = Sequence("tuple", (name if len(rounds) == 1 else unknown("key", call.site), group))
+            row: Value = (after.new(("groups", call.site, "row"), pair),)
+            results.append((after, (after.new(("groups", call.site), Sequence("list", None, row)),)))
+    return results
+
+
 def product(machine: Machine, call: Call) -> Results:
     """``itertools.product``: each element of one with each of the others; of many combinations the first ones."""
     state = call.state
@@ -101,6 +142,9 @@ def map_(machine: Machine, call: Call) -> Results:
     """``map(f, xs)``: f runs in this process, once per round."""
     if len(call.args) < 2:
         return [(call.state, unknown("map", call.site))]
+    if len(call.args) > 2:
+        zipped = zip_(machine, replace(call, args=list(call.args[1:])))
+        return [r for s, rows in zipped for r in starmap(machine, replace(call, state=s, args=[call.args[0], rows]))]
     results: Results = []
     for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site):
         produced: list[Value] = []
@@ -215,6 +259,10 @@ def iter_(machine: Machine, call: Call) -> Results:
     """``iter(x)``: consumed by ``next``; a loader starts its workers here."""
     if not call.args:
         return [(call.state, unknown("iter", call.site))]
+    if len(call.args) == 2:
+        # Called until it gives the second value.
+        called = machine.call_value(call.args[0], [], {}, call.state, call.frame, call.site)
+        return [(s, (s.new(("iter", call.site), Sequence("list", None, value)),)) for s, value in called]
     atom = only(call.args[0])
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, LibraryObject):

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Given, Results
-from cudalint.machine.heap import NAMESPACE, Class, Dict, Instance, LibraryObject, Scope
+from cudalint.machine.heap import NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import Lib, Ref, Task, Value, constant, only, unknown
 
@@ -100,6 +100,17 @@ def construct(machine: Machine, call: Call) -> Results:
     if not isinstance(ref, Ref) or not isinstance(found, Class):
         return [(call.state, unknown("new", call.site))]
     return machine.construct(ref, found, Given(call.args, call.kwargs, call.state, call.frame, call.site, call.open))
+
+
+def subclasses(machine: Machine, call: Call) -> Results:
+    """``Base.__subclasses__()``: the classes of the program that name it as a base, as far as they are defined."""
+    state, base = call.state, call.receiver
+    below: list[Value] = []
+    for address, found in (*state.frozen.items(), *state.heap.items()):
+        if isinstance(found, Class) and any(base in value for value in found.bases):
+            below.append((Ref(address),))
+    made = Sequence("list", tuple(dict.fromkeys(below)))
+    return [(state, (state.new(("subclasses", call.site), made),))]
 
 
 def namespace(machine: Machine, call: Call) -> Results:

@@ -1,0 +1,105 @@
+"""Methods that Python calls by itself where operators and builtins meet instances of the program's classes."""
+
+from __future__ import annotations
+
+from cudalint.machine import operators
+from cudalint.machine.frame import Frame, Results
+from cudalint.machine.heap import Instance
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Bound, Lib, Ref, Value, only, unknown
+
+_BINARY = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
+    "|": "or", "&": "and", "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+_COMPARING = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_TRUTH = ("__bool__", "__len__")
+_REFUSED = Lib("builtins.NotImplemented")
+
+
+@room
+class Operations(Core):
+    """Calls what classes say of operators."""
+
+    def special(
+        self, value: Value, names: tuple[str, ...], args: list[Value], state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """What the first of these methods gives that the class of an instance defines; None where it has none."""
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(atom, Ref) or not isinstance(found, Instance):
+            return None
+        for name in names:
+            method = self.user_method(found, name, state)
+            if method is not None:
+                return self.call_value((Bound(method, atom),), args, {}, state, frame, site)
+        return None
+
+    def operate(self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site) -> Results | None:
+        """``left op right`` where one of the two says what that is: the left one first, then the right one."""
+        name = _BINARY.get(op)
+        if name is None:
+            return None
+        made = self.special(left, (f"__{name}__",), [right], state, frame, site)
+        if made is None:
+            made = self.special(right, (f"__r{name}__",), [left], state, frame, site)
+        return None if made is None else _answered(made, site)
+
+    def operate_in_place(
+        self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """``left op= right``."""
+        name = _BINARY.get(op)
+        made = None if name is None else self.special(left, (f"__i{name}__",), [right], state, frame, site)
+        return self.operate(op, left, right, state, frame, site) if made is None else _answered(made, site)
+
+    def compare_by_class(
+        self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """``left < right``, ``x in holder`` where a class of the program says what that is."""
+        if op == "in":
+            return self.special(right, ("__contains__",), [left], state, frame, site)
+        if op not in _COMPARING:
+            return None
+        made = self.special(left, (f"__{_COMPARING[op]}__",), [right], state, frame, site)
+        if made is None:
+            made = self.special(right, (f"__{_COMPARING[_TURNED[op]]}__",), [left], state, frame, site)
+        if made is None and op == "!=":
+            # What says when it is equal says with that when it is not.
+            equal = self.compare_by_class("==", left, right, state, frame, site)
+            return None if equal is None else [(after, operators.negate(value)) for after, value in equal]
+        return None if made is None else _answered(made, site)
+
+    def judged(self, results: Results, frame: Frame, site: Site) -> Results:
+        """Values of a test: an instance is what its class says of its truth."""
+        done: Results = []
+        for state, value in results:
+            own = self.special(value, _TRUTH, [], state, frame, site)
+            done.extend([(state, value)] if own is None else own)
+        return done
+
+    def shown(self, values: list[Value], names: tuple[str, ...], state: State, frame: Frame, site: Site) -> list[State]:
+        """The paths on which instances have said what they look like as texts."""
+        states = [state]
+        for value in values:
+            following: list[State] = []
+            for current in states:
+                takes = names[0] == "__format__" and self._has_format(value, current)
+                said = self.special(value, names, [unknown("format", site)] if takes else [], current, frame, site)
+                following.extend([current] if said is None else [after for after, _ in said])
+            states = following
+        return states
+
+    def _has_format(self, value: Value, state: State) -> bool:
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        return isinstance(found, Instance) and self.user_method(found, "__format__", state) is not None
+
+
+def _answered(results: Results, site: Site) -> Results:
+    """Without the word by which a method says that it does not know: then another one is asked, nobody knows which."""
+    return [(state, tuple(a for a in value if a != _REFUSED) or unknown("operator", site)) for state, value in results]
