@@ -11,7 +11,7 @@ from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Ref, Unknown, Value, const, constant, only, union, unknown
+from cudalint.machine.values import NONE, Ref, Unknown, Value, const, constant, integer, only, union, unknown
 
 
 def container(machine: Machine, call: Call) -> Results:
@@ -88,7 +88,8 @@ def len_(machine: Machine, call: Call) -> Results:
         return [(call.state, const(len(exact)))]
     own = machine.special(call.args[0], ("__len__",), [], call.state, call.frame, call.site)
     if own is not None:
-        return own
+        # What an object holds was put there in loops, of which few rounds are run: that it is empty is known at most.
+        return [(state, length if integer(length) in (None, 0) else unknown("len", call.site)) for state, length in own]
     atom = only(call.args[0])
     if isinstance(atom, Unknown) and atom.sym == questions.EVERY_GPU:
         return [(call.state, questions.DEVICES)]
