@@ -97,6 +97,8 @@ class Core(Hooks, ABC):
         self._given: list[tuple[Site, Arguments]] = []
         # The instances that are being called, each with how many functions run: calls may go around without one.
         self._called: list[tuple[Ref, int]] = []
+        # Of each loop that runs and whose rounds stand for more: the lists that were there before it.
+        self.before_loops: list[set[Hashable]] = []
         # What loops over numbers ask of these.
         self._asked_turns: dict[Site, tuple[ir.Expr, ...]] = {}
         # The functions of libraries whose replacements are running: what these call is the one that was there before.
@@ -230,6 +232,10 @@ class Core(Hooks, ABC):
         """Steps with what led this entry to an import in the place of that import, where it was prepared."""
         led = (part for step in steps for part in self.prepared.get(step, (step,)))
         return tuple(replace(step, site=self._moved[step.site]) if step.site in self._moved else step for step in led)
+
+    def grows_on(self, ref: Ref) -> bool:
+        """Whether a list that is made longer here is so in more rounds of a loop than are run."""
+        return any(ref.address in before for before in self.before_loops)
 
     def protect(self, anchor: Site, state: State) -> None:
         """On this path a launch does no harm."""

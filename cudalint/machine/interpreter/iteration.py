@@ -85,6 +85,7 @@ class Iteration(Core):
         was_second = state.second_round
         told = state.facts
         some = self._stand_for_more(iterable, state)
+        self.before_loops.append(_lists_of(frame, state) if self.exact_items(iterable, state) is None else set())
         for i, value in enumerate(rounds):
             ready: list[State] = []
             for current in states:
@@ -97,6 +98,7 @@ class Iteration(Core):
             frame.breaks = []
             if not states:
                 break
+        self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if some:
             states = [s for s in states if not _missed_own_round(rounds, told, s)] or states
@@ -119,6 +121,7 @@ class Iteration(Core):
         was_second = state.second_round
         states = [state]
         decided = not isinstance(node.test, ir.Const)
+        self.before_loops.append(_lists_of(frame, state))
         for i in range(MOST_TURNS):
             if i >= ROUNDS and not decided:
                 break
@@ -135,6 +138,7 @@ class Iteration(Core):
             frame.continues = []
             left.extend(frame.breaks)
             frame.breaks = []
+        self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         if endless:
@@ -478,6 +482,18 @@ def _missed_own_round(rounds: list[Value], told: Facts, state: State) -> bool:
             asked.setdefault(subject, set()).add(number)
     numbers = {constant(value) for value in rounds}
     return any(numbers <= others for others in asked.values())
+
+
+def _lists_of(frame: Frame, state: State) -> set[Hashable]:
+    """The lists that variables of a function stand for, and those that its objects have."""
+    scope = state.get(frame.scope)
+    held = scope.variables.values() if isinstance(scope, Scope) else ()
+    found: set[Hashable] = set()
+    for atom in (a for value in held for a in value if isinstance(a, Ref)):
+        thing = state.get(atom)
+        parts = thing.attributes.values() if isinstance(thing, Instance) else ((atom,),)
+        found |= {a.address for value in parts for a in value if isinstance(a, Ref)}
+    return found
 
 
 def _counted(node: ir.For, rounds: list[Value], state: State) -> tuple[str, list[int]] | None:

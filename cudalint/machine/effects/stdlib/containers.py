@@ -105,7 +105,10 @@ def list_method(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("list", call.site))]
     match name:
         case "append" | "add" | "appendleft":
-            call.state.store(ref, operators.append(found, call.args[0] if call.args else NONE))
+            longer = operators.append(found, call.args[0] if call.args else NONE)
+            # A loop that stands for more rounds puts more there.
+            is_open = longer.open or machine.grows_on(ref)
+            call.state.store(ref, replace(longer, open=is_open))
             return [(call.state, NONE)]
         case "extend" | "update":
             if not call.args:
