@@ -20,20 +20,7 @@ _READING = Path(__file__).with_name("reading.py")
 _CUDALINT = (sys.executable, "-m", "cudalint")
 _AGAINST_BYTECODE = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
 # A program with a finding that is repaired, so that all of cudalint is imported.
-_FORKED = """\
-import multiprocessing
-
-import torch
-
-
-def work(n):
-    return torch.ones(n, device="cuda").sum().item()
-
-
-if __name__ == "__main__":
-    torch.zeros(1, device="cuda")
-    print(multiprocessing.get_context("fork").Pool(1).map(work, [1, 2, 3]))
-"""
+_REPAIRED = ROOT / "fixtures" / "CUD101" / "broken_available_is_no_guard.py"
 
 
 class Kind(Enum):
@@ -204,7 +191,7 @@ def _touch(path: Path, number: int) -> None:
 def _keeps_a_cache() -> bool:
     """Whether there is a cache; what runs for that writes the bytecode that an installed cudalint has."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "forked.py").write_text(_FORKED, "utf-8")
+        shutil.copy(_REPAIRED, folder)
         command = [*_CUDALINT, "check", "--cache-dir", str(Path(folder) / "cache"), folder]
         done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, check=False)
     return done.returncode == 1
