@@ -49,7 +49,7 @@ def number(node: ir.Expr, known: dict[str, int], numbers: Numbers) -> int | None
         case ir.Const(value=int(value)) if not isinstance(value, bool):
             return value
         case ir.Name(id=name):
-            return known.get(name) if name in known else numbers(name)
+            return known[name] if name in known else numbers(name)
         case ir.Unary(op="-", value=inner):
             found = number(inner, known, numbers)
             return None if found is None else -found

@@ -66,38 +66,35 @@ _DEEPEST = 2
 
 
 def after_making(machine: Machine, call: Call) -> list[State]:
-    """The states after an unknown function was called: two where it may have used the GPU that it is given.
+    """The states after an unknown function was called: two where it may have used the GPU that it is given."""
+    if not _may_matter(call.state.process) or not _is_made_on_gpu(call):
+        return [call.state]
+    return _guessed(
+        call, lambda state: cuda.touch(machine, state, call.frame, call.site, "unknown", "init", call.label)
+    )
+
+
+def after_computing(machine: Machine, call: Call) -> list[State]:
+    """The states after an unknown function was given GPU memory of a parent: it may compute with that, which fails."""
+    memory = _lent(call)
+    if memory is None:
+        return [call.state]
+    name = call.path.rpartition(".")[2]
+    return _guessed(call, lambda state: cuda.read(machine, memory, state, call.frame, call.site, name + "()"))
+
+
+def _guessed(call: Call, use: Callable[[State], State | None]) -> list[State]:
+    """The states where a call may use a GPU, and where it does not.
 
     That is a guess, which its path assumes, so that nothing that rests on it is certain.
     """
     state = call.state
-    if not _may_matter(state.process) or not _is_made_on_gpu(call):
-        return [state]
     question = (questions.USES, call.path)
     known = state.fact(question)
     if known is False:
         return [state]
     other = state.split(question) if known is None else None
-    used = cuda.touch(machine, state, call.frame, call.site, "unknown", "init", call.label)
-    return [s for s in (used, other) if s is not None]
-
-
-def after_computing(machine: Machine, call: Call) -> list[State]:
-    """The states after an unknown function was given GPU memory of a parent: it may compute with that, which fails.
-
-    A guess as well.
-    """
-    state = call.state
-    memory = _lent(call)
-    if memory is None:
-        return [state]
-    question = (questions.USES, call.path)
-    known = state.fact(question)
-    if known is False:
-        return [state]
-    other = state.split(question) if known is None else None
-    name = call.path.rpartition(".")[2]
-    used = cuda.read(machine, memory, state, call.frame, call.site, name + "()")
+    used = use(state)
     return [s for s in (used, other) if s is not None]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import islice
 from itertools import product as combinations
 
@@ -52,20 +52,37 @@ def enumerate_(machine: Machine, call: Call) -> Results:
     return results
 
 
-def zip_(machine: Machine, call: Call) -> Results:
-    """``zip``: tuples of elements, as many rounds as the shortest."""
-    state = call.state
-    columns: list[list[Value]] = []
-    is_open = False
-    for value in call.args:
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """What going through one of several values gives; ``exact`` are all its items, where these are known."""
+
+    rounds: list[Value]
+    exact: list[Value] | None
+
+
+def _gone_through(
+    machine: Machine, call: Call, values: Iterable[Value], state: State
+) -> tuple[State, list[_Column]] | None:
+    """What going through values gives, one after the other; None where asking for the elements ends every path."""
+    columns: list[_Column] = []
+    for value in values:
         found = machine.iterate(value, state, call.frame, call.site)
         if not found:
-            return []  # asking for the elements ended every path
-        state, column = found[0]
-        columns.append(column)
-        is_open = is_open or machine.exact_items(value, state) is None
+            return None
+        state, rounds = found[0]
+        columns.append(_Column(rounds, machine.exact_items(value, state)))
+    return state, columns
+
+
+def zip_(machine: Machine, call: Call) -> Results:
+    """``zip``: tuples of elements, as many rounds as the shortest."""
+    gone = _gone_through(machine, call, call.args, call.state)
+    if gone is None:
+        return []
+    state, columns = gone
+    is_open = any(column.exact is None for column in columns)
     rows: list[Value] = []
-    for i, row in enumerate(zip(*columns, strict=False)):
+    for i, row in enumerate(zip(*(column.rounds for column in columns), strict=False)):
         rows.append((state.new(("row", call.site, i), Sequence("tuple", tuple(row))),))
     return [(state, (state.new(("zip", call.site), Sequence("list", tuple(rows), (), is_open)),))]
 
@@ -80,24 +97,17 @@ def repeat(machine: Machine, call: Call) -> Results:
 def chain(machine: Machine, call: Call) -> Results:
     """``itertools.chain(xs, ys)``: the elements of each, one after the other."""
     nested = call.path.endswith("from_iterable")
-    state, is_open = call.state, False
-    items: list[Value] = []
-    values = list(call.args)
-    if nested and values:
-        found = machine.iterate(values[0], state, call.frame, call.site)
-        if not found:
-            return []
-        is_open = machine.exact_items(values[0], state) is None
-        state, values = found[0]
-    for value in values:
-        found = machine.iterate(value, state, call.frame, call.site)
-        if not found:
-            return []
-        exact = machine.exact_items(value, state)
-        is_open = is_open or exact is None
-        state = found[0][0]
-        items.extend(found[0][1] if exact is None else exact)
-    made = Sequence("list", tuple(items), (), is_open)
+    outer = _gone_through(machine, call, call.args[:1] if nested else (), call.state)
+    if outer is None:
+        return []
+    state, around = outer
+    inner = _gone_through(machine, call, around[0].rounds if around else call.args, state)
+    if inner is None:
+        return []
+    state, columns = inner
+    is_open = any(column.exact is None for column in (*around, *columns))
+    items = tuple(item for column in columns for item in (column.rounds if column.exact is None else column.exact))
+    made = Sequence("list", items, (), is_open)
     return [(state, (state.new(("chain", call.site), made),))]
 
 
@@ -120,17 +130,12 @@ def groups(machine: Machine, call: Call) -> Results:
 
 def product(machine: Machine, call: Call) -> Results:
     """``itertools.product``: each element of one with each of the others; of many combinations the first ones."""
-    state = call.state
-    columns: list[list[Value]] = []
-    is_open = "repeat" in call.kwargs
-    for value in call.args:
-        found = machine.iterate(value, state, call.frame, call.site)
-        if not found:
-            return []
-        state, column = found[0]
-        columns.append(column)
-        is_open = is_open or len(machine.exact_items(value, state) or ()) != len(column)
-    combined = list(islice(combinations(*columns), MOST_COMBINED + 1))
+    gone = _gone_through(machine, call, call.args, call.state)
+    if gone is None:
+        return []
+    state, columns = gone
+    is_open = "repeat" in call.kwargs or any(len(column.exact or ()) != len(column.rounds) for column in columns)
+    combined = list(islice(combinations(*(column.rounds for column in columns)), MOST_COMBINED + 1))
     rows: list[Value] = []
     for i, row in enumerate(combined[:MOST_COMBINED]):
         rows.append((state.new(("row", call.site, i), Sequence("tuple", row)),))
