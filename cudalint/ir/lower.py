@@ -69,7 +69,7 @@ _CONSTANTS: dict[str, bool | None] = {"True": True, "False": False, "None": None
 class _Unit:
     """What is gathered about one function, class or module while its body is lowered."""
 
-    __slots__ = ("bound", "is_generator", "outside", "size", "words")
+    __slots__ = ("bound", "is_generator", "of_module", "outside", "size", "words")
 
     def __init__(self) -> None:
         self.words: set[str] = set()
@@ -77,6 +77,8 @@ class _Unit:
         self.is_generator = False
         self.bound: set[str] = set()
         self.outside: set[str] = set()
+        # Those of them that ``global`` declares.
+        self.of_module: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +288,13 @@ class Lowering:
         name = self._bind(self._word(node.name.value))
         decorators = tuple(self._expr(d.decorator) for d in node.decorators)
         params = self._params(node.params)
-        qualname = ".".join([*self._qualname, name])
+        path = self._path(name)
+        qualname = ".".join(path)
         if self._depth == 0 and isinstance(node.body, cst.IndentedBlock):
             outer = Outer(self.outermost, qualname, tuple(p.name for p in params), self._annotates)
             source = self._outermost(outer, node.body)
         else:
-            source = self._inner(name, params, node.body)
+            source = self._inner(path, params, node.body)
         function = ir.Function(ordinal, name, qualname, params, node.asynchronous is not None, source)
         return ir.FunctionDef(ordinal, function, decorators)
 
@@ -301,14 +304,18 @@ class Lowering:
         self._next = (outer.number + 1) * ir.STRIDE + ir.STRIDE // 2
         return source
 
-    def _inner(self, name: str, params: tuple[ir.Param, ...], suite: cst.BaseSuite) -> ir.Source:
-        self._qualname.extend((name, "<locals>"))
+    def _path(self, name: str) -> list[str]:
+        """The parts of what a definition is called: one that ``global`` declares has the name of one at the top."""
+        return [name] if name in self._units[-1].of_module else [*self._qualname, name]
+
+    def _inner(self, path: list[str], params: tuple[ir.Param, ...], suite: cst.BaseSuite) -> ir.Source:
+        before, self._qualname = self._qualname, [*path, "<locals>"]
         self._depth += 1
         unit = self._push()
         code = _code(unit, self._suite(suite), (p.name for p in params))
         self._pop_into_parent()
         self._depth -= 1
-        del self._qualname[-2:]
+        self._qualname = before
         return code
 
     def _params(self, node: cst.Parameters) -> tuple[ir.Param, ...]:
@@ -333,12 +340,12 @@ class Lowering:
         name = self._bind(self._word(node.name.value))
         decorators = tuple(self._expr(d.decorator) for d in node.decorators)
         bases = tuple(self._arg(a) for a in (*node.bases, *node.keywords))
-        self._qualname.append(name)
+        before, self._qualname = self._qualname, self._path(name)
         qualname = ".".join(self._qualname)
         self._push()
         body = self._suite(node.body)
         self._pop_into_parent()
-        self._qualname.pop()
+        self._qualname = before
         return ir.ClassDef(ordinal, name, qualname, bases, body, decorators)
 
     def _import(self, node: cst.Import) -> ir.Stmt:
@@ -377,8 +384,11 @@ class Lowering:
 
     def _scoping(self, node: cst.Global | cst.Nonlocal) -> ir.Stmt:
         names = tuple(item.name.value for item in node.names)
-        self._units[-1].outside.update(names)
+        unit = self._units[-1]
+        unit.outside.update(names)
         kind = "global" if isinstance(node, cst.Global) else "nonlocal"
+        if kind == "global":
+            unit.of_module.update(names)
         return ir.Scoping(self._mark(node), self._word(kind), names)
 
     def _delete(self, node: cst.Del) -> ir.Stmt:

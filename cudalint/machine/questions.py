@@ -30,6 +30,8 @@ Asked = tuple[str, Hashable]
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
 # Whether a variable of the environment is set.
 IN_ENVIRONMENT = "in environ"
+# The variables of the environment that launchers set, and users for them.
+OFTEN_SET = frozenset({"WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT"})
 # Whether a package that is not seen defines a name that stands for something else without it.
 DEFINES = "defines"
 # Whether a class that no model describes uses the GPU that it is given when it is made.
@@ -43,7 +45,7 @@ RECEIVED = "received"
 # What does not change while a program runs.
 _LASTING = frozenset(
     {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
-     "platform.python_implementation", "platform.release", "platform.system", "platform.version", "shutil.which"}
+     "platform.python_implementation", "platform.release", "platform.version", "shutil.which"}
 )  # fmt: skip
 _OF_TEXT = frozenset(
     {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "removeprefix",
@@ -135,6 +137,14 @@ def asked_rank(sym: Hashable) -> Rank | None:
     return subject if isinstance(subject, Rank) else None
 
 
+def asks_for_a_setting(sym: Hashable) -> bool:
+    """Whether it is asked for a variable of the environment that few users set: no launcher does."""
+    match read(sym)[0]:
+        case Unknown(sym=("environ" | "in environ", str(name))):
+            return name not in OFTEN_SET
+    return False
+
+
 def are_of_several_ranks(facts: Iterable[Fact]) -> bool:
     """Whether a rank among others can be where these facts hold: its number is not negative, and they are not alone."""
     facts = tuple(facts)
@@ -216,10 +226,18 @@ def answered(facts: Iterable[Fact], sym: Hashable) -> bool | None:
     return None if found is None else found is positive
 
 
+def _of_any_gpus(asked: Asked) -> bool | None:
+    """What goes without saying about the number of GPUs: there is one. Where they are hidden, it is no unknown."""
+    answers = {answer_of(asked, count) for count in range(1, MOST_GPUS)}
+    return answers.pop() if len(answers) == 1 else None
+
+
 def _answered(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
+    subject, asked = read(wanted)
+    if subject == DEVICES[0] and (found := _of_any_gpus(asked)) is not None:
+        return found
     if not facts:
         return None
-    subject, asked = read(wanted)
     known = [(told, value) for sym, value in facts if (told := _told(sym, subject)) is not None]
     found = _follows(asked, known) if known else _mirrored(facts, wanted)
     return _of_a_text(facts, subject, asked) if found is None else found

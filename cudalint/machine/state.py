@@ -442,7 +442,7 @@ class State:
 
     def fact(self, sym: Hashable) -> bool | None:
         """What this path assumed of an unknown."""
-        return questions.answered(self.facts, sym) if self.facts else None
+        return questions.answered(self.facts, sym)
 
     def assume(self, sym: Hashable, value: bool) -> None:
         """Add an assumption, where nothing is known that says more."""

@@ -191,15 +191,23 @@ _SETTLES = {
 _PATTERNS = {word: re.compile(pattern) for word, pattern in (_ACTS | _SETTLES).items()}
 _INDENT = re.compile(rb"[ \t]*")
 _NO_STATEMENT = b"#'\")]}"
+_ALIAS = re.compile(rb"\b(\w+)[ \t]+as[ \t]+(\w+)")
 
 
 def acts_at_top(text: Text) -> bool:
     """Whether a line that runs at the import of a file may do something to the process, or start another one."""
     looked_for = _ACTS.keys() | _SETTLES.keys() if b"multiprocess" in text.data else _ACTS.keys()
-    patterns = [_PATTERNS[word] for word in sorted(looked_for & text.words)]
-    patterns.extend(re.compile(rb"\b%s\(" % word) for word in sorted(_starting(text)))
+    named, starting = looked_for & text.words, _starting(text)
+    patterns = [_PATTERNS[word] for word in sorted(named)]
+    called = starting.union(alias for name, alias in _aliases(text.data) if name in named or name in starting)
+    patterns.extend(re.compile(rb"\b%s\(" % word) for word in sorted(called))
     places = (found.start() for pattern in patterns for found in pattern.finditer(text.data))
     return any(_stands_at_top(text.data, place) for place in places)
+
+
+def _aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The names that something is imported as, after its own."""
+    return ((found[1], found[2]) for found in _ALIAS.finditer(data))
 
 
 def _starting(text: Text) -> set[bytes]:
@@ -277,6 +285,8 @@ def calls_at_top(data: bytes) -> TopCalls:
             decorating.update(_called_in(line))
         elif b"(" in line:
             called.update(_called_in(line))
+    called.update([name for name, alias in _aliases(data) if alias in called])
+    decorating.update([name for name, alias in _aliases(data) if alias in decorating])
     return TopCalls(frozenset(called), frozenset(decorating))
 
 

@@ -13,6 +13,7 @@ from typing import ParamSpec, Protocol, TypeAlias, TypeVar
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, in_one_piece, room
 from cudalint.ir.walk import functions, is_of_class
+from cudalint.machine import questions
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
@@ -613,9 +614,14 @@ def _plainest(ways: Sequence[State], before: State) -> State:
     """The way through an import on which least is assumed, and most of that to hold.
 
     Which branch of the import comes first in the text must not decide what is found. What is asked for at the top of a
-    module is more often there than not.
+    module is more often there than not, but for variables of the environment.
     """
-    return min(ways, key=lambda way: (len(way.facts), sum(not holds for _, holds in way.facts)), default=before)
+    return min(ways, key=lambda way: (len(way.facts), sum(map(_is_unusual, way.facts))), default=before)
+
+
+def _is_unusual(fact: questions.Fact) -> bool:
+    sym, holds = fact
+    return holds is questions.asks_for_a_setting(sym)
 
 
 def _top_of(name: str) -> Frame:

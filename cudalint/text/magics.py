@@ -22,6 +22,11 @@ _LINE = re.compile(r"([ \t]*)(?:[%!]|\?{1,2}[ \t]*[\w.*]|[/,;](?=\w))")
 _QUESTION = re.compile(r"([ \t]*)%{0,2}[\w.*]+(?:\[[^\]\r\n]*\])?\?{1,2}[ \t]*(?=[\r\n]|$)")
 _ASSIGNMENT = re.compile(r"([ \t]*[\w.,* \t\[\]'\"]+?[ \t]*=)[ \t]*[%!](?!=)[^\r\n]*")
 _ENVIRONMENT = re.compile(r"([ \t]*)%(?:set_)?env[ \t]+(\w+)(?:[ \t]*=[ \t]*|[ \t]+)([^\r\n]*?)[ \t]*$")
+# Magics that IPython knows without their sign where a cell has one line only, unless that computes or calls something.
+_ALONE = re.compile(
+    r"[ \t]*(?:pip|conda|mamba|micromamba|uv|cd|ls|ll|la|pwd|mkdir|rmdir|rm|cp|mv|cat|less|more|man|who|whos|load_ext|"
+    r"reload_ext|autoreload|matplotlib|lsmagic|history)(?:[ \t]+[^\s=!<>,+*/%^&|()][^\r\n]*|[ \t]*)"
+)
 # What runs the rest of its line, with the options that it may have; a magic without a statement is none of these.
 _RUNNING = (
     r"%(?:time|prun|timeit(?:[ \t]+-(?:[nrpv][ \t]*\d+|[tcqo]+))*|memit(?:[ \t]+-(?:[rti][ \t]*[\d.]+|[co]+))*)"
@@ -64,6 +69,8 @@ def shape(text: str) -> Shape:
 
 def program_of(text: str) -> str:
     """The Python of a cell, which ends with a row's end, in as many rows."""
+    if _ALONE.fullmatch(text.strip("\r\n")):
+        return text.replace(text.strip("\r\n"), "pass")
     return "".join(_program(text))
 
 

@@ -35,7 +35,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         is_main=False,
         launch=launch,
         forked=True,
-        forked_unseen=poison is None and (before.unseen or before.forked_unseen),
+        forked_unseen=poison is None and (before.unseen or before.forked_unseen) and not start.looks,
         daemon=start.daemon,
         driver=None,
         poison=poison,

@@ -84,7 +84,8 @@ class Start:
     brings one more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is
     not the anchor; ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made
     from, ``keyword`` the parameter that takes one; ``waits``: the call returns when all workers have ended; ``each``:
-    there are as many workers as there are things of some kind.
+    there are as many workers as there are things of some kind; ``looks``: the launcher itself refuses a process that
+    used CUDA, so that an unseen caller is told of it.
     """
 
     launcher: str
@@ -115,6 +116,7 @@ class Start:
     keyword: str = ""
     waits: bool = False
     each: bool = False
+    looks: bool = False
 
 
 @dataclass(slots=True)

@@ -56,6 +56,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
         pickler=Pickler.GLOBALS if call.text("pickle") == "value" else Pickler.NAMES,
         rank="local" if call.text("kind") == "ranks" else None,
         label="forked worker",
+        looks=bool(call.text("refuses")),
     )
     ended = [
         workers.start(machine, state, call.frame, start, replace(w, certain=w.certain and certain_count)) for w in ways

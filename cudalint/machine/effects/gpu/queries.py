@@ -11,6 +11,9 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
 from cudalint.machine.values import Atom, Dev, Ref, const, unknown
 
+# What is answered instead where the process sees no GPU.
+_OF_HIDDEN: dict[str, bool | int] = {"true": False, "devices": 0}
+
 
 def gpu_call(machine: Machine, call: Call) -> Results:
     """A function that touches the GPU and returns something simple."""
@@ -18,8 +21,8 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     wanted = call.text("gpu", "none")
     if spared and is_set(call.state.process, spared):
         wanted = "none"
-    if call.text("returns") == "true" and hides_all(call.state.process):
-        return [(call.state, const(False))]
+    if call.text("returns") in _OF_HIDDEN and hides_all(call.state.process):
+        return [(call.state, const(_OF_HIDDEN[call.text("returns")]))]
     device = choices.chosen(call) if choices.depends(call) else _device_argument(call)
     if not _stays_on_gpu(call, device):
         wanted = "none"

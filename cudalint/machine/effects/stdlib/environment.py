@@ -11,9 +11,9 @@ from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
-from cudalint.machine.questions import IN_ENVIRONMENT, NO_GPU
+from cudalint.machine.questions import IN_ENVIRONMENT, NO_GPU, OFTEN_SET
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import State
+from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import FALSE, NONE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
 
@@ -24,7 +24,8 @@ _OF_MACHINES = frozenset(
     {"GROUP_RANK", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES"}
     | {"SLURM_NODEID", "nnodes", "num_nodes", "num_machines", "node_rank", "machine_rank"}
 )
-_OFTEN_SET = frozenset({"WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT"})
+# The frameworks that take memory of all GPUs in sight, by the names under which a process notes them.
+_TAKING_ALL = ("tensorflow", "jax")
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
 
 
@@ -46,11 +47,12 @@ def environ_get(machine: Machine, call: Call) -> Results:
         return [(call.state, known)]
     if _is_never_set(machine, name) and call.path.endswith("get"):
         return [(call.state, call.args[1] if len(call.args) > 1 else NONE)]
-    if name in _RANKS:
+    if name in _RANKS and not (process.is_main and machine.program.is_notebook(machine.main)):
+        # No launcher starts a kernel for each rank.
         if process.is_main and process.rank is None:
             call.state.process = replace(process, rank=_RANKS[name])
         return [(call.state, (Rank(_RANKS[name]),))]
-    if len(call.args) > 1 and name not in _OFTEN_SET:
+    if len(call.args) > 1 and name not in OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
     return [(call.state, unknown("environ", name))]
 
@@ -124,7 +126,7 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
     before = process.environ(name)
     if name == VISIBLE and value == unknown("environ", VISIBLE):
         _taken_back(machine, state)
-    elif name == VISIBLE and process.driver is not None and not process.dead and not _same(before, value):
+    elif name == VISIBLE and process.driver is not None and not process.dead and _changes(process, before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
 
@@ -135,8 +137,23 @@ def _taken_back(machine: Machine, state: State) -> None:
         workers.forget_late_variable(machine, state)
 
 
-def _same(before: Value | None, value: Value) -> bool:
-    return before is not None and before == value and isinstance(only(value), Const)
+def _changes(process: Process, before: Value | None, value: Value) -> bool:
+    """Whether other GPUs are asked for than the process has."""
+    same = before is not None and before == value and isinstance(only(value), Const)
+    return not same and not _keeps_numbers(process, before, value)
+
+
+def _keeps_numbers(process: Process, before: Value | None, value: Value) -> bool:
+    """Whether each GPU that is named has its own number already, as "0" has: what is asked for is where it would be.
+
+    TensorFlow and JAX take memory of every GPU that they see, so that there it matters which others there are.
+    """
+    names = strings(value)
+    if before is not None or len(names) != 1 or len(value) != 1:
+        return False
+    numbers = [name.strip() for name in names[0].split(",")]
+    takes_all = any(process.is_initialised(name) for name in _TAKING_ALL)
+    return not takes_all and numbers == [str(number) for number in range(len(numbers))]
 
 
 def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:

@@ -47,7 +47,7 @@ def init(machine: Machine, call: Call) -> Results:
     devices = [] if given is None else operators.device_of(given)
     made = machine.chain(state, call.site, "joins the process group")
     device = devices[0] if devices else (Dev("cuda") if given is not None and given != NONE else None)
-    alone = is_one(call.get("world_size") or (), state)
+    alone = is_one(call.get("world_size") or (), state) or _is_one_by_environment(call)
     for sym, holds in questions.of_as_many_ranks(state.facts, call.get("world_size") or ()):
         state.assume(sym, holds)
     if state.process.device() is not None:
@@ -57,6 +57,18 @@ def init(machine: Machine, call: Call) -> Results:
     early = state.process.allocated is not None
     state.process = replace(state.process, group=Group(name, device, made, alone, own, early))
     return [(state, NONE)]
+
+
+def _is_one_by_environment(call: Call) -> bool:
+    """Whether the program itself has set ``WORLD_SIZE`` to 1, and says nothing else here."""
+    given = call.get("world_size")
+    says = given is not None and given not in (NONE, const(-1))
+    return not says and call.state.process.environ("WORLD_SIZE") == const("1")
+
+
+def _over_cpu(group: Group) -> bool:
+    """Whether what has no tensor goes over the CPU: gloo is there beside NCCL, as where no backend is named."""
+    return group.backend == "default" or "cpu:" in group.backend
 
 
 def _uses_nccl(group: Group) -> bool:
@@ -190,10 +202,10 @@ def collective(machine: Machine, call: Call) -> Results:
 
 
 def object_collective(machine: Machine, call: Call) -> Results:
-    """``all_gather_object`` and its like: NCCL takes the current device."""
+    """``all_gather_object`` and its like: NCCL takes the current device, unless gloo is there beside it."""
     state = call.state
     group = state.process.group
-    if group is None or not _uses_nccl(group):
+    if group is None or not _uses_nccl(group) or _over_cpu(group):
         return [(state, unknown("collective", call.site))]
     index = cuda.current_index(state.process, None)
     if state.process.device() is None and group.device_id is not None:
@@ -203,11 +215,16 @@ def object_collective(machine: Machine, call: Call) -> Results:
 
 
 def barrier(machine: Machine, call: Call) -> Results:
-    """``barrier()``: the first thing on which a group of NCCL meets takes the GPU of the global rank's number."""
+    """``barrier()``: the first thing on which a group of NCCL meets takes the GPU of the global rank's number.
+
+    Where gloo is there as well, and no GPU is named, it waits on the CPU.
+    """
     state = call.state
     process = state.process
     group = process.group
     if group is None or not _uses_nccl(group) or group.bound or not _of_all(call):
+        return [(state, NONE)]
+    if _over_cpu(group) and group.device_id is None and call.get("device_ids") in (None, NONE):
         return [(state, NONE)]
     named = group.device_id is not None or call.get("device_ids") not in (None, NONE)
     _meets(call, replace(group, named=named))
@@ -241,7 +258,7 @@ def _numbered_by_launcher(process: Process, group: Group) -> bool:
     number = group.rank
     if process.launch is None or number is None:
         return False
-    return not isinstance(number, Rank) or not (number.derived or number.kind == "global")
+    return not (isinstance(number, Rank) and number.derived)
 
 
 def _numbered_otherwise(process: Process, group: Group, index: Index) -> bool:
@@ -433,7 +450,7 @@ def ends(machine: Machine, state: State) -> None:
     group = process.group
     if group is None or not _uses_nccl(group) or group.device_id is not None or process.device() is not None:
         return
-    if process.contexts or machine.options.assumed or process.dead:
+    if process.contexts or machine.options.assumed or process.dead or _over_cpu(group):
         return
     launch = process.launch
     machine.emit(
