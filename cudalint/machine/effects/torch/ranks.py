@@ -84,6 +84,9 @@ def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
     method = call.get("init_method")
     if method is not None and method != NONE and strings(method) != ["env://"]:
         return False
+    if method == NONE and machine.options.assumed:
+        # Who calls with an address cannot be seen; this is what becomes of the default.
+        return False
     if call.get("store") not in (None, NONE) or machine.record.cut is not None:
         # What was left out may set them.
         return False
