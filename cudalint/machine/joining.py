@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.questions import Fact, is_guess
+from cudalint.machine.questions import Fact, is_guess, remembered
 from cudalint.machine.state import BLOT, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -361,7 +361,7 @@ def merge(states: Iterable[State]) -> list[State]:
             _merge_into(again, state)
         result = again
     for state in result:
-        state.facts = state.facts[-MOST_REMEMBERED:]
+        state.facts = remembered(state.facts, MOST_REMEMBERED)
     return result
 
 
@@ -396,9 +396,13 @@ def _idle(questions: list[Hashable], states: list[State]) -> Hashable | None:
 
 
 def _tells(question: Hashable, states: list[State], kinds: list[int]) -> bool:
-    """Whether paths that answer a question in one way are of other kinds than those that do not."""
-    yes = {kind for state, kind in zip(states, kinds, strict=True) if (question, True) in state.facts}
-    no = {kind for state, kind in zip(states, kinds, strict=True) if (question, True) not in state.facts}
+    """Whether paths that answer a question in one way are of other kinds than those that answer it in the other.
+
+    Those that were not asked may belong to either.
+    """
+    known = list(zip(states, kinds, strict=True))
+    yes = {kind for state, kind in known if (question, False) not in state.facts}
+    no = {kind for state, kind in known if (question, True) not in state.facts}
     return yes != no
 
 

@@ -137,6 +137,26 @@ def asked_rank(sym: Hashable) -> Rank | None:
     return subject if isinstance(subject, Rank) else None
 
 
+def remembered(facts: tuple[Fact, ...], most: int) -> tuple[Fact, ...]:
+    """The facts that a path goes on with: of very many the oldest are forgotten, but for what users say of the run.
+
+    What an option was is asked again in the last function as in the first.
+    """
+    over = len(facts) - most
+    if over <= 0:
+        return facts
+    forgotten = [i for i, (sym, _) in enumerate(facts) if not _is_of_the_run(sym)][:over]
+    left = tuple(fact for i, fact in enumerate(facts) if i not in forgotten)
+    return left[-most:]
+
+
+def _is_of_the_run(sym: Hashable) -> bool:
+    match read(sym)[0]:
+        case Unknown(sym=("option" | "environ" | "in environ", *_)):
+            return True
+    return False
+
+
 def asks_for_a_setting(sym: Hashable) -> bool:
     """Whether it is asked for a variable of the environment that few users set: no launcher does."""
     match read(sym)[0]:

@@ -450,8 +450,8 @@ class State:
             self.learn(sym, value)
 
     def learn(self, sym: Hashable, value: bool) -> None:
-        """Add what this path was asked and had no answer to; of very many assumptions the oldest is forgotten."""
-        self.facts = (*self.facts[1 - MOST_ASSUMED :], questions.plain(sym, value))
+        """Add what this path was asked and had no answer to."""
+        self.facts = questions.remembered((*self.facts, questions.plain(sym, value)), MOST_ASSUMED)
 
     def split(self, sym: Hashable, here: bool = True) -> State:
         """Go on with one answer to what was asked and is not known; the result is the path with the other answer."""
