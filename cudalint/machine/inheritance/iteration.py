@@ -115,13 +115,6 @@ class Iteration(Stores):
             self.spreads(value, site, state)
         return super().set_item(owner, key, value, state, frame, site)
 
-    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
-        """``x += y``, which puts the elements of a set into a list."""
-        found = [state.get(atom) for atom in left if isinstance(atom, Ref)]
-        if any(isinstance(obj, Sequence) and obj.kind != "set" for obj in found):
-            self.spreads(right, Site("", node.ordinal), state)
-        return super()._augmented(node, left, right, state)
-
     def _is_given_sets(
         self, path: str, receiver: Atom | None, given: Iterable[Value], site: Site, state: State
     ) -> None:
@@ -144,6 +137,14 @@ class Iteration(Stores):
             if state.process.identity[: len(watch.launch.identity)] == watch.launch.identity:
                 watch.doubts.setdefault(Doubt(Why.ORDER, "", site))
 
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+        """``x += y``, which puts the elements of a set into a list."""
+        found = [state.get(atom) for atom in left if isinstance(atom, Ref)]
+        if any(isinstance(obj, Sequence) and obj.kind != "set" for obj in found):
+            self.spreads(right, Site("", node.ordinal), state)
+        made = super()._augmented(node, left, right, state)
+        return _of_some_round(made, state, ("aug", node.ordinal), node.op, left, right)
+
     def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
         atom = only(left)
         found = state.get(atom) if isinstance(atom, Ref) else None
@@ -151,7 +152,15 @@ class Iteration(Stores):
             parts = [*self.elements(left, state), *self.elements(right, state)]
             made = Sequence("set", None, union(parts) or unknown("element", Site(frame.module, ordinal)))
             return (state.new(("set", frame.module, ordinal), made),)
-        return super()._combine(op, left, right, state, frame, ordinal)
+        made_of = super()._combine(op, left, right, state, frame, ordinal)
+        return _of_some_round(made_of, state, ("bin", frame.module, ordinal), op, left, right)
+
+
+def _of_some_round(made: Value, state: State, site: Hashable, op: str, left: Value, right: Value) -> Value:
+    """What a loop computes: a number of its second round stands for those of all that follow."""
+    if state.second_round and isinstance(constant(made), int | float) and constant(made) is not ...:
+        return unknown(site, op, left, right)
+    return made
 
 
 def as_set(value: Value, state: State) -> None:

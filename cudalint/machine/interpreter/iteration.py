@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -196,6 +196,20 @@ class Iteration(Core):
         for after, element in results:
             after.store(ref, Sequence("iterator", None, element))
         return results
+
+    def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
+        """The paths on which the generators among some values have run to their end."""
+        states = [state]
+        for atom in map(only, values):
+            following: list[State] = []
+            for current in states:
+                found = current.get(atom) if isinstance(atom, Ref) else None
+                if isinstance(atom, Ref) and isinstance(found, Generator):
+                    following.extend(after for after, _ in self.consume(atom, found, current, frame))
+                else:
+                    following.append(current)
+            states = following
+        return states
 
     def exact_items(self, value: Value, state: State) -> list[Value] | None:
         """The items of a sequence whose content is known exactly."""
