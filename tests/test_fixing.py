@@ -144,9 +144,21 @@ def test_unused_noqa_codes_go_and_other_words_stay(run: Run, tmp_path: Path) -> 
     assert path.read_text() == "import torch\nx = 1  # noqa: E501\ny = 2  # for later\nz = 3\n"
 
 
-def test_an_unused_noqa_stays_where_the_program_reads_its_own_text(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("imports", "reads"),
+    [
+        ("import inspect", "print(inspect.getsource(f))"),
+        ("import traceback", "traceback.print_stack()"),
+        ("import sys", "print(open(sys.argv[0]).read())"),
+        ("import pathlib", "print(list(pathlib.Path().glob('*.py')))"),
+        ("", "print(__loader__.get_source(__name__))"),
+    ],
+)
+def test_an_unused_noqa_stays_where_the_program_reads_its_own_text(
+    run: Run, tmp_path: Path, imports: str, reads: str
+) -> None:
     program = tmp_path / "train.py"
-    text = "import inspect\n\n\ndef f():\n    return 1  # noqa: CUD101\n\n\nprint(inspect.getsource(f))\n"
+    text = f"{imports}\n\n\ndef f():\n    return 1  # noqa: CUD101\n\n\n{reads}\n"
     program.write_text(text)
     run("check", "--fix", str(program))
     assert program.read_text() == text

@@ -14,7 +14,10 @@ from cudalint.text.noqa import Noqa, Suppressions, without_code
 
 UNUSED = "CUD902"
 # By these a program reads its own text.
-_READS_ITSELF = re.compile(r"\bgetsource|\blinecache\b|\btokenize\b|\bopen\(__file__|\bPath\(__file__\)\.read_")
+_READS_ITSELF = re.compile(
+    r"\bgetsource|\bget_source\b|\blinecache\b|\btokenize\b|\btraceback\b|\bopen\(__file__|\bPath\(__file__\)\.read_"
+    r"|\bopen\(sys\.argv\[0\]|[\w*]\.py[\"']"
+)
 # Comments cannot be told from text in a file that was not read as a program.
 _UNSUPPRESSIBLE = frozenset({"CUD900", "CUD901", UNUSED})
 _TWINS = TWINS | {other: one for one, other in TWINS.items()}
