@@ -1277,7 +1277,9 @@ def test_a_computed_pin_memory_is_not_dropped_unasked(tmp_path: Path) -> None:
         assert finding.fix.applicability is level
 
 
-@pytest.mark.parametrize(("caught", "level"), [("RuntimeError", Applicability.UNSAFE), ("KeyError", Applicability.SAFE)])
+@pytest.mark.parametrize(
+    ("caught", "level"), [("RuntimeError", Applicability.UNSAFE), ("KeyError", Applicability.SAFE)]
+)
 def test_pinning_that_may_fail_is_not_dropped_unasked(tmp_path: Path, caught: str, level: Applicability) -> None:
     (tmp_path / "program.py").write_text(
         "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\n\nif __name__ == '__main__':\n"

@@ -52,6 +52,10 @@ _TAKES_ELEMENTS = frozenset(
 _GIVES_VIEWS = (".keys", ".values", ".items")
 # What a class is told of, or asked, without being called by its name.
 _OF_CLASS = frozenset({"__class_getitem__", "__subclasshook__", "_missing_"})
+# What may call, in this process, the functions that it is given, although other runs need not know.
+_MAY_CALL = frozenset({"gpu", "like", "nothing", "placed", "tensor"})
+# What keeps objects, and calls their methods when it is called, gone through or asked for an item.
+_KEEPS_OBJECTS = frozenset({"compose", "dataset.mapped", "dataset.transform", "dataset.wrapped", "module"})
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
 _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.sorted"})
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
@@ -223,6 +227,7 @@ class Calls(Iteration):
             # What is called when the object has gone.
             called.extend(call.args[1:])
         self._hands([*called, *(call.args if call.flag("calls") else ())], {}, state, call.frame, site)
+        self._lends(call, path, does)
         if path == "builtins.type" and len(call.args) > 1:
             # A class that is made by a call: its bases and its metaclass are told of it.
             self._calls_unknown("type", site, state)
@@ -252,6 +257,23 @@ class Calls(Iteration):
             for after, value in results:
                 as_set(value, after)
         return results
+
+    def _lends(self, call: Call, path: str, does: str) -> None:
+        """What a function of a library is given it may call, or keep and call in this worker."""
+        given = (*call.args, *call.kwargs.values())
+        if path.startswith("?."):
+            self._hands(list(given), {}, call.state, call.frame, call.site)
+        elif does in _MAY_CALL:
+            functions: list[Value] = [
+                tuple(atom for atom in value if self._is_function(atom, call.state)) for value in given
+            ]
+            self._hands(functions, {}, call.state, call.frame, call.site)
+        elif does in _KEEPS_OBJECTS and any(self._reading(call.state)):
+            kept: list[Value] = [(atom,) for value in given for atom in visited(value, call.state)]
+            self._hands(kept, {}, call.state, call.frame, call.site)
+
+    def _is_function(self, atom: Atom, state: State) -> bool:
+        return isinstance(atom, Bound | Partial) or (isinstance(atom, Ref) and isinstance(state.get(atom), Closure))
 
     def _may_go_through(self, given: Iterable[Value], results: Results, frame: Frame, site: Site) -> None:
         """Generators that a function of a library was given, and that it may go through without that being seen."""
@@ -306,12 +328,16 @@ class Calls(Iteration):
             for atom in made.meta if isinstance(made, Class) else ():
                 if not isinstance(atom, Ref) or not isinstance(after.get(atom), Class):
                     self._speculate(atom, after, frame, site)
-            meta = self._kind_of(cls, after)
-            of_meta = [] if meta is None else [Bound(m, cls) for n, m in _methods(meta, after) if n not in _MAKING]
-            of_class = [self._class_attribute(cls, name, after) or () for name in sorted(_OF_CLASS)]
-            for method in (*of_meta, *(Bound(a, cls) for found in of_class for a in found)):
+            for method in self._asked_of_class(cls, after):
                 self._speculate(method, after, frame, site)
         return states
+
+    def _asked_of_class(self, cls: Ref, state: State) -> list[Bound]:
+        """The methods of a class, and of its metaclass, that Python calls by itself."""
+        meta = self._kind_of(cls, state)
+        of_meta = [] if meta is None else [Bound(m, cls) for n, m in _methods(meta, state) if n not in _MAKING]
+        of_class = [self._class_attribute(cls, name, state) or () for name in sorted(_OF_CLASS)]
+        return [*of_meta, *(Bound(a, cls) for found in of_class for a in found)]
 
     def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
         """``type.__call__``: a new instance, and its ``__init__``; what Python calls of it by itself may run."""
@@ -337,6 +363,9 @@ class Calls(Iteration):
             for name, method in _methods(found.cls, state) if isinstance(found, Instance) else ():
                 if isinstance(atom, Ref) and _is_implicit(name):
                     self._speculate(Bound(method, atom), state, frame, site)
+            if isinstance(atom, Ref) and isinstance(found, Class):
+                for asked in self._asked_of_class(atom, state):
+                    self._speculate(asked, state, frame, site)
 
     def spreads(self, value: Value, site: Site, state: State) -> None:
         """The elements of a value are taken: an object of the program gives them by its methods."""

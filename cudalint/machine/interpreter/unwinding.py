@@ -311,7 +311,6 @@ class Unwinding(Core):
             self.record.refused.append(state.facts)
         return []
 
-
     def _hides_kind(self, node: ir.Expr, state: State, frame: Frame) -> bool:
         """Whether something is raised of which its class is not shown, or that stands for several at once."""
         if spelled(_called(node)) in _GROUPS:
