@@ -166,6 +166,17 @@ def test_an_unused_noqa_stays_where_the_program_reads_its_own_text(
     assert program.read_text() == text.replace("  # noqa: CUD101", "")
 
 
+def test_an_unused_noqa_stays_where_another_file_names_its_own(run: Run, tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import torch\nx = 1  # noqa: CUD101\n")
+    (tmp_path / "show.py").write_text("import torch\nprint(open('train.py').read())\n")
+    run("check", "--fix", str(tmp_path))
+    assert "noqa" in program.read_text()
+    (tmp_path / "show.py").write_text("import torch\nimport train  # train.py\n")
+    run("check", "--fix", str(tmp_path))
+    assert "noqa" not in program.read_text()
+
+
 def test_the_mode_of_a_file_and_a_link_to_it_stay(run: Run, pinned: Path, tmp_path: Path) -> None:
     pinned.chmod(0o751)
     folder = tmp_path / "links"

@@ -59,6 +59,8 @@ class Statements(Calls):
                 self._may_run_of(value, node, state, frame)
             case ir.Raise(exc=(ir.Name() | ir.Attr()) as value):
                 self._may_run_of(value, node, state, frame)
+            case ir.Assert(message=ir.Expr() as message):
+                self._some_day(state, lambda copy: self.eval(message, copy, Frame(frame.scope, frame.module, tries=1)))
             case ir.Raise(exc=ir.Call(args=args)):
                 self._some_day(state, lambda copy: self._makes(args, copy, frame))
         return super().statement(node, state, frame)
