@@ -56,6 +56,7 @@ _OF_CLASS = frozenset({"__class_getitem__", "__subclasshook__", "_missing_"})
 _MAY_CALL = frozenset({"gpu", "like", "nothing", "placed", "tensor"})
 # What keeps objects, and calls their methods when it is called, gone through or asked for an item.
 _KEEPS_OBJECTS = frozenset({"compose", "dataset.mapped", "dataset.transform", "dataset.wrapped", "module"})
+_NUMBER_OR_TEXT = (int, float, str, bytes)
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
 _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.sorted"})
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
@@ -253,6 +254,11 @@ class Calls(Iteration):
             self._iterators |= made
         if does == "dict.method" and path.endswith(_GIVES_VIEWS):
             self._views |= made
+        if does == "next":
+            # Which element that is depends on how many were taken before.
+            results = [
+                (s, unknown("next", site) if isinstance(constant(v), _NUMBER_OR_TEXT) else v) for s, v in results
+            ]
         if path == "builtins.frozenset":
             for after, value in results:
                 as_set(value, after)

@@ -348,6 +348,10 @@ class Core(Hooks, ABC):
         """The paths on which the generators among some values have run to their end."""
 
     @abstractmethod
+    def goes_on(self, iterable: Value, rounds: list[Value], state: State) -> bool:
+        """Whether a loop may make other rounds than these."""
+
+    @abstractmethod
     def exact_items(self, value: Value, state: State) -> list[Value] | None:
         """The items of a sequence whose content is known exactly."""
 
