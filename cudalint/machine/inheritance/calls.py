@@ -53,7 +53,7 @@ _GIVES_VIEWS = (".keys", ".values", ".items")
 # What a class is told of, or asked, without being called by its name.
 _OF_CLASS = frozenset({"__class_getitem__", "__subclasshook__", "_missing_"})
 # What may call, in this process, the functions that it is given, although other runs need not know.
-_MAY_CALL = frozenset({"gpu", "like", "nothing", "placed", "tensor"})
+_MAY_CALL = frozenset({"gpu", "like", "nothing", "placed", "tensor", "unknown-map"})
 # What keeps objects, and calls their methods when it is called, gone through or asked for an item.
 _KEEPS_OBJECTS = frozenset({"compose", "dataset.mapped", "dataset.transform", "dataset.wrapped", "module"})
 _NUMBER_OR_TEXT = (int, float, str, bytes)
@@ -228,7 +228,7 @@ class Calls(Iteration):
             # What is called when the object has gone.
             called.extend(call.args[1:])
         self._hands([*called, *(call.args if call.flag("calls") else ())], {}, state, call.frame, site)
-        self._lends(call, path, does)
+        self._lends(call, does)
         if path == "builtins.type" and len(call.args) > 1:
             # A class that is made by a call: its bases and its metaclass are told of it.
             self._calls_unknown("type", site, state)
@@ -264,12 +264,10 @@ class Calls(Iteration):
                 as_set(value, after)
         return results
 
-    def _lends(self, call: Call, path: str, does: str) -> None:
+    def _lends(self, call: Call, does: str) -> None:
         """What a function of a library is given it may call, or keep and call in this worker."""
         given = (*call.args, *call.kwargs.values())
-        if path.startswith("?."):
-            self._hands(list(given), {}, call.state, call.frame, call.site)
-        elif does in _MAY_CALL:
+        if does in _MAY_CALL:
             functions: list[Value] = [
                 tuple(atom for atom in value if self._is_function(atom, call.state)) for value in given
             ]
