@@ -382,7 +382,8 @@ class Session:
         for path in selected:
             if path not in unread and path in texts:
                 judged = partial(_is_judged, self._nearest.of(path))
-                yield from suppression.unused(path, texts[path], comments(path), verdict, judged)
+                named = partial(_is_named, path, texts)
+                yield from suppression.unused(path, texts[path], comments(path), verdict, judged, named)
 
     def _repairs(self, repair: bool, admits: Admits | None) -> Repairs | None:
         """What says of a finding with its repair that this is made next; None where no repairs are wanted."""
@@ -426,6 +427,13 @@ class Session:
             known=split.known,
             vanished=() if outcome.failures else split.vanished,
         )
+
+
+def _is_named(path: str, texts: Mapping[str, str]) -> bool:
+    """Whether another file has the name of this one in a text of its own."""
+    name = os.path.basename(path)
+    quoted = (f'{name}"', f"{name}'")
+    return any(each in text for other, text in texts.items() if other != path for each in quoted)
 
 
 def _is_judged(config: Config, prefix: str) -> bool:

@@ -144,14 +144,37 @@ def test_unused_noqa_codes_go_and_other_words_stay(run: Run, tmp_path: Path) -> 
     assert path.read_text() == "import torch\nx = 1  # noqa: E501\ny = 2  # for later\nz = 3\n"
 
 
-def test_an_unused_noqa_stays_where_the_program_reads_its_own_text(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("imports", "reads"),
+    [
+        ("import inspect", "print(inspect.getsource(f))"),
+        ("import traceback", "traceback.print_stack()"),
+        ("import sys", "print(open(sys.argv[0]).read())"),
+        ("import pathlib", "print(list(pathlib.Path().glob('*.py')))"),
+        ("", "print(__loader__.get_source(__name__))"),
+    ],
+)
+def test_an_unused_noqa_stays_where_the_program_reads_its_own_text(
+    run: Run, tmp_path: Path, imports: str, reads: str
+) -> None:
     program = tmp_path / "train.py"
-    text = "import inspect\n\n\ndef f():\n    return 1  # noqa: CUD101\n\n\nprint(inspect.getsource(f))\n"
+    text = f"{imports}\n\n\ndef f():\n    return 1  # noqa: CUD101\n\n\n{reads}\n"
     program.write_text(text)
     run("check", "--fix", str(program))
     assert program.read_text() == text
     run("check", "--fix", "--unsafe-fixes", str(program))
     assert program.read_text() == text.replace("  # noqa: CUD101", "")
+
+
+def test_an_unused_noqa_stays_where_another_file_names_its_own(run: Run, tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import torch\nx = 1  # noqa: CUD101\n")
+    (tmp_path / "show.py").write_text("import torch\nprint(open('train.py').read())\n")
+    run("check", "--fix", str(tmp_path))
+    assert "noqa" in program.read_text()
+    (tmp_path / "show.py").write_text("import torch\nimport train  # train.py\n")
+    run("check", "--fix", str(tmp_path))
+    assert "noqa" not in program.read_text()
 
 
 def test_the_mode_of_a_file_and_a_link_to_it_stay(run: Run, pinned: Path, tmp_path: Path) -> None:

@@ -1278,6 +1278,22 @@ def test_a_computed_pin_memory_is_not_dropped_unasked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("caught", "level"), [("RuntimeError", Applicability.UNSAFE), ("KeyError", Applicability.SAFE)]
+)
+def test_pinning_that_may_fail_is_not_dropped_unasked(tmp_path: Path, caught: str, level: Applicability) -> None:
+    (tmp_path / "program.py").write_text(
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n\n\nif __name__ == '__main__':\n"
+        "    rows = TensorDataset(torch.ones(4, 2, device='cuda'))\n    try:\n"
+        "        for (batch,) in DataLoader(rows, pin_memory=True):\n            print(batch.sum().item())\n"
+        f"    except {caught}:\n        print('on the CPU')\n"
+    )
+    (finding,) = Session(Config()).check([str(tmp_path / "program.py")]).findings
+    assert finding.code == "CUD403"
+    assert finding.fix is not None
+    assert finding.fix.applicability is level
+
+
+@pytest.mark.parametrize(
     ("inside", "level"),
     [
         pytest.param("pins = True", Applicability.SAFE, id="plain"),

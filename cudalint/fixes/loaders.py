@@ -20,7 +20,11 @@ _FOR_WORKERS = (
 )  # fmt: skip
 _MOVES = ("cuda", "to")
 _COMPUTES_ATTRIBUTES = (b"property", b"__getattr__", b"__getattribute__", b"__get__")
-_ASKS_FOR_PINNING = (b"is_pinned", b".pin_memory", b"def pin_memory", b'"pin_memory"', b"'pin_memory'")
+_ASKS_FOR_PINNING = (
+    b"is_pinned", b".pin_memory", b"def pin_memory", b'"pin_memory"', b"'pin_memory'", b"vars(", b"__dict__",
+    # With workers, a thread pins.
+    b"active_count", b"threading.enumerate",
+)  # fmt: skip
 # torch's own generator begins with a random seed in each process, and obeys torch.manual_seed(); each new one begins
 # with 67280421310721 (c10::default_rng_seed_val), so the order would be the same one in every run.
 _ONE_SEED = "a new generator begins with the same seed in every run, whatever `torch.manual_seed()` says"

@@ -167,6 +167,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "only the arguments hold a lock or a queue, which is gone before a fresh process opens it"
         case Why.TRAVELS:
             return "its arguments may not pickle: an iterator, a coroutine, or a view of a dict"
+        case Why.TAGGED:
+            return "a tensor that it is given loses the attributes that the program gave it"
         case Why.GRADIENTS:
             return "its arguments may not pickle: a tensor that was computed and needs gradients"
         case Why.NESTED:

@@ -402,7 +402,7 @@ class Lowering:
         return ir.Raise(self._mark(node), None if node.exc is None else self._expr(node.exc))
 
     def _assert(self, node: cst.Assert) -> ir.Stmt:
-        return ir.Assert(self._mark(node), self._expr(node.test))
+        return ir.Assert(self._mark(node), self._expr(node.test), None if node.msg is None else self._expr(node.msg))
 
     def _break(self, node: cst.Break) -> ir.Stmt:
         return ir.Break(self._mark(node))

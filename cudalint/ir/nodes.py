@@ -490,9 +490,10 @@ class Raise(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assert(Stmt):
-    """``assert test``."""
+    """``assert test, message``."""
 
     test: Expr
+    message: Expr | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,7 +38,8 @@ class ProcessEffect:
     ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
     outside of the process, so that a process that does it again makes a difference. ``pickles``: what it gives may
     travel to another process; False where no pickler takes it. ``felt_by``: the only functions that find what stays.
-    ``ends``: what it gives does something when its process ends, as long as something holds it.
+    ``ends``: what it gives does something when its process ends, as long as something holds it. ``when``: something
+    stays only where one of these keyword arguments is given.
     """
 
     state: str = "none"
@@ -47,6 +48,7 @@ class ProcessEffect:
     pickles: bool = True
     felt_by: tuple[str, ...] = ()
     ends: bool = False
+    when: tuple[str, ...] = ()
 
 
 # What a file says that functions leave behind, in the order in which it does.
@@ -327,6 +329,7 @@ def _add_effect(library: Library, entry: Mapping[str, object], declared: _Declar
         entry.get("pickle") != "never",
         tuple(_list(entry.get("felt-by"))),
         entry.get("ends") is True,
+        tuple(_list(entry.get("when"))),
     )
     for name in _list(entry["names"]):
         if name.endswith("*"):

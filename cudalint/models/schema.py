@@ -98,6 +98,7 @@ _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "shows": bool,
     "pickle": str,
     "felt-by": list,
+    "when": list,
     "ends": bool,
 }
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
@@ -239,6 +240,8 @@ def _effect(entry: Mapping[str, object], source: str) -> None:
     where = _named(entry, "effect", _EFFECT_KEYS, source)
     _one_of(entry, "gives", GIVES, where)
     _one_of(entry, "pickle", frozenset({"never"}), where)
+    for key in ("felt-by", "when"):
+        _texts(entry.get(key, []), f"{where}: {key}")
 
 
 def _function(entry: Mapping[str, object], source: str) -> None:

@@ -14,7 +14,10 @@ from cudalint.text.noqa import Noqa, Suppressions, without_code
 
 UNUSED = "CUD902"
 # By these a program reads its own text.
-_READS_ITSELF = re.compile(r"\bgetsource|\blinecache\b|\btokenize\b|\bopen\(__file__|\bPath\(__file__\)\.read_")
+_READS_ITSELF = re.compile(
+    r"\bgetsource|\bget_source\b|\blinecache\b|\btokenize\b|\btraceback\b|\bopen\(__file__|\bPath\(__file__\)\.read_"
+    r"|\bopen\(sys\.argv\[0\]|[\w*]\.py[\"']"
+)
 # Comments cannot be told from text in a file that was not read as a program.
 _UNSUPPRESSIBLE = frozenset({"CUD900", "CUD901", UNUSED})
 _TWINS = TWINS | {other: one for one, other in TWINS.items()}
@@ -47,13 +50,22 @@ def is_silenceable(code: str) -> bool:
 
 
 def unused(
-    filename: str, text: str, comments: Suppressions, verdict: Verdict, is_judged: Callable[[str], bool]
+    filename: str,
+    text: str,
+    comments: Suppressions,
+    verdict: Verdict,
+    is_judged: Callable[[str], bool],
+    is_named: Callable[[], bool],
 ) -> Iterator[Finding]:
-    """A finding for each cudalint code in a comment that silenced nothing."""
+    """A finding for each cudalint code in a comment that silenced nothing.
+
+    ``is_named`` says whether another file names this one, which it may read.
+    """
     for noqa in comments.comments:
         for prefix in noqa.codes:
             if is_judged(prefix) and (filename, noqa, prefix) not in verdict.used:
-                yield _unused_finding(filename, text, noqa, prefix)
+                is_read = _READS_ITSELF.search(text) is not None or is_named()
+                yield _unused_finding(filename, text, noqa, prefix, is_read)
 
 
 def _silencers(finding: Finding, comments: Suppressions) -> Iterator[tuple[Noqa, str]]:
@@ -69,7 +81,7 @@ def _silencers(finding: Finding, comments: Suppressions) -> Iterator[tuple[Noqa,
                 yield noqa, prefix
 
 
-def _unused_finding(filename: str, text: str, noqa: Noqa, prefix: str) -> Finding:
+def _unused_finding(filename: str, text: str, noqa: Noqa, prefix: str, is_read: bool) -> Finding:
     unused_rule = rule(UNUSED)
     start = Position(1, 1)
     comment = Span(filename, Position(noqa.row, noqa.column), Position(noqa.row, noqa.column + len("# noqa")))
@@ -81,10 +93,10 @@ def _unused_finding(filename: str, text: str, noqa: Noqa, prefix: str) -> Findin
         span=Span(filename, start, start),
         trace=(Step(comment, f"{prefix} silences nothing here", StepKind.STEP, "main"),),
         fix=Fix(
-            Applicability.UNSAFE if (reads := _READS_ITSELF.search(text)) else Applicability.SAFE,
+            Applicability.UNSAFE if is_read else Applicability.SAFE,
             f"remove {prefix} from the comment",
             (_without(filename, text, noqa, prefix),),
-            reason="the program reads its own text, with its comments" if reads else None,
+            reason="the program may read its own text, with its comments" if is_read else None,
         ),
     )
 

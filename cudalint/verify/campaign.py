@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import queue
-import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
 from cudalint.verify.economy import economical, keeps_nothing
 from cudalint.verify.examine import Examiner
@@ -16,14 +15,15 @@ from cudalint.verify.headers import Fixture, Outcome
 from cudalint.verify.needs import need, obstacle
 from cudalint.verify.runner import Limits, Runner
 from cudalint.verify.surroundings import HARDWARE, Surroundings
+from cudalint.verify.threads import Threads
 from cudalint.verify.verdict import INTERRUPTED, Verdict, not_run
 
 Progress = Callable[[Verdict], None]
+# A program, and what it has of the GPUs while it runs.
+_Started: TypeAlias = tuple[Fixture, Lease]
 # A program is a few processes that mostly wait for the GPU or for each other: 25 at once used 60 % of 32 cores.
 _CORES_PER_PROGRAM = 0.85
 _PROGRAMS_PER_GPU = 24
-# Seconds to wait for what ended programs have to say.
-_PATIENCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,6 @@ class Result:
 
     verdicts: tuple[Verdict, ...]
     interrupted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """What a program's thread says when it ends."""
-
-    fixture: Fixture
-    lease: Lease
-    verdict: Verdict | None
-    error: BaseException | None = None
 
 
 def places(gpus: int, cores: int | None = None) -> int:
@@ -67,7 +57,6 @@ class Campaign:
         self._gpus = gpus.devices
         self._runner = Runner(surroundings)
         self._examiner = Examiner(self._runner, surroundings, limits, scale, repairs)
-        self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
         self._pool = Pool(self._gpus, places(len(self._gpus)), gpus.hidden)
 
     def run(self, progress: Progress) -> Result:
@@ -84,23 +73,19 @@ class Campaign:
     def _run(self, shared: Mapping[str, str], progress: Progress) -> Result:
         found: dict[Fixture, Verdict] = {}
         waiting = self._sort_out(found, progress)
-        running = 0
-        try:
-            while waiting or running:
-                running += self._start(waiting, shared)
-                done = self._done.get()
-                running -= 1
-                self._take(done, found, progress)
-        except KeyboardInterrupt:
-            self._runner.stop()
-            self._collect(running, found)
-            return Result(self._all(found), interrupted=True)
-        except BaseException:
-            self._runner.stop()
-            raise
-        finally:
-            self._runner.clear()
-        return Result(self._all(found), interrupted=False)
+        threads: Threads[_Started, Verdict] = Threads(self._runner)
+
+        def take(started: _Started, verdict: Verdict | None) -> None:
+            fixture, lease = started
+            self._pool.give_back(lease)
+            found[fixture] = verdict or not_run(fixture, "its supervisor was killed")
+            progress(found[fixture])
+
+        def keep(started: _Started, verdict: Verdict) -> None:
+            found[started[0]] = verdict
+
+        interrupted = threads.run(lambda: self._start(waiting, shared, threads), take, keep)
+        return Result(self._all(found), interrupted)
 
     def _sort_out(self, found: dict[Fixture, Verdict], progress: Progress) -> list[Fixture]:
         able: list[Fixture] = []
@@ -113,44 +98,15 @@ class Campaign:
                 progress(found[fixture])
         return sorted(able, key=self._urgency)
 
-    def _start(self, waiting: list[Fixture], shared: Mapping[str, str]) -> int:
-        """Start what there is room for, with the variables that all programs share; gives how many."""
-        started = 0
+    def _start(self, waiting: list[Fixture], shared: Mapping[str, str], threads: Threads[_Started, Verdict]) -> None:
+        """Start what there is room for, with the variables that all programs share."""
         for fixture in tuple(waiting):
             lease = self._pool.lease(self._need(fixture))
             if lease is None:
                 continue
             waiting.remove(fixture)
             variables = {**shared, **self._pool.environment(lease)}
-            work = (fixture, lease, variables)
-            thread = threading.Thread(target=self._work, args=work, name=fixture.name, daemon=True)
-            thread.start()
-            started += 1
-        return started
-
-    def _work(self, fixture: Fixture, lease: Lease, variables: Mapping[str, str]) -> None:
-        try:
-            self._done.put(_Done(fixture, lease, self._examiner.examine(fixture, variables)))
-        except BaseException as error:
-            self._done.put(_Done(fixture, lease, None, error))
-
-    def _take(self, done: _Done, found: dict[Fixture, Verdict], progress: Progress) -> None:
-        self._pool.give_back(done.lease)
-        if done.error is not None:
-            raise done.error
-        found[done.fixture] = done.verdict or not_run(done.fixture, "its supervisor was killed")
-        progress(found[done.fixture])
-
-    def _collect(self, running: int, found: dict[Fixture, Verdict]) -> None:
-        """After an interruption: wait a moment for the threads of the programs that were ended."""
-        until = time.monotonic() + _PATIENCE
-        for _ in range(running):
-            try:
-                done = self._done.get(timeout=max(0.0, until - time.monotonic()))
-            except queue.Empty:
-                return
-            if done.verdict is not None:
-                found[done.fixture] = done.verdict
+            threads.begin((fixture, lease), partial(self._examiner.examine, fixture, variables), fixture.name)
 
     def _all(self, found: Mapping[Fixture, Verdict]) -> tuple[Verdict, ...]:
         return tuple(found.get(fixture) or not_run(fixture, INTERRUPTED) for fixture in self._fixtures)

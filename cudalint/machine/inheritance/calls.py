@@ -30,6 +30,7 @@ from cudalint.machine.values import (
     only,
     unknown,
 )
+from cudalint.models.library import ProcessEffect
 
 # Methods that the machine runs where Python runs them by itself.
 _RUN = frozenset(
@@ -51,6 +52,11 @@ _TAKES_ELEMENTS = frozenset(
 _GIVES_VIEWS = (".keys", ".values", ".items")
 # What a class is told of, or asked, without being called by its name.
 _OF_CLASS = frozenset({"__class_getitem__", "__subclasshook__", "_missing_"})
+# What may call, in this process, the functions that it is given, although other runs need not know.
+_MAY_CALL = frozenset({"gpu", "like", "nothing", "placed", "tensor", "unknown-map"})
+# What keeps objects, and calls their methods when it is called, gone through or asked for an item.
+_KEEPS_OBJECTS = frozenset({"compose", "dataset.mapped", "dataset.transform", "dataset.wrapped", "module"})
+_NUMBER_OR_TEXT = (int, float, str, bytes)
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
 _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.sorted"})
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
@@ -70,6 +76,8 @@ class Calls(Iteration):
                 return self._foreign(path, atom, given)
             case Unknown(sym=sym):
                 effect = self._calls_unshown(sym, site, state)
+                if isinstance(sym, tuple) and len(sym) == 3 and sym[1] == ".":
+                    self._reflects(f"?.{sym[2]}", site, state)
                 is_value = effect is not None and effect.gives == "value"
                 if is_value and follows(sym) and _all_known(given):
                     return [(state, unknown("follows", sym, *given.args))]
@@ -88,9 +96,10 @@ class Calls(Iteration):
             self._writes_array(state)
         self._looks_at_files(path, state)
         effect = self._effect_of(path, receiver)
+        self._calls_by_name(path, state)
         if effect is None:
             self._calls_unknown(shown(path), site, state)
-        else:
+        elif _is_in_force(effect, given.kwargs, given.is_open):
             self._leaves(effect, path, site, state)
         self._reflects(path, site, state)
         if path not in WITHOUT_ORDER or "key" in given.kwargs:
@@ -157,6 +166,10 @@ class Calls(Iteration):
                 for _, method in _methods(cls, state):
                     self._speculate(method, state, frame, site)
                 return
+            case Ref() as made, Generator() as generator:
+                within = Frame(frame.scope, frame.module, tries=1)
+                self._some_day(state, lambda copy: self.consume(made, generator, copy, within))
+                return
         if not isinstance(found, Closure):
             return
         place = (found.module, found.function.ordinal, state.process.identity, any(self._reading(state)))
@@ -200,7 +213,7 @@ class Calls(Iteration):
             self._calls_unknown("", site, state)
         else:
             effect = self.library.process_effect(path)
-            if effect is not None:
+            if effect is not None and _is_in_force(effect, call.kwargs, call.open):
                 self._leaves(effect, path, site, state)
         self._names(call, does)
         by_name = does == "import-module" and isinstance(constant(call.get("name") or ()), str)
@@ -211,7 +224,11 @@ class Calls(Iteration):
         key = call.kwargs.get("key")
         named = self.library.called_arguments
         called = [value for name, value in call.kwargs.items() if name in named or call.flag("calls")]
+        if does == "weak":
+            # What is called when the object has gone.
+            called.extend(call.args[1:])
         self._hands([*called, *(call.args if call.flag("calls") else ())], {}, state, call.frame, site)
+        self._lends(call, does)
         if path == "builtins.type" and len(call.args) > 1:
             # A class that is made by a call: its bases and its metaclass are told of it.
             self._calls_unknown("type", site, state)
@@ -225,20 +242,56 @@ class Calls(Iteration):
         ordered, self._orders = self._orders, self._orders or (path in WITHOUT_ORDER and key is None)
         self._is_given_sets(path, call.receiver, (*call.args, *call.kwargs.values()), site, state)
         self._late += late
+        given = (*call.args, *call.kwargs.values())
         runs_code, self._runs_code = self._runs_code, False
         results = super().library_call(self._awaiting(call))
         self._runs_code = runs_code
         self._late -= late
         self._orders = ordered
+        self._may_go_through(given, results, call.frame, site)
         made = {a.address for _, value in results for a in value if isinstance(a, Ref)}
         if does in ITERATING or (does == "container" and path not in _CONTAINERS):
             self._iterators |= made
         if does == "dict.method" and path.endswith(_GIVES_VIEWS):
             self._views |= made
+        if does == "next":
+            # Which element that is depends on how many were taken before.
+            results = [
+                (s, unknown("next", site) if isinstance(constant(v), _NUMBER_OR_TEXT) else v) for s, v in results
+            ]
         if path == "builtins.frozenset":
             for after, value in results:
                 as_set(value, after)
         return results
+
+    def _lends(self, call: Call, does: str) -> None:
+        """What a function of a library is given it may call, or keep and call in this worker."""
+        given = (*call.args, *call.kwargs.values())
+        if does in _MAY_CALL:
+            functions: list[Value] = [
+                tuple(atom for atom in value if self._is_function(atom, call.state)) for value in given
+            ]
+            self._hands(functions, {}, call.state, call.frame, call.site)
+        elif does in _KEEPS_OBJECTS and any(self._reading(call.state)):
+            kept: list[Value] = [(atom,) for value in given for atom in visited(value, call.state)]
+            self._hands(kept, {}, call.state, call.frame, call.site)
+
+    def _is_function(self, atom: Atom, state: State) -> bool:
+        return isinstance(atom, Bound | Partial) or (isinstance(atom, Ref) and isinstance(state.get(atom), Closure))
+
+    def _may_go_through(self, given: Iterable[Value], results: Results, frame: Frame, site: Site) -> None:
+        """Generators that a function of a library was given, and that it may go through without that being seen."""
+        made = [atom for value in given for atom in value if isinstance(atom, Ref)]
+        for atom in made:
+            for after, _ in results:
+                if isinstance(after.get(atom), Generator):
+                    self._speculate(atom, after, frame, site)
+
+    def decorates(self, decorator: Value, state: State, frame: Frame, site: Site) -> None:
+        """A manager that is made of a generator is entered by each call of what it decorates."""
+        for atom in decorator:
+            if isinstance(atom, Ref) and isinstance(state.get(atom), Generator):
+                self._speculate(atom, state, frame, site)
 
     def _enters(self, call: Call) -> None:
         """A manager made of a generator stays entered until its stack is left."""
@@ -252,12 +305,12 @@ class Calls(Iteration):
         place = Site(closure.module, closure.function.ordinal)
         scoped = self._scopes.get(place)
         if scoped is not None:
-            self._note(Why.SETS, scoped, place, state, ends=True)
+            self._note(Why.SETS, scoped[0], place, state, ends=True, felt_by=scoped[1])
         if any(self._reading(state)):
             for value in (*given.args, *given.kwargs.values()):
                 self.finds(value, state, given.site)
         self._where.append(given.site)
-        if closure.function.is_async and self._runs_code:
+        if closure.function.is_async and not closure.function.is_generator and self._runs_code:
             self._coroutines.add(given.site)
         self._late += closure.function.is_async
         runs_code, self._runs_code = self._runs_code, True
@@ -279,12 +332,16 @@ class Calls(Iteration):
             for atom in made.meta if isinstance(made, Class) else ():
                 if not isinstance(atom, Ref) or not isinstance(after.get(atom), Class):
                     self._speculate(atom, after, frame, site)
-            meta = self._kind_of(cls, after)
-            of_meta = [] if meta is None else [Bound(m, cls) for n, m in _methods(meta, after) if n not in _MAKING]
-            of_class = [self._class_attribute(cls, name, after) or () for name in sorted(_OF_CLASS)]
-            for method in (*of_meta, *(Bound(a, cls) for found in of_class for a in found)):
+            for method in self._asked_of_class(cls, after):
                 self._speculate(method, after, frame, site)
         return states
+
+    def _asked_of_class(self, cls: Ref, state: State) -> list[Bound]:
+        """The methods of a class, and of its metaclass, that Python calls by itself."""
+        meta = self._kind_of(cls, state)
+        of_meta = [] if meta is None else [Bound(m, cls) for n, m in _methods(meta, state) if n not in _MAKING]
+        of_class = [self._class_attribute(cls, name, state) or () for name in sorted(_OF_CLASS)]
+        return [*of_meta, *(Bound(a, cls) for found in of_class for a in found)]
 
     def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
         """``type.__call__``: a new instance, and its ``__init__``; what Python calls of it by itself may run."""
@@ -310,6 +367,9 @@ class Calls(Iteration):
             for name, method in _methods(found.cls, state) if isinstance(found, Instance) else ():
                 if isinstance(atom, Ref) and _is_implicit(name):
                     self._speculate(Bound(method, atom), state, frame, site)
+            if isinstance(atom, Ref) and isinstance(found, Class):
+                for asked in self._asked_of_class(atom, state):
+                    self._speculate(asked, state, frame, site)
 
     def spreads(self, value: Value, site: Site, state: State) -> None:
         """The elements of a value are taken: an object of the program gives them by its methods."""
@@ -317,6 +377,8 @@ class Calls(Iteration):
         frame = Frame(Ref(("module", self.main)), self.main)
         for atom in value:
             found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(found, Generator):
+                self._speculate(atom, state, frame, site)
             for method in _GIVES_ELEMENTS if isinstance(found, Instance) else ():
                 function = self.user_method(found, method, state) if isinstance(found, Instance) else None
                 if function is not None and isinstance(atom, Ref):
@@ -327,6 +389,12 @@ class Calls(Iteration):
         self._note(Why.CUT, "", site, state)
         for watch in self._reading(state):
             watch.doubts.setdefault(Doubt(Why.CUT, "", site))
+
+
+def _is_in_force(effect: ProcessEffect, kwargs: dict[str, Value], is_open: bool) -> bool:
+    """Whether a call with these arguments leaves something behind."""
+    given = (constant(kwargs[name]) for name in effect.when if name in kwargs)
+    return not effect.when or is_open or any(value is not None and value is not False for value in given)
 
 
 def _is_implicit(name: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Around, Call, Frame, Results
-from cudalint.machine.heap import Generator, LibraryObject, Sequence
+from cudalint.machine.heap import Dict, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
 from cudalint.machine.interpreter import Setting
@@ -44,6 +44,8 @@ class Iteration(Stores):
         # The addresses of iterators, and those of views of dicts, which no pickler takes.
         self._iterators: set[Hashable] = set()
         self._views: set[Hashable] = set()
+        # How many loops are run that may make more rounds than these.
+        self._open_loops = 0
         # Whether what runs does not look at the order of what it iterates.
         self._orders = False
         # Where the program itself calls a coroutine, and whether its code is what runs, not that of a library.
@@ -85,11 +87,58 @@ class Iteration(Stores):
         return replace(call, args=[_given_by(value, call.state) for value in call.args])
 
     def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
-        """The rounds of a loop; those over a set come in an order of their own in each fresh process."""
+        """The rounds of a loop; those over a set come in an order of their own in each fresh process.
+
+        Where there are more than are run, the numbers and texts of the later ones are any.
+        """
         if not self._orders:
             for atom in value:
                 self._iterates(atom, site, state)
-        return super().iterate(value, state, frame, site)
+        exact = self.exact_items(value, state)
+        made = []
+        for after, rounds in super().iterate(value, state, frame, site):
+            if len(rounds) > 1 and (exact is None or len(exact) != len(rounds)):
+                later = [_of_any_round(each, after, site) for each in rounds[1:]]
+                rounds = [rounds[0], *later, later[-1]]
+            made.append((after, rounds))
+        return made
+
+    def _rounds(self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame) -> list[State]:
+        goes_on = self.goes_on(iterable, rounds, state)
+        self._open_loops += goes_on
+        states = super()._rounds(node, rounds, state, iterable, frame)
+        self._open_loops -= goes_on
+        return states
+
+    def _while(self, node: ir.While, state: State, frame: Frame) -> list[State]:
+        self._open_loops += 1
+        states = super()._while(node, state, frame)
+        self._open_loops -= 1
+        return states
+
+    def grows_on(self, ref: Ref) -> bool:
+        """Whether a container that is made larger here is so in more rounds of a loop than are run."""
+        return self._open_loops > 0 or super().grows_on(ref)
+
+    def bind(self, name: str, value: Value, state: State, frame: Frame) -> None:
+        """Bind a name; what differs from round to round of a loop is any."""
+        if self._open_loops and state.second_round:
+            before = self.lookup(name, state, frame.scope)
+            if before is not None:
+                value = _of_later_round(before, value, state, ("round", frame.module, name))
+        super().bind(name, value, state, frame)
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``; what differs from round to round of a loop is any."""
+        if self._open_loops and state.second_round:
+            for atom in owner:
+                found = state.get(atom) if isinstance(atom, Ref) else None
+                before = found.attributes.get(attr) if isinstance(found, Instance) else None
+                if before is not None:
+                    value = _of_later_round(before, value, state, ("round", site, attr))
+        return super().set_attribute(owner, attr, value, state, frame, site)
 
     def spreads(self, value: Value, site: Site, state: State) -> None:
         """``*value``: a set gives its elements in an order of its own in each fresh process."""
@@ -113,13 +162,6 @@ class Iteration(Stores):
             self.spreads(value, site, state)
         return super().set_item(owner, key, value, state, frame, site)
 
-    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
-        """``x += y``, which puts the elements of a set into a list."""
-        found = [state.get(atom) for atom in left if isinstance(atom, Ref)]
-        if any(isinstance(obj, Sequence) and obj.kind != "set" for obj in found):
-            self.spreads(right, Site("", node.ordinal), state)
-        return super()._augmented(node, left, right, state)
-
     def _is_given_sets(
         self, path: str, receiver: Atom | None, given: Iterable[Value], site: Site, state: State
     ) -> None:
@@ -142,6 +184,18 @@ class Iteration(Stores):
             if state.process.identity[: len(watch.launch.identity)] == watch.launch.identity:
                 watch.doubts.setdefault(Doubt(Why.ORDER, "", site))
 
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+        """``x += y``, which puts the elements of a set into a list."""
+        found = [state.get(atom) for atom in left if isinstance(atom, Ref)]
+        if any(isinstance(obj, Sequence) and obj.kind != "set" for obj in found):
+            self.spreads(right, Site("", node.ordinal), state)
+        made = super()._augmented(node, left, right, state)
+        grown = only(made)
+        longer = state.get(grown) if isinstance(grown, Ref) and self._open_loops else None
+        if isinstance(grown, Ref) and isinstance(longer, Sequence):
+            state.store(grown, replace(longer, open=True))
+        return _of_some_round(made, state, ("aug", node.ordinal), node.op, left, right)
+
     def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
         atom = only(left)
         found = state.get(atom) if isinstance(atom, Ref) else None
@@ -149,7 +203,41 @@ class Iteration(Stores):
             parts = [*self.elements(left, state), *self.elements(right, state)]
             made = Sequence("set", None, union(parts) or unknown("element", Site(frame.module, ordinal)))
             return (state.new(("set", frame.module, ordinal), made),)
-        return super()._combine(op, left, right, state, frame, ordinal)
+        made_of = super()._combine(op, left, right, state, frame, ordinal)
+        return _of_some_round(made_of, state, ("bin", frame.module, ordinal), op, left, right)
+
+
+def _of_some_round(made: Value, state: State, site: Hashable, op: str, left: Value, right: Value) -> Value:
+    """What a loop computes: a number of its second round stands for those of all that follow."""
+    if state.second_round and isinstance(constant(made), int | float) and constant(made) is not ...:
+        return unknown(site, op, left, right)
+    return made
+
+
+def _of_any_round(value: Value, state: State, site: Site) -> Value:
+    """What a loop goes through in a later round: numbers and texts, also in a pair, are those of many rounds."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Sequence) and found.kind == "tuple" and found.items is not None:
+        items = tuple(_of_any_round(item, state, site) for item in found.items)
+        return (state.new(("round", site), replace(found, items=items)),)
+    return unknown("each", site, value) if value and all(isinstance(a, Const) for a in value) else value
+
+
+def _of_later_round(before: Value, value: Value, state: State, site: Hashable) -> Value:
+    """What a round of a loop makes of something that an earlier round has made."""
+    if before == value:
+        return value
+    if all(isinstance(a, Const) for a in (*before, *value)):
+        return unknown(site, before, value)
+    old, new = only(before), only(value)
+    one, two = (state.get(atom) if isinstance(atom, Ref) else None for atom in (old, new))
+    match old, new, one, two:
+        case Ref(), Ref(), Sequence(items=earlier), Sequence(items=tuple(later)):
+            state.store(new, replace(two, open=two.open or earlier is None or len(earlier) != len(later)))
+        case Ref(), Ref(), Dict(items=earlier), Dict(items=later):
+            state.store(new, replace(two, exact=two.exact and earlier.keys() == later.keys()))
+    return value
 
 
 def as_set(value: Value, state: State) -> None:

@@ -29,7 +29,12 @@ _TELLS_CLASSES = frozenset({"builtins.isinstance", "builtins.issubclass"})
 _OF_BASES = frozenset({"__mro__", "mro", "__bases__", "__base__", "__subclasses__"})
 _TELLS_METHOD = frozenset({"multiprocessing_context"})
 # What tells how this process was started, and what else was imported in it.
-_OF_PROCESS = frozenset({"sys.modules", "sys.orig_argv", "sys.path_importer_cache", "warnings.filters"})
+_OF_PROCESS = frozenset(
+    {
+        "sys.modules", "sys.orig_argv", "sys.path_importer_cache", "warnings.filters", "logging.root.manager",
+        "logging.Logger.manager",
+    }
+)  # fmt: skip
 _OF_ANY_PROCESS = frozenset({"pid", "ident", "is_alive", "exitcode"})
 _PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
 # What a format for messages has where the name of the process is to stand, or how long ago that began; and its thread.
@@ -237,6 +242,8 @@ class Names(Statements):
                 self._asked.setdefault(Doubt(Why.NAME, name, site))
             case Class() if name in _OF_BASES and self._is_below_process(ref, state):
                 self._asked.setdefault(Doubt(Why.NAME, f"{found.name}.{name}", site))
+            case Class() if name == "__subclasses__":
+                self._is_unshown(f"{found.name}.{name}", site, state)
             case Class(module=module) | Closure(module=module) if name == "__module__" and module == self.main:
                 self._is_called("__module__", site, state)
             case Instance() if name == "__module__":
@@ -266,6 +273,8 @@ class Names(Statements):
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
         if self.library.canonical(path) == _PROCESS and name in _OF_BASES:
             self._asked.setdefault(Doubt(Why.NAME, f"Process.{name}", site))
+        if name == "__subclasses__":
+            self._is_unshown(f"{shown(path)}.{name}", site, state)
         if (path, name) == ("sys", "stdin"):
             self._differs_in_loky("sys.stdin", site, state)
         if path == "__main__" or f"{path}.{name}" in _OF_PROCESS:

@@ -51,7 +51,8 @@ class ProcessEffects(Reads):
         self._functions: set[str] = set()
         self._managers: list[Site] = []
         self._decorating: Site | None = None
-        self._scopes: dict[Site, str] = {}
+        # What is in force while decorated functions last, and what feels it; by where they, or decorators, stand.
+        self._scopes: dict[Site, tuple[str, tuple[str, ...]]] = {}
 
     def _effect_of(self, path: str, receiver: Atom | None) -> ProcessEffect | None:
         """What a call does to its process; what is done to an array stays in it."""
@@ -100,8 +101,7 @@ class ProcessEffects(Reads):
         if effect.shows:
             self._repeats(name, site, state)
             self._prepares(name, site, state, shows=True)
-        for watch in self._reading(state):
-            watch.called.add(path)
+        self._calls_by_name(path, state)
         match effect.state:
             case "process":
                 self._note(Why.SETS, name, site, state, felt_by=effect.felt_by)
@@ -113,9 +113,13 @@ class ProcessEffects(Reads):
             case "seed":
                 self._note(Why.SEEDS, name, site, state)
             case "scope" if site == self._decorating:
-                self._scopes[site] = name
+                self._scopes[site] = (name, effect.felt_by)
             case "scope":
                 self._note(Why.SETS, name, site, state, ends=site in self._managers)
+
+    def _calls_by_name(self, path: str, state: State) -> None:
+        for watch in self._reading(state):
+            watch.called.add(path)
 
     def _prepares(self, name: str, site: Site, state: State, shows: bool = False) -> None:
         """A forking executor starts all its workers at once, one of fresh processes as many as are needed.

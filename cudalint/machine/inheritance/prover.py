@@ -19,6 +19,9 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, Value, const
 from cudalint.models.library import lies_below
 
+# Attributes that tensors have by themselves, and that can be set.
+_OF_TENSORS = frozenset({"data", "grad", "requires_grad", "names", "real", "imag"})
+
 
 class Prover(Endings):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
@@ -33,6 +36,8 @@ class Prover(Endings):
         self.inherited: list[Inheritance] = []
         # Whether something computes with gradients, of which no tensor that is computed travels.
         self._has_gradients = False
+        # Whether the program gives a tensor attributes of its own, which do not travel.
+        self._has_tags = False
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""
@@ -72,6 +77,7 @@ class Prover(Endings):
             (Why.IN_SHARED_MEMORY, self._shares_memory(watch)),
             (Why.DROPPED, self._drops(watch)),
             (Why.GRADIENTS, self._has_gradients and self._hands_tensors(watch)),
+            (Why.TAGGED, self._has_tags and self._hands_tensors(watch)),
             (Why.TRAVELS, self._hands_views(watch)),
             (Why.ORDER, self._hands_shrunken(watch)),
             (Why.NESTED, self._hands_nested(watch)),
@@ -119,6 +125,8 @@ class Prover(Endings):
     ) -> list[State]:
         """``owner.attr = value``."""
         self._has_gradients = self._has_gradients or attr == "requires_grad"
+        is_own = any(isinstance(atom, Tensor) for atom in owner) and attr not in _OF_TENSORS
+        self._has_tags = self._has_tags or is_own
         return super().set_attribute(owner, attr, value, state, frame, site)
 
     def _hands_tensors(self, watch: Watch) -> bool:

@@ -59,6 +59,10 @@ class Statements(Calls):
                 self._may_run_of(value, node, state, frame)
             case ir.Raise(exc=(ir.Name() | ir.Attr()) as value):
                 self._may_run_of(value, node, state, frame)
+            case ir.Assert(message=ir.Expr() as message):
+                self._some_day(state, lambda copy: self.eval(message, copy, Frame(frame.scope, frame.module, tries=1)))
+            case ir.Raise(exc=ir.Call(args=args)):
+                self._some_day(state, lambda copy: self._makes(args, copy, frame))
         return super().statement(node, state, frame)
 
     def _may_run_of(self, value: ir.Expr, node: ir.Stmt, state: State, frame: Frame) -> None:
@@ -66,6 +70,14 @@ class Statements(Calls):
         for current, found in self.eval(value, state.clone(), frame):
             for atom in found:
                 self._speculate(atom, current, frame, Site(frame.module, node.ordinal))
+
+    def _makes(self, args: tuple[ir.Arg, ...], state: State, frame: Frame) -> None:
+        """The arguments of an exception, of which other runs only want the class."""
+        around = Frame(frame.scope, frame.module, tries=1)
+        for arg in args:
+            for current, value in self.eval(arg.value, state.clone(), around):
+                if arg.star:
+                    self.spreads(value, Site(frame.module, arg.value.ordinal), current)
 
     def _tries(self, node: ir.Try, state: State, frame: Frame) -> list[State]:
         """A ``try`` statement; whatever is caught may have been raised by something that the code does not show."""
@@ -129,7 +141,7 @@ class Statements(Calls):
         if effect is None:
             self._calls_unknown(shown(atom.path), site, state)
         elif effect.state == "scope":
-            self._scopes[site] = shown(atom.path)
+            self._scopes[site] = (shown(atom.path), effect.felt_by)
 
     def _truth_of(self, atom: Atom, state: State) -> bool | None:
         match atom:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import library_self
@@ -147,7 +148,14 @@ class Stores(ProcessEffects):
         self._is_keyed_by(owner, key, state)
         for each in owner:
             self._changes_item(each, "__setitem__", site, state)
-        return super().set_item(owner, key, value, state, frame, site)
+        states = super().set_item(owner, key, value, state, frame, site)
+        if isinstance(atom, Ref) and isinstance(found, Dict) and self.grows_on(atom):
+            # Later rounds add keys that are not seen.
+            for after in states:
+                made = after.get(atom)
+                if isinstance(made, Dict):
+                    after.store(atom, replace(made, exact=False))
+        return states
 
     def _dict_display(self, node: ir.DictDisplay, state: State, frame: Frame) -> Results:
         """``{key: value}``, whose keys may be objects."""

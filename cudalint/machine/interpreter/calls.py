@@ -61,11 +61,12 @@ class Calls(Core):
         if any(isinstance(a.value, ir.Comprehension) and a.value.kind == "generator" for a in node.args):
             self._begin_lazy(function, state)
         for current, values in self.eval_all([a.value for a in node.args], state, frame):
-            for arg, value in zip(node.args, values, strict=True):
-                if arg.star:
-                    self.spreads(value, site, current)
-            args, kwargs, is_open = self._arguments(node, values, current)
-            result.extend(self.call_value(function, args, kwargs, current, frame, site, is_open, statement))
+            spread = [value for arg, value in zip(node.args, values, strict=True) if arg.star]
+            for after in self.exhausted(spread, current, frame):
+                for value in spread:
+                    self.spreads(value, site, after)
+                args, kwargs, is_open = self._arguments(node, values, after)
+                result.extend(self.call_value(function, args, kwargs, after, frame, site, is_open, statement))
         return result
 
     def _begin_lazy(self, function: Value, state: State) -> None:

@@ -344,6 +344,14 @@ class Core(Hooks, ABC):
         """
 
     @abstractmethod
+    def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
+        """The paths on which the generators among some values have run to their end."""
+
+    @abstractmethod
+    def goes_on(self, iterable: Value, rounds: list[Value], state: State) -> bool:
+        """Whether a loop may make other rounds than these."""
+
+    @abstractmethod
     def exact_items(self, value: Value, state: State) -> list[Value] | None:
         """The items of a sequence whose content is known exactly."""
 

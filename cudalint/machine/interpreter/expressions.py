@@ -105,7 +105,7 @@ class Expressions(Core):
 
     def _compare(self, node: ir.Compare, state: State, frame: Frame) -> Results:
         results: Results = []
-        for after, (left, right) in self.eval_all((node.left, node.right), state, frame):
+        for after, (left, right) in self._sides(node, state, frame):
             self.compares(node.op, (left, right), Site(frame.module, node.ordinal), after)
             own = self._compared_by_class(node, left, right, after, frame)
             if own is not None:
@@ -139,6 +139,13 @@ class Expressions(Core):
                 continue
             results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
         return results
+
+    def _sides(self, node: ir.Compare, state: State, frame: Frame) -> list[tuple[State, list[Value]]]:
+        """What is compared; a generator is gone through by what looks for something in it."""
+        results = self.eval_all((node.left, node.right), state, frame)
+        if node.op not in ("in", "not in"):
+            return results
+        return [(after, values) for s, values in results for after in self.exhausted(values[1:], s, frame)]
 
     def _compared_by_class(
         self, node: ir.Compare, left: Value, right: Value, state: State, frame: Frame
@@ -215,7 +222,7 @@ class Expressions(Core):
     def _display(self, node: ir.Display, state: State, frame: Frame) -> Results:
         results: Results = []
         plain = [i.value if isinstance(i, ir.Star) else i for i in node.items]
-        for after, values in self.eval_all(plain, state, frame):
+        for after, values in self._all_of(node, plain, state, frame):
             items: list[Value] | None = []
             loose: list[Value] = []
             for item, value in zip(node.items, values, strict=True):
@@ -228,6 +235,21 @@ class Expressions(Core):
             made = Sequence(node.kind, exact, () if exact is not None else union(loose))
             results.append((after, (after.new(("display", frame.module, node.ordinal), made),)))
         return results
+
+    def _all_of(
+        self, node: ir.Display, plain: list[ir.Expr], state: State, frame: Frame
+    ) -> list[tuple[State, list[Value]]]:
+        """The values in a display; what generators give that stand there with a star is made at once."""
+        results = self.eval_all(plain, state, frame)
+        if not any(isinstance(item, ir.Star) for item in node.items):
+            return results
+        return [
+            (after, values)
+            for current, values in results
+            for after in self.exhausted(
+                (v for i, v in zip(node.items, values, strict=True) if isinstance(i, ir.Star)), current, frame
+            )
+        ]
 
     def _dict_display(self, node: ir.DictDisplay, state: State, frame: Frame) -> Results:
         results: Results = []

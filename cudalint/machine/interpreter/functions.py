@@ -76,6 +76,7 @@ class Functions(Core):
                 site = Site(frame.module, decorator.ordinal)
                 result.extend(self.call_value(function, [value], {}, current, frame, site))
             else:
+                self.decorates(function, current, frame, Site(frame.module, decorator.ordinal))
                 result.append((current, value))
         return result
 

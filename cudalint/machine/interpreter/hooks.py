@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from cudalint.machine.frame import Frame
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Value
@@ -46,6 +47,9 @@ class Hooks:
 
     def spreads(self, value: Value, site: Site, state: State) -> None:
         """``*value`` or ``**value``: the elements of a value, in its order."""
+
+    def decorates(self, decorator: Value, state: State, frame: Frame, site: Site) -> None:
+        """A decorator that is not run: what it does when the decorated function is called is not followed."""
 
     def begins_fresh(self, launch: Fresh, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""

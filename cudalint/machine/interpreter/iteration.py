@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import inner_statements
 from cudalint.machine import enums, mappings, questions, turns
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Frame, Raised, Results
@@ -85,7 +86,7 @@ class Iteration(Core):
         was_second = state.second_round
         told = state.facts
         some = self._stand_for_more(iterable, state)
-        self.before_loops.append(_lists_of(frame, state) if self.exact_items(iterable, state) is None else set())
+        self.before_loops.append(_lists_of(frame, state) if self.goes_on(iterable, rounds, state) else set())
         for i, value in enumerate(rounds):
             ready: list[State] = []
             for current in states:
@@ -107,6 +108,11 @@ class Iteration(Core):
             current.second_round = was_second
         return self.joined([*states, *left])
 
+    def goes_on(self, iterable: Value, rounds: list[Value], state: State) -> bool:
+        """Whether a loop may make other rounds than these."""
+        exact = self.exact_items(iterable, state)
+        return exact is None or len(exact) != len(rounds)
+
     def _stand_for_more(self, iterable: Value, state: State) -> bool:
         """Whether the rounds of a loop stand for more of their kind."""
         atom = only(iterable)
@@ -121,6 +127,7 @@ class Iteration(Core):
         was_second = state.second_round
         states = [state]
         decided = not isinstance(node.test, ir.Const)
+        returned = len(frame.returns)
         self.before_loops.append(_lists_of(frame, state))
         for i in range(MOST_TURNS):
             if i >= ROUNDS and not decided:
@@ -144,7 +151,12 @@ class Iteration(Core):
         if endless:
             # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
             # One within a generator waits where it yields, for as long as nobody asks for more.
-            goes_on = left or frame.yields
+            # What it breaks or returns upon may come in a round that is not run.
+            goes_on = left or frame.yields or _breaks(node.body)
+            if not goes_on and len(frame.returns) == returned and _returns(node.body):
+                frame.returns.extend((current, unknown("returned", frame.module, node.ordinal)) for current in states)
+                goes_on = True
+                states = []
             after = [*finished, *(_leaving(current, left) for current in states)] if goes_on else finished
             if frame.tries and not goes_on:
                 # It is written to end by an exception.
@@ -196,6 +208,20 @@ class Iteration(Core):
         for after, element in results:
             after.store(ref, Sequence("iterator", None, element))
         return results
+
+    def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
+        """The paths on which the generators among some values have run to their end."""
+        states = [state]
+        for atom in map(only, values):
+            following: list[State] = []
+            for current in states:
+                found = current.get(atom) if isinstance(atom, Ref) else None
+                if isinstance(atom, Ref) and isinstance(found, Generator):
+                    following.extend(after for after, _ in self.consume(atom, found, current, frame))
+                else:
+                    following.append(current)
+            states = following
+        return states
 
     def exact_items(self, value: Value, state: State) -> list[Value] | None:
         """The items of a sequence whose content is known exactly."""
@@ -482,6 +508,20 @@ def _missed_own_round(rounds: list[Value], told: Facts, state: State) -> bool:
             asked.setdefault(subject, set()).add(number)
     numbers = {constant(value) for value in rounds}
     return any(numbers <= others for others in asked.values())
+
+
+def _breaks(body: Iterable[ir.Stmt]) -> bool:
+    """Whether the body of a loop leaves that loop somewhere."""
+    return any(
+        isinstance(statement, ir.Break)
+        or (not isinstance(statement, ir.For | ir.While) and _breaks(inner_statements(statement)))
+        for statement in body
+    )
+
+
+def _returns(body: Iterable[ir.Stmt]) -> bool:
+    """Whether the body of a loop leaves its function somewhere."""
+    return any(isinstance(s, ir.Return) or _returns(inner_statements(s)) for s in body)
 
 
 def _lists_of(frame: Frame, state: State) -> set[Hashable]:

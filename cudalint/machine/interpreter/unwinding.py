@@ -28,6 +28,8 @@ from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import NONE, Atom, Bound, Const, Deferred, Lib, Ref, Value, constant, only, union, unknown
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
+# Several exceptions as one: handlers take their part of them.
+_GROUPS = frozenset({"ExceptionGroup", "BaseExceptionGroup"})
 
 
 @room
@@ -116,8 +118,11 @@ class Unwinding(Core):
             match atom:
                 case Lib(path=path):
                     yield _order_of(path)
-                case Ref() if isinstance(state.get(atom), Class):
-                    yield [name for entry in self.mro(atom, state) for name in _order_of(entry)]
+                case Ref():
+                    found = state.get(atom)
+                    cls = found.cls if isinstance(found, Instance) else atom
+                    if isinstance(state.get(cls), Class):
+                        yield [name for entry in self.mro(cls, state) for name in _order_of(entry)]
 
     def _finally(self, final: tuple[ir.Stmt, ...], states: list[State], returned: int, frame: Frame) -> list[State]:
         """What runs however the statement is left; the paths that ``returned`` before it do not come here."""
@@ -300,10 +305,18 @@ class Unwinding(Core):
         if frame.handling and node.exc is not None:
             outcome, launch = frame.handling[-1].outcome, frame.handling[-1].launch
         if outcome is not None or launch is not None or frame.tries:
-            frame.raises.append((state, Raised(outcome, names, launch=launch)))
+            hidden = node.exc is not None and not frame.handling and self._hides_kind(node.exc, state, frame)
+            frame.raises.append((state, Raised(outcome, names, launch=launch, hidden=hidden)))
         if not frame.tries:
             self.record.refused.append(state.facts)
         return []
+
+    def _hides_kind(self, node: ir.Expr, state: State, frame: Frame) -> bool:
+        """Whether something is raised of which its class is not shown, or that stands for several at once."""
+        if spelled(_called(node)) in _GROUPS:
+            return True
+        value = self.lookup(node.id, state, frame.scope) if isinstance(node, ir.Name) else None
+        return value is not None and not any(True for _ in self._with_bases(value, state))
 
 
 def _called(node: ir.Expr) -> ir.Expr:

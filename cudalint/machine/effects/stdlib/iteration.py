@@ -47,7 +47,7 @@ def enumerate_(machine: Machine, call: Call) -> Results:
         for i, value in enumerate(rounds):
             pair = Sequence("tuple", (const(i), value))
             pairs.append((state.new(("pair", call.site, i), pair),))
-        is_open = machine.exact_items(call.args[0], state) is None
+        is_open = machine.goes_on(call.args[0], rounds, state)
         results.append((state, (state.new(("enumerate", call.site), Sequence("list", tuple(pairs), (), is_open)),)))
     return results
 

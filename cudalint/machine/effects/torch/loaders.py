@@ -15,7 +15,7 @@ from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Ended, Start
-from cudalint.machine.outcome import Kind
+from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -184,8 +184,9 @@ def _in_process(
     machine.protect(anchor, state)
     results: Results = []
     for after, batch in batches(machine, state, call.frame, call.site, fields):
-        if pin is True and _pins_gpu(machine, call, after, batch, anchor):
-            machine.fail(after, call.frame, Raised(None, ("RuntimeError",)))
+        pinned = _pins_gpu(machine, call, after, batch, anchor) if pin is True else None
+        if pinned is not None:
+            _fails_to_pin(machine, call, after, pinned)
             continue
         results.append((after, _batches(after, call.site, batch)))
     return results
@@ -195,25 +196,30 @@ def _batches(state: State, site: Site, batch: Value) -> Value:
     return (state.new(("batches", site), Sequence("list", None, batch)),)
 
 
-def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: Site) -> bool:
+def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: Site) -> Outcome | None:
     """Pinning a batch that is on the GPU raises."""
     found = gpu_memory.tensors_in([batch], state)
     tensors = [a for a in found if isinstance(a, Tensor)]
     if not tensors:
-        return False
+        return None
     origin = tensors[0].origin
-    machine.emit(
-        outcome_of(
-            machine,
-            state,
-            Kind.PIN_OF_CUDA,
-            anchor,
-            "crash",
-            cause=origin,
-            effect=machine.chain(state, call.site, "the loader pins a batch that is on the GPU"),
-        )
+    return outcome_of(
+        machine,
+        state,
+        Kind.PIN_OF_CUDA,
+        anchor,
+        "crash",
+        cause=origin,
+        effect=machine.chain(state, call.site, "the loader pins a batch that is on the GPU"),
     )
-    return True
+
+
+def _fails_to_pin(machine: Machine, call: Call, state: State, outcome: Outcome) -> Results:
+    if call.frame.tries == 0:
+        machine.emit(outcome)
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    # Whoever catches it may go on.
+    return machine.fail(state, call.frame, Raised(outcome, ("RuntimeError",)))
 
 
 def _with_workers(
@@ -259,8 +265,9 @@ def _with_workers(
         return []
     batch = _arrived(machine, call, state, ended)
     on_gpu = pin is True and bool(gpu_memory.tensors_in([batch], state))
-    if on_gpu and _pins_gpu(machine, call, state, batch, anchor):
-        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    pinned = _pins_gpu(machine, call, state, batch, anchor) if on_gpu else None
+    if pinned is not None:
+        return _fails_to_pin(machine, call, state, pinned)
     if persistent is True:
         machine._set_on_object(ref, "<started>", batch, state, weak=False)
     return [(state, _batches(state, call.site, batch))]
