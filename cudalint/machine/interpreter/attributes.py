@@ -217,6 +217,9 @@ class Attributes(Core):
                     return [(state, (Bound(Lib(f"{base}.{name}"), ref),))]
                 if name == "__name__":
                     return [(state, const(found.name))]
+                if name == "__match_args__" and (fields := self.record_fields(ref, state)):
+                    names = tuple(const(field) for field, _ in fields)
+                    return [(state, (state.new(("fields", site), Sequence("tuple", names)),))]
                 return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
             case LibraryObject():
                 return self._library_object_attribute(ref, found, name, state, frame, site)

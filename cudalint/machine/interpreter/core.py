@@ -101,6 +101,8 @@ class Core(Hooks, ABC):
         self.before_loops: list[set[Hashable]] = []
         # What loops over numbers ask of these.
         self._asked_turns: dict[Site, tuple[ir.Expr, ...]] = {}
+        # What the match statements look at whose patterns are tried, each within the one before it.
+        self._subjects: list[Value] = []
         # The functions of libraries whose replacements are running: what these call is the one that was there before.
         self._replacing: list[str] = []
 
@@ -484,6 +486,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def load(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         """Import a module of the project: its packages first, its top level once per process."""
+
+    @abstractmethod
+    def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
+        """The fields that the ``__init__`` of a dataclass takes, those of its bases first; empty where it has none."""
 
     @abstractmethod
     def resolve_deferred(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:

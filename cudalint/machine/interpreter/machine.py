@@ -158,6 +158,8 @@ class Machine(
                 results = self.eval(node.value, state, frame)
             case ir.Walrus():
                 results = self._walrus(node, state, frame)
+            case ir.Subject():
+                results = [(state, self._subjects[-1])]
             case _:
                 raise TypeError(f"not an expression: {node!r}")
         self._nested -= 1
