@@ -26,7 +26,7 @@ TRAITS = frozenset(
         "tells-time", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
-        "tells-thread", "runs-later", "equals-only-itself",
+        "tells-thread", "runs-later", "equals-only-itself", "named-as-written",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
@@ -112,13 +112,14 @@ DOES = frozenset(
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "heap.push", "heap.pop",
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "builtins.contains", "cache", "call",
-        "callback",
+        "at-exit",
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
         "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
         "config.item", "config.merge", "config.overlay", "config.structured", "consume", "container", "control", "copy",
+        "context-variable", "context-variable.get", "context-variable.reset", "context-variable.set",
         "copy.deep",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
         "dataclass.field", "dataclass.replace", "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
@@ -138,7 +139,7 @@ DOES = frozenset(
         "group.size", "growth", "gunicorn.run",
         "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",
         "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
-        "list.method", "load", "loader", "loader.info",
+        "list.init", "list.method", "managed", "load", "loader", "loader.info",
         "loader.iter", "loader.worker", "lock", "lookup", "manager", "map", "method.context", "method.get",
         "loader.sampling", "manager.base", "manager.each", "manager.item", "manager.make", "manager.register",
         "manager.start", "manager.store",

@@ -45,12 +45,6 @@ def through(machine: Machine, call: Call) -> Results:
     return [(call.state, call.args[0] if call.args else unknown("through", call.site))]
 
 
-def callback(machine: Machine, call: Call) -> Results:
-    """``atexit.register(f)``: a function that keeps one, to call it later."""
-    machine.hands_over((*call.args, *call.kwargs.values()), call.state, call.frame, call.site)
-    return through(machine, call)
-
-
 def decorator_factory(machine: Machine, call: Call) -> Results:
     """``@decorator(option)``: what it returns gives its argument back."""
     if call.args and any(isinstance(a, Ref) for a in call.args[0]):

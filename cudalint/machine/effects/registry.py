@@ -9,6 +9,7 @@ from cudalint.machine.effects import command_line, plain, stdlib
 from cudalint.machine.effects.command_line import commands, configs, options
 from cudalint.machine.effects.concurrency import (
     channels,
+    endings,
     environments,
     event_loops,
     joblib,
@@ -40,6 +41,7 @@ from cudalint.machine.effects.stdlib import (
     builtins,
     callables,
     containers,
+    context_variables,
     copies,
     environment,
     exit_stacks,
@@ -83,7 +85,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "wrapped": callables.wrapped,
     "module.tensor": modules.module_tensor,
     "call": plain.call_argument,
-    "callback": plain.callback,
+    "at-exit": endings.at_exit,
     "import-module": importing.import_module,
     "cast": builtins.cast,
     "container": containers.container,
@@ -114,7 +116,12 @@ EFFECTS: dict[str, LibraryEffect] = {
     "isinstance": builtins.isinstance_,
     "show": builtins.show,
     "list.method": containers.list_method,
+    "context-variable": context_variables.make,
+    "context-variable.get": context_variables.get,
+    "context-variable.set": context_variables.set_,
+    "context-variable.reset": context_variables.reset,
     "dict.init": containers.dict_init,
+    "list.init": containers.list_init,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
     "generator.method": iteration.generator_method,
@@ -154,6 +161,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "object.new": records.blank,
     "type.call": records.construct,
     "cache": callables.cached,
+    "managed": callables.managed,
     "reader": callables.reader,
     "reader.read": callables.read,
     "dispatch": callables.dispatching,
@@ -414,4 +422,5 @@ class LibraryEffects:
         """A process ends in this state."""
         ranks.ends(machine, state)
         lending.ends(machine, state)
+        endings.ends(machine, state)
         environment.ends(machine, state)
