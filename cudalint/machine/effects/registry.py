@@ -35,7 +35,17 @@ from cudalint.machine.effects.frameworks import (
 )
 from cudalint.machine.effects.gpu import arrays, choices, devices, guesses, queries
 from cudalint.machine.effects.receivers import library_self
-from cudalint.machine.effects.servers import celery, components, gunicorn, handlers, outside, queues, sockets, web
+from cudalint.machine.effects.servers import (
+    celery,
+    components,
+    django,
+    gunicorn,
+    handlers,
+    outside,
+    queues,
+    sockets,
+    web,
+)
 from cudalint.machine.effects.stdlib import (
     attributes,
     builtins,
@@ -179,6 +189,10 @@ EFFECTS: dict[str, LibraryEffect] = {
     "celery.signal": celery.signal_connect,
     "gunicorn.run": gunicorn.gunicorn_run,
     "gunicorn.set": gunicorn.gunicorn_set,
+    "django.setup": django.setup,
+    "django.route": django.route,
+    "django.include": django.include,
+    "django.request": django.request,
     "server.register": handlers.register,
     "server.request": gunicorn.server_request,
     "server.import": gunicorn.import_application,
@@ -286,6 +300,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "dataset.with-transform": loaders.with_transform,
     "dataset.mapped": loaders.mapped_dataset,
     "loader.eager": loaders.eager_loader,
+    "loader.served": loaders.served_loader,
+    "loader.service": loaders.reading_service,
     "loader.items": loaders.items_loader,
     "own-method": plain.own_method,
     "dataset.with-format": loaders.with_format,

@@ -16,9 +16,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, constant, only, union, unknown
 
 # What makes an iterator, which is used up by what takes elements from it.
-ITERATING = frozenset(
-    {"iter", "zip", "map", "starmap", "filter", "enumerate", "chain", "groups", "repeat", "product"}
-)
+ITERATING = frozenset({"iter", "zip", "map", "starmap", "filter", "enumerate", "chain", "groups", "repeat", "product"})
 # Functions that give the same whatever the order of what they iterate.
 WITHOUT_ORDER = frozenset(
     {
