@@ -77,6 +77,7 @@ LEFT_TO_A_WHOLE_CHECK = {
     ("a module that the fork server imports first asks for a GPU", "devices.py"),
     ("modules of a package that the fork server imports, by a module that imports them", "pkg/devices.py"),
     ("modules of a package that the fork server imports, by a module that imports them", "pkg/rows.py"),
+    ("a program that sets Django up and starts workers", "scoring/models.py"),
 }
 
 

@@ -23,8 +23,8 @@ _FRESH = ("spawn", "forkserver", "loky")
 # Doubts without a name are called what stands at their place.
 _SHOWN_AT_PLACE = frozenset(
     {
-        Why.CALLS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME, Why.HOW_FAR,
-        Why.CHILDREN, Why.IDENTITY,
+        Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
+        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.

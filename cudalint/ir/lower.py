@@ -14,6 +14,7 @@ from functools import lru_cache
 import libcst as cst
 
 from cudalint.ir import nodes as ir
+from cudalint.ir import patterns
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SPACE = re.compile(r"\s")
@@ -425,9 +426,23 @@ class Lowering:
             whole = None if pattern.name is None else pattern.name.value
             pattern = pattern.pattern
         values = tuple(self._expr(value) for value in _compared(pattern))
+        found = patterns.Asked()
+        if pattern is not None and not values:
+            found = patterns.asked(pattern, ir.Subject(self._mark(pattern)), self)
+        test = patterns.all_of(found.tests, node.pattern, self) if found.tests else None
         guard = None if node.guard is None else self._expr(node.guard)
-        parts = tuple(name for name in captured if name != whole)
-        return ir.Case(values, pattern is None, whole, parts, guard, self._suite(node.body))
+        known = {whole, *(name for name, _ in found.bindings)}
+        parts = tuple(name for name in captured if name not in known)
+        body = self._suite(node.body)
+        return ir.Case(values, pattern is None, test, whole, tuple(found.bindings), parts, guard, body)
+
+    def expression(self, node: cst.BaseExpression) -> ir.Expr:
+        """An expression of a pattern."""
+        return self._expr(node)
+
+    def mark(self, node: cst.CSTNode) -> int:
+        """The number of a node that is made for a pattern."""
+        return self._mark(node)
 
     # -- expressions ---------------------------------------------------------------------------
 

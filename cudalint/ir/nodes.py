@@ -193,6 +193,11 @@ class Walrus(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Subject(Expr):
+    """What the ``match`` statement looks at whose pattern asks this."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Lambda(Expr):
     """A lambda expression."""
 
@@ -510,13 +515,16 @@ class Continue(Stmt):
 class Case:
     """One ``case``: what the subject is compared with, where the pattern is one or several such values, and its guard.
 
-    ``whole`` is the name that it gives to the subject, ``parts`` are those that it gives to what it finds in it.
+    ``test`` is what any other pattern asks of the subject. ``whole`` is the name that it gives to the subject,
+    ``bindings`` are those that it gives to what it finds in it, ``parts`` those to what is not known.
     ``irrefutable``: whatever the subject is fits.
     """
 
     values: tuple[Expr, ...]
     irrefutable: bool
+    test: Expr | None
     whole: str | None
+    bindings: tuple[tuple[str, Expr], ...]
     parts: tuple[str, ...]
     guard: Expr | None
     body: tuple[Stmt, ...]

@@ -22,6 +22,8 @@ Facts = tuple[questions.Fact, ...]
 _MOST_CONSTANTS = 4
 _MOST_CHARACTERS = 24
 _PRESENT = "is installed"
+# Of a pattern that asks several things one answer of no is enough.
+_FITS, _FITS_NOT = "fits", "does not fit"
 _NUMBERS = frozenset({"int", "float"})
 _CASTS = frozenset({"int", "float", "str", "bool"})
 
@@ -43,6 +45,7 @@ class Asking:
 
     ``positive``: the test holds where the question is answered by yes. ``chooses``: it is no test, but something that
     happens on a GPU or not by the answer. ``required``: it is asserted, and the program ends where it does not hold.
+    ``fits``: it is part of what a pattern asks, and ``whole`` is that pattern.
     """
 
     whole: Site
@@ -50,6 +53,7 @@ class Asking:
     positive: bool
     chooses: bool = False
     required: bool = False
+    fits: bool = False
 
 
 def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]:
@@ -83,7 +87,9 @@ def assumptions(
                 named.append(found)
         elif place is not None:
             written.append(_written(place, told, answer))
-    return tuple(dict.fromkeys((*named, *written)))
+    refused = {found.subject for found in written if found.holds == _FITS_NOT}
+    kept = (found for found in written if found.holds != _FITS or found.subject not in refused)
+    return tuple(dict.fromkeys((*named, *kept)))
 
 
 def _independent(facts: Iterable[questions.Fact]) -> list[questions.Fact]:
@@ -189,6 +195,8 @@ def is_stand_in(value: Hashable) -> bool:
 def _written(place: Asking, told: questions.Asked, answer: bool) -> Assumption:
     if place.chooses:
         return Assumption(place.whole, _negated("is on a GPU", answer))
+    if place.fits:
+        return Assumption(place.whole, _FITS if answer is place.positive else _FITS_NOT)
     if place.subject is not None and told[0] != "true":
         return Assumption(place.subject, _relation(told, answer))
     return Assumption(place.whole, _truth(answer is place.positive))

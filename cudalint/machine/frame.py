@@ -38,7 +38,8 @@ class Raised:
 class Frame:
     """Where the exits of a body are gathered while it runs.
 
-    ``around`` is what a context manager runs at its ``yield``, which happens outside of it: in ``outside``.
+    ``around`` is what a context manager runs at its ``yield``, which happens outside of it: in ``outside``; ``sent`` is
+    what a generator is sent there.
     """
 
     scope: Ref
@@ -55,6 +56,7 @@ class Frame:
     tries: int = 0
     guards_import: bool = False
     around: Around | None = None
+    sent: Value | None = None
     outside: Chain | None = None
     entered: set[int] = field(default_factory=set)
 

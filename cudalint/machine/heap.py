@@ -38,7 +38,8 @@ class Closure:
 
     ``alias`` is the module and qualified name that ``functools.wraps`` gave it: pickling goes by these.
     ``compiled`` names what a framework does whenever the function is called that it made of this one; ``cache`` holds
-    what it gave before; ``setter`` is what assigning to a property calls.
+    what it gave before; ``setter`` is what assigning to a property calls; within ``managed`` it runs, of which the last
+    is the outermost.
     """
 
     function: ir.Function
@@ -51,6 +52,7 @@ class Closure:
     compiled: str = ""
     cache: Ref | None = None
     setter: Ref | None = None
+    managed: tuple[Ref, ...] = ()
 
     @property
     def address(self) -> tuple[str, str]:

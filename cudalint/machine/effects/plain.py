@@ -9,7 +9,7 @@ from cudalint.machine.effects.gpu import arrays, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import FALSE, NONE, Atom, Bound, Lib, Ref, Tensor, unknown
+from cudalint.machine.values import FALSE, NONE, Atom, Lib, Ref, Tensor, unknown
 
 
 def nothing(machine: Machine, call: Call) -> Results:
@@ -45,12 +45,6 @@ def through(machine: Machine, call: Call) -> Results:
     return [(call.state, call.args[0] if call.args else unknown("through", call.site))]
 
 
-def callback(machine: Machine, call: Call) -> Results:
-    """``atexit.register(f)``: a function that keeps one, to call it later."""
-    machine.hands_over((*call.args, *call.kwargs.values()), call.state, call.frame, call.site)
-    return through(machine, call)
-
-
 def decorator_factory(machine: Machine, call: Call) -> Results:
     """``@decorator(option)``: what it returns gives its argument back."""
     if call.args and any(isinstance(a, Ref) for a in call.args[0]):
@@ -69,13 +63,18 @@ def call_argument(machine: Machine, call: Call) -> Results:
 
 
 def own_method(machine: Machine, call: Call) -> Results:
-    """``dataset[i]``, ``transform(x)`` of a library's class: calls what the program's class defines for it."""
+    """``dataset[i]``, ``transform(x)`` of a library's class: calls what the program's class has for it.
+
+    That is what it defines, or what the library's class has.
+    """
     state, receiver = call.state, call.receiver
-    found = state.get(receiver) if isinstance(receiver, Ref) else None
-    method = machine.user_method(found, call.text("method"), state) if isinstance(found, Instance) else None
-    if method is None or receiver is None:
+    if not isinstance(receiver, Ref) or not isinstance(state.get(receiver), Instance):
         return [(state, unknown("call", call.site, state.process.identity))]
-    return machine.call_value((Bound(method, receiver),), call.args, call.kwargs, state, call.frame, call.site)
+    return [
+        result
+        for after, method in machine.attribute((receiver,), call.text("method"), state, call.frame, call.site)
+        for result in machine.call_value(method, call.args, call.kwargs, after, call.frame, call.site)
+    ]
 
 
 def class_method(machine: Machine, call: Call) -> Results:

@@ -9,6 +9,7 @@ from cudalint.machine.effects import command_line, plain, stdlib
 from cudalint.machine.effects.command_line import commands, configs, options
 from cudalint.machine.effects.concurrency import (
     channels,
+    endings,
     environments,
     event_loops,
     joblib,
@@ -34,12 +35,23 @@ from cudalint.machine.effects.frameworks import (
 )
 from cudalint.machine.effects.gpu import arrays, choices, devices, guesses, queries
 from cudalint.machine.effects.receivers import library_self
-from cudalint.machine.effects.servers import celery, components, gunicorn, handlers, outside, queues, sockets, web
+from cudalint.machine.effects.servers import (
+    celery,
+    components,
+    django,
+    gunicorn,
+    handlers,
+    outside,
+    queues,
+    sockets,
+    web,
+)
 from cudalint.machine.effects.stdlib import (
     attributes,
     builtins,
     callables,
     containers,
+    context_variables,
     copies,
     environment,
     exit_stacks,
@@ -83,7 +95,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "wrapped": callables.wrapped,
     "module.tensor": modules.module_tensor,
     "call": plain.call_argument,
-    "callback": plain.callback,
+    "at-exit": endings.at_exit,
     "import-module": importing.import_module,
     "cast": builtins.cast,
     "container": containers.container,
@@ -114,7 +126,12 @@ EFFECTS: dict[str, LibraryEffect] = {
     "isinstance": builtins.isinstance_,
     "show": builtins.show,
     "list.method": containers.list_method,
+    "context-variable": context_variables.make,
+    "context-variable.get": context_variables.get,
+    "context-variable.set": context_variables.set_,
+    "context-variable.reset": context_variables.reset,
     "dict.init": containers.dict_init,
+    "list.init": containers.list_init,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
     "generator.method": iteration.generator_method,
@@ -154,6 +171,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "object.new": records.blank,
     "type.call": records.construct,
     "cache": callables.cached,
+    "managed": callables.managed,
     "reader": callables.reader,
     "reader.read": callables.read,
     "dispatch": callables.dispatching,
@@ -171,6 +189,10 @@ EFFECTS: dict[str, LibraryEffect] = {
     "celery.signal": celery.signal_connect,
     "gunicorn.run": gunicorn.gunicorn_run,
     "gunicorn.set": gunicorn.gunicorn_set,
+    "django.setup": django.setup,
+    "django.route": django.route,
+    "django.include": django.include,
+    "django.request": django.request,
     "server.register": handlers.register,
     "server.request": gunicorn.server_request,
     "server.import": gunicorn.import_application,
@@ -278,6 +300,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "dataset.with-transform": loaders.with_transform,
     "dataset.mapped": loaders.mapped_dataset,
     "loader.eager": loaders.eager_loader,
+    "loader.served": loaders.served_loader,
+    "loader.service": loaders.reading_service,
     "loader.items": loaders.items_loader,
     "own-method": plain.own_method,
     "dataset.with-format": loaders.with_format,
@@ -414,4 +438,5 @@ class LibraryEffects:
         """A process ends in this state."""
         ranks.ends(machine, state)
         lending.ends(machine, state)
+        endings.ends(machine, state)
         environment.ends(machine, state)

@@ -53,11 +53,17 @@ class Iteration(Stores):
         self._runs_code = True
 
     def consume(
-        self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
+        self,
+        ref: Ref,
+        generator: Generator,
+        state: State,
+        frame: Frame,
+        around: Around | None = None,
+        sent: Value | None = None,
     ) -> Results:
         """Run a generator at its first consumer; what it changes between two elements is unknown."""
         self._late += around is None
-        results = super().consume(ref, generator, state, frame, around)
+        results = super().consume(ref, generator, state, frame, around, sent)
         self._late -= around is None
         return results
 

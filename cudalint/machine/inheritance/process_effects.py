@@ -97,7 +97,7 @@ class ProcessEffects(Reads):
 
     def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
         """What a library function is known to do to its process."""
-        name = shown(path)
+        name = "" if self.library.traits.has(path, "named-as-written") else shown(path)
         if effect.shows:
             self._repeats(name, site, state)
             self._prepares(name, site, state, shows=True)

@@ -147,6 +147,9 @@ class Comparison:
         yield from self._named(dict(one.defaults), dict(two.defaults), path)
         yield from self._optional(one.cache, two.cache, f"the cache of {path}")
         yield from self._optional(one.setter, two.setter, path)
+        yield from self._equal(len(one.managed) == len(two.managed), path)
+        for mine, theirs in zip(one.managed, two.managed, strict=False):
+            yield from self._optional(mine, theirs, f"the manager around {path}")
         yield from self._around(one, two, path)
 
     def _around(self, one: Closure, two: Closure, path: str) -> Iterator[Difference]:

@@ -266,6 +266,10 @@ class Assignment(Core):
             if held is not None and isinstance(found := state.get(held), Dict):
                 self.store_dict(held, operators.with_key(found, as_key(key, state), value), state)
                 continue
+            row = mappings.list_of(atom, state)
+            if row is not None and isinstance(found := state.get(row), Sequence):
+                state.store(row, operators.with_item(found, key, value))
+                continue
             if isinstance(atom, Unknown) and len(owner) == 1 and (field := item_field(key)) is not None:
                 _set_on_unknown(atom, field, value, state)
                 continue

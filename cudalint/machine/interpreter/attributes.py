@@ -139,9 +139,10 @@ class Attributes(Core):
                     return self._bind_super(scope.variables[name], name, receiver, kind, is_class, state, frame, site)
                 continue
             libraries.append(f"{entry}.{name}")
-            content = mappings.dict_of(receiver, state) if entry == mappings.DICT else None
-            if content is not None and name in mappings.METHODS:
-                return [(state, (Bound(Lib(libraries[-1]), content),))]
+            content = mappings.content_of(receiver, state) if entry in mappings.DICTS | mappings.LISTS else None
+            method = None if content is None else mappings.method(content, name, state)
+            if content is not None and method is not None:
+                return [(state, (Bound(Lib(method), content),))]
             call = self._library_call(f"{entry}.{name}.__get__", state, frame, site, [])
             if call is not None:
                 call.receiver = receiver
@@ -217,6 +218,9 @@ class Attributes(Core):
                     return [(state, (Bound(Lib(f"{base}.{name}"), ref),))]
                 if name == "__name__":
                     return [(state, const(found.name))]
+                if name == "__match_args__" and (fields := self.record_fields(ref, state)):
+                    names = tuple(const(field) for field, _ in fields)
+                    return [(state, (state.new(("fields", site), Sequence("tuple", names)),))]
                 return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
             case LibraryObject():
                 return self._library_object_attribute(ref, found, name, state, frame, site)
@@ -263,11 +267,12 @@ class Attributes(Core):
             return [(state, (instance.cls,))]
         if name == "__dict__":
             return [(state, self.attributes_of(ref, state, site))]
-        content = mappings.dict_of(ref, state)
-        if content is not None and name in mappings.METHODS:
-            return [(state, (Bound(Lib(f"{mappings.DICT}.{name}"), content),))]
+        content = mappings.content_of(ref, state)
+        method = None if content is None else mappings.method(content, name, state)
+        if content is not None and method is not None:
+            return [(state, (Bound(Lib(method), content),))]
         for entry in self.mro(instance.cls, state):
-            if isinstance(entry, str) and (content is None or entry != mappings.DICT):
+            if isinstance(entry, str) and (content is None or entry not in mappings.DICTS | mappings.LISTS):
                 path = f"{entry}.{name}"
                 call = self._library_call(f"{path}.__get__", state, frame, site, [])
                 if call is not None:
@@ -401,7 +406,7 @@ class Attributes(Core):
                 method = self.user_method(found, "__getitem__", state)
                 if method is not None:
                     return self.call_value((method,), [(atom,), key], {}, state, frame, site)
-                content = mappings.dict_of(atom, state)
+                content = mappings.content_of(atom, state)
                 held = None if content is None else state.get(content)
                 if isinstance(held, Dict) and operators.lacks(held, as_key(key, state)):
                     made = self.special((atom,), ("__missing__",), [key], state, frame, site)

@@ -60,7 +60,10 @@ class Calls(Core):
         site = Site(frame.module, node.ordinal)
         if any(isinstance(a.value, ir.Comprehension) and a.value.kind == "generator" for a in node.args):
             self._begin_lazy(function, state)
-        for current, values in self.eval_all([a.value for a in node.args], state, frame):
+        before, self._gives_to_process = self._gives_to_process, self.gives_to_process(function, state)
+        given = self.eval_all([a.value for a in node.args], state, frame)
+        self._gives_to_process = before
+        for current, values in given:
             spread = [value for arg, value in zip(node.args, values, strict=True) if arg.star]
             for after in self.exhausted(spread, current, frame):
                 for value in spread:
@@ -164,6 +167,9 @@ class Calls(Core):
             case Tensor(device=device) if device.is_gpu:
                 read = self._tensor_data(atom, "calling the model", state, frame, site)
                 return [(after, unknown("call", site, after.process.identity)) for after, _ in read]
+        ready = self.with_awaited(given)
+        if ready is not None:
+            return [result for one in ready for result in self._call_atom(atom, one)]
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site)
         moved = self._moved_object(atom, state)
         call = None if moved is None else self._library_call(_MODULE_CALL, state, frame, site, given.args, given.kwargs)
@@ -209,6 +215,9 @@ class Calls(Core):
 
     def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """Call a function of a library, or a method of one of its values."""
+        ready = self.awaits_for(path, given)
+        if ready is not None:
+            return [result for one in ready for result in self._call_library(path, receiver, one)]
         if receiver is None and (of := self._instance_of(path, given)) is not None:
             receiver, given = of, replace(given, args=given.args[1:])
         state, frame, site, args, kwargs = given.state, given.frame, given.site, given.args, given.kwargs
@@ -262,6 +271,8 @@ class Calls(Core):
                 path = None if base is None else f"{base}.__call__"
             case LibraryObject(type=kind):
                 path = f"{kind}.__call__"
+            case Generator():
+                path = "contextlib.ContextDecorator.__call__"
             case _:
                 path = None
         frame, site, args, kwargs = given.frame, given.site, given.args, given.kwargs
@@ -304,6 +315,8 @@ class Calls(Core):
             return self._call_compiled(ref, closure, given)
         if closure.cache is not None:
             return self._call_cached(ref, closure, given)
+        if closure.managed:
+            return self._call_managed(ref, closure, given)
         function, state, site = closure.function, given.state, given.site
         entered = Site(closure.module, function.ordinal)
         self.record.entered.add(entered)
@@ -322,7 +335,7 @@ class Calls(Core):
         scope = state.new(
             ("frame", closure.module, function.ordinal), Scope(variables, closure.scope, closure.module, "function")
         )
-        if function.is_generator:
+        if function.is_generator or self.waits(closure):
             made = Generator(ref, scope, site)
             return [(state, (state.new(("generator", site), made),))]
         label = function.name if not function.is_lambda else "a lambda"
@@ -345,6 +358,34 @@ class Calls(Core):
                 after.store(memory, Cache({**now.results, key: value}))
         return results
 
+    def _call_managed(self, ref: Ref, closure: Closure, given: Given) -> Results:
+        """Call a function that a manager decorates: within it."""
+        *inner, manager = closure.managed
+        plain = replace(closure, managed=tuple(inner))
+        found = given.state.get(manager)
+        if isinstance(found, Generator):
+            return self._call_around(ref, plain, found, given)
+        results: Results = []
+        for entered, _ in self.enter((manager,), given.state, given.frame, given.site):
+            for after, value in self.call_closure(ref, plain, given.on(entered)):
+                results.extend((left, value) for left in self.leave((manager,), after, given.frame, given.site))
+        return results
+
+    def _call_around(self, ref: Ref, plain: Closure, manager: Generator, given: Given) -> Results:
+        """Call a function where a generator yields, which begins anew for each call."""
+        state = given.state
+        values: list[Value] = []
+        manager = self.afresh(manager, state)
+
+        def body(inside: State, _: Value) -> list[State]:
+            done = self.call_closure(ref, plain, given.on(inside))
+            values.extend(value for _, value in done)
+            return [after for after, _ in done]
+
+        fresh = state.new(("manager", given.site), manager)
+        left = self.consume(fresh, manager, state, given.frame, body)
+        return [(after, union(values)) for after, _ in left]
+
     def _call_compiled(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call what a framework made of a user function: it runs something of its own, and the function to trace it."""
         call = self._library_call(closure.compiled, given.state, given.frame, given.site, [])
@@ -362,6 +403,7 @@ class Calls(Core):
         site: Site,
         message: str,
         around: Around | None = None,
+        sent: Value | None = None,
     ) -> Results:
         function = closure.function
         before = state.stack
@@ -369,11 +411,14 @@ class Calls(Core):
         receiver = args[0][0] if args and args[0] and closure.owner is not None else None
         inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
         inner.around = around
+        inner.sent = sent
         inner.outside = before
         raised = len(frame.raises)
         journal = collecting.begin(state, scope)
         self._active.append((closure.module, function.ordinal))
+        gives, self._gives_to_process = self._gives_to_process, False
         states = self.block(function.body, [state], inner)
+        self._gives_to_process = gives
         self._active.pop()
         results: Results = [*inner.returns, *((s, NONE) for s in states)]
         for after, _ in results:

@@ -184,8 +184,11 @@ class Classes(Core):
         instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
         made = state.get(instance)
         assert isinstance(made, Instance)
-        if mappings.DICT in self.mro(ref, state):
-            mappings.hold(instance, (state.new(("content", site, cls.qualname), Dict({})),), state)
+        order = self.mro(ref, state)
+        content = mappings.empty(order)
+        if content is not None:
+            held = state.new(("content", site, cls.qualname), content)
+            mappings.hold(instance, (held,), state, mappings.is_wrapper(order))
         state = self._run_factories(instance, state, frame, site)
         init = self.user_method(made, "__init__", state)
         if init is not None:

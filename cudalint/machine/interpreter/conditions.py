@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import questions
+from cudalint.machine import mappings, questions
 from cudalint.machine.assumptions import asking
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
@@ -117,7 +117,10 @@ class Conditions(Core):
                     return None if found.items is None or found.open else bool(found.items)
                 if isinstance(found, Dict):
                     return bool(found.items) if found.exact else None
-                return None if isinstance(found, Instance) and self.user_method(found, "__len__", state) else True
+                if isinstance(found, Instance) and self.user_method(found, "__len__", state):
+                    return None
+                held = mappings.content_of(atom, state)
+                return True if held is None else self._truth_of(held, state)
             case Tensor():
                 return None
         return True

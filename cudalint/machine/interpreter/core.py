@@ -101,6 +101,10 @@ class Core(Hooks, ABC):
         self.before_loops: list[set[Hashable]] = []
         # What loops over numbers ask of these.
         self._asked_turns: dict[Site, tuple[ir.Expr, ...]] = {}
+        # Whether what is evaluated is given to a process that is being made.
+        self._gives_to_process = False
+        # What the match statements look at whose patterns are tried, each within the one before it.
+        self._subjects: list[Value] = []
         # The functions of libraries whose replacements are running: what these call is the one that was there before.
         self._replacing: list[str] = []
 
@@ -336,11 +340,18 @@ class Core(Hooks, ABC):
 
     @abstractmethod
     def consume(
-        self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
+        self,
+        ref: Ref,
+        generator: Generator,
+        state: State,
+        frame: Frame,
+        around: Around | None = None,
+        sent: Value | None = None,
     ) -> Results:
         """Run a generator at its first consumer; the value is what it yields.
 
-        A context manager runs ``around`` where it yields: the body of the ``with`` statement.
+        A context manager runs ``around`` where it yields: the body of the ``with`` statement. ``sent`` is what it is
+        sent there.
         """
 
     @abstractmethod
@@ -350,6 +361,25 @@ class Core(Hooks, ABC):
     @abstractmethod
     def goes_on(self, iterable: Value, rounds: list[Value], state: State) -> bool:
         """Whether a loop may make other rounds than these."""
+
+    def gives_to_process(self, function: Value, state: State) -> bool:
+        """Whether a call makes a process, which gets what the call is given."""
+
+    @abstractmethod
+    def waits(self, closure: Closure) -> bool:
+        """Whether a call of a function makes a coroutine that runs later."""
+
+    @abstractmethod
+    def awaits_for(self, path: str, given: Given) -> list[Given] | None:
+        """A call of a library with what its coroutines give; None where it is given none, or does not wait."""
+
+    @abstractmethod
+    def with_awaited(self, given: Given) -> list[Given] | None:
+        """A call with what its coroutines give; None where it is given none."""
+
+    @abstractmethod
+    def afresh(self, generator: Generator, state: State) -> Generator:
+        """A generator that has not begun, with variables of its own."""
 
     @abstractmethod
     def exact_items(self, value: Value, state: State) -> list[Value] | None:
@@ -454,6 +484,7 @@ class Core(Hooks, ABC):
         site: Site,
         message: str,
         around: Around | None = None,
+        sent: Value | None = None,
     ) -> Results:
         """Run the body of a function whose parameters are bound in ``scope``."""
 
@@ -492,6 +523,18 @@ class Core(Hooks, ABC):
     @abstractmethod
     def load(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         """Import a module of the project: its packages first, its top level once per process."""
+
+    @abstractmethod
+    def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``manager.__enter__()``; an unknown manager enters as itself."""
+
+    @abstractmethod
+    def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``manager.__exit__(None, None, None)``."""
+
+    @abstractmethod
+    def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
+        """The fields that the ``__init__`` of a dataclass takes, those of its bases first; empty where it has none."""
 
     @abstractmethod
     def resolve_deferred(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:

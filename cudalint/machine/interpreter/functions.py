@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Instance, Scope
+from cudalint.machine.heap import Class, Closure, Generator, Instance, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
@@ -93,9 +93,12 @@ class Functions(Core):
         return (state.new(site, replace(prop, setter=function)),)
 
     def _runs_own_code(self, atom: Atom | None, state: State) -> bool:
-        """Whether a decorator is code of the program: a function, a class, an instance, or a method of one."""
+        """Whether a decorator is code of the program: a function, a class, an instance, or a method of one.
+
+        A generator that decorates is a manager that ``contextmanager`` made of it.
+        """
         function = atom.function if isinstance(atom, Bound) else atom
-        return isinstance(function, Ref) and isinstance(state.get(function), Closure | Class | Instance)
+        return isinstance(function, Ref) and isinstance(state.get(function), Closure | Class | Instance | Generator)
 
     def _decorates(self, atom: Atom | None) -> bool:
         """Whether a library function means something as a decorator."""

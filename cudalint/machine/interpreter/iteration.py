@@ -188,15 +188,25 @@ class Iteration(Core):
         return done
 
     def consume(
-        self, ref: Ref, generator: Generator, state: State, frame: Frame, around: Around | None = None
+        self,
+        ref: Ref,
+        generator: Generator,
+        state: State,
+        frame: Frame,
+        around: Around | None = None,
+        sent: Value | None = None,
     ) -> Results:
         """Run a generator at its first consumer; the value is what it yields.
 
-        A context manager runs ``around`` where it yields: the body of the ``with`` statement.
+        A context manager runs ``around`` where it yields: the body of the ``with`` statement. ``sent`` is what it is
+        sent there.
         """
         closure = state.get(generator.closure)
         if not isinstance(closure, Closure):
             return [(state, unknown("generator", generator.site))]
+        if sent is None and around is None and _receives(closure.function.body):
+            # It waits for what it is sent, and begins anew with that.
+            state.store(_waiting(ref), self.afresh(generator, state))
         state.store(ref, Sequence("iterator", None, ()))
         found = state.get(generator.scope)
         args: list[Value] = []
@@ -204,7 +214,8 @@ class Iteration(Core):
             args = [found.variables.get(closure.function.params[0].name, ())]
         name = closure.function.name
         message = f"runs the generator {name}()" if around is None else f"enters {name}()"
-        results = self._run_body(closure, generator.scope, args, state, frame, generator.site, message, around)
+        message = f"awaits {name}()" if closure.function.is_async and not closure.function.is_generator else message
+        results = self._run_body(closure, generator.scope, args, state, frame, generator.site, message, around, sent)
         for after, element in results:
             after.store(ref, Sequence("iterator", None, element))
         return results
@@ -223,6 +234,20 @@ class Iteration(Core):
             states = following
         return states
 
+    def afresh(self, generator: Generator, state: State) -> Generator:
+        """A generator that has not begun, with variables of its own."""
+        found = state.get(generator.scope)
+        if not isinstance(found, Scope):
+            return generator
+        return replace(generator, scope=state.new(("afresh", generator.site), found))
+
+    def send(self, ref: Ref, value: Value, state: State, frame: Frame) -> Results:
+        """``generator.send(value)`` of one that has begun: what it does with that value."""
+        waiting = state.get(_waiting(ref))
+        if not isinstance(waiting, Generator):
+            return [(state, unknown("sent", ref.address))]
+        return self.consume(ref, self.afresh(waiting, state), state, frame, None, value)
+
     def exact_items(self, value: Value, state: State) -> list[Value] | None:
         """The items of a sequence whose content is known exactly."""
         atom = only(value)
@@ -231,6 +256,9 @@ class Iteration(Core):
             return list(found.items)
         if isinstance(found, Class) and found.members:
             return enums.members(found, state)
+        held = mappings.list_of(atom, state)
+        if held is not None:
+            return self.exact_items((held,), state)
         row = self._row_of(found, state) if isinstance(found, Instance) else None
         return None if row is None else list(row)
 
@@ -238,7 +266,8 @@ class Iteration(Core):
         """What iterating a value may give; empty where nothing is known."""
         result: list[Value] = []
         for atom in value:
-            found = state.get(atom) if isinstance(atom, Ref) else None
+            held = mappings.list_of(atom, state) or atom
+            found = state.get(held) if isinstance(held, Ref) else None
             if isinstance(found, Sequence):
                 result.extend(found.items if found.items is not None else [found.element] if found.element else [])
             elif isinstance(found, Dict):
@@ -316,7 +345,7 @@ class Iteration(Core):
                 else:
                     result.extend(self._rounds_of_other(ref, value, after, frame, site))
             return result
-        held = mappings.dict_of(ref, state)
+        held = mappings.content_of(ref, state)
         if held is not None:
             return self.iterate((held,), state, frame, site)
         row = self._row_of(instance, state)
@@ -462,9 +491,10 @@ class Iteration(Core):
     def _yield(self, node: ir.Yield, state: State, frame: Frame) -> Results:
         if node.value is None and frame.around is not None:
             return self._around(node, frame.around, NONE, state, frame)
+        received = frame.sent or unknown("sent", frame.module, node.ordinal)
         if node.value is None:
             frame.yields.append(NONE)
-            return [(state, unknown("sent", frame.module, node.ordinal))]
+            return [(state, received)]
         results = self.eval(node.value, state, frame)
         if frame.around is not None:
             return [r for after, value in results for r in self._around(node, frame.around, value, after, frame)]
@@ -474,7 +504,7 @@ class Iteration(Core):
                     frame.yields.extend(rounds)
             else:
                 frame.yields.append(value)
-        return [(s, unknown("sent", frame.module, node.ordinal)) for s, _ in results]
+        return [(s, received) for s, _ in results]
 
     def _around(self, node: ir.Yield, body: Around, value: Value, state: State, frame: Frame) -> Results:
         """The place where a context manager lets the body of its ``with`` statement run; a second round does not."""
@@ -487,6 +517,20 @@ class Iteration(Core):
         for current in after:
             current.stack = before
         return [(current, NONE) for current in after]
+
+
+def _waiting(ref: Ref) -> Ref:
+    """Where a generator that waits for what it is sent is kept as it was before it began."""
+    return Ref(("waiting", ref.address))
+
+
+def _receives(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether a generator binds what it is sent."""
+    return any(
+        (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Yield) and not statement.value.each)
+        or _receives(tuple(inner_statements(statement)))
+        for statement in body
+    )
 
 
 def _leaving(state: State, left: list[State]) -> State:

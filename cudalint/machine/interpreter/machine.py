@@ -14,6 +14,7 @@ from cudalint.machine.interpreter.callbacks import Callbacks
 from cudalint.machine.interpreter.calls import Calls
 from cudalint.machine.interpreter.classes import Classes
 from cudalint.machine.interpreter.conditions import Conditions
+from cudalint.machine.interpreter.coroutines import Coroutines
 from cudalint.machine.interpreter.entry import EntryOptions
 from cudalint.machine.interpreter.expressions import Expressions
 from cudalint.machine.interpreter.functions import Functions
@@ -41,6 +42,7 @@ class Machine(
     Functions,
     Calls,
     Callbacks,
+    Coroutines,
     Classes,
     Attributes,
     Bodies,
@@ -154,10 +156,15 @@ class Machine(
                 results = self._lambda(node, state, frame)
             case ir.Yield():
                 results = self._yield(node, state, frame)
-            case ir.Await() | ir.Star():
+            case ir.Await():
+                awaited = self.eval(node.value, state, frame)
+                results = [result for after, value in awaited for result in self.awaited(value, after, frame)]
+            case ir.Star():
                 results = self.eval(node.value, state, frame)
             case ir.Walrus():
                 results = self._walrus(node, state, frame)
+            case ir.Subject():
+                results = [(state, self._subjects[-1])]
             case _:
                 raise TypeError(f"not an expression: {node!r}")
         self._nested -= 1

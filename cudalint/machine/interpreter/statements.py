@@ -57,6 +57,10 @@ class Statements(Core):
         yes, no = self.branch(node.test, state, frame)
         return [*self.block(node.body, self.joined(yes), frame), *self.block(node.orelse, self.joined(no), frame)]
 
+    def _bound(self, name: str, value: Value, state: State, frame: Frame) -> State:
+        self.bind(name, value, state, frame)
+        return state
+
     def _break(self, node: ir.Break, state: State, frame: Frame) -> list[State]:
         frame.breaks.append(state)
         return []
@@ -109,6 +113,15 @@ class Statements(Core):
         """The paths on which a pattern may fit, and those on which it may not."""
         if case.irrefutable:
             return [state], []
+        if case.test is not None:
+            asked = self.record.asked
+            known = len(asked)
+            self._subjects.append(subject)
+            yes, no = self.branch(case.test, state, frame)
+            self._subjects.pop()
+            whole = Site(frame.module, case.test.ordinal)
+            asked.update({one: replace(asked[one], whole=whole, fits=True) for one in tuple(asked)[known:]})
+            return yes, no
         verdicts = [self._equals(value, subject, state, frame) for value in case.values]
         if any(verdict for verdict, _ in verdicts):
             return [state], []
@@ -144,4 +157,12 @@ class Statements(Core):
             self.bind(case.whole, subject, state, frame)
         for name in case.parts:
             self.bind(name, unknown("captured", *place, name), state, frame)
-        return ([state], []) if case.guard is None else self.branch(case.guard, state, frame)
+        states = [state]
+        self._subjects.append(subject)
+        for name, part in case.bindings:
+            states = [self._bound(name, found, s, frame) for c in states for s, found in self.eval(part, c, frame)]
+        self._subjects.pop()
+        if case.guard is None:
+            return states, []
+        branches = [self.branch(case.guard, current, frame) for current in states]
+        return [s for yes, _ in branches for s in yes], [s for _, no in branches for s in no]

@@ -382,7 +382,8 @@ class Transfer:
         scope = self._scope(closure.scope, closure)
         defaults = tuple((k, self.value(v)) for k, v in closure.defaults)
         owner = closure.owner
-        self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner))
+        # What a manager around it does is left out: one that is made of a generator does not travel by value.
+        self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner, managed=()))
         return made
 
     def _goes_by_value(self, module: str) -> bool:

@@ -224,7 +224,8 @@ def queue_users(machine: Machine, state: State, start: Start, inherited: list[Va
     ways = launching.ways(machine, state, start.library, start.context)
     if not ways:
         return
-    poisoned = any(_forks(e) for e in ended) and (process.driver is not None or process.poison is not None)
+    is_poison = process.driver is not None or process.poison is not None
+    poisoned = is_poison and any(e.began and way.method == "fork" for e, way in zip(ended, ways, strict=False))
     mark = "poisoned" if poisoned else "clean"
     for value in inherited:
         for ref in _channels(value, state):
@@ -251,12 +252,6 @@ def queue_users(machine: Machine, state: State, start: Start, inherited: list[Va
                     )
                 )
                 lending.lend(state, site, start.anchor)
-
-
-def _forks(ended: Ended) -> bool:
-    return any(child.process.forked for child, _ in ended.children) or (
-        ended.failed is not None and ended.failed.kind in (Kind.CUDA_IN_FORK, Kind.INHERITED_CUDA)
-    )
 
 
 def _channels(value: Value, state: State) -> list[Ref]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.classes import lineage
 from cudalint.machine.effects.concurrency.channels import queue_users
+from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import (
     JOINED,
     Starter,
@@ -40,17 +41,22 @@ from cudalint.machine.values import (
     unknown,
 )
 
+# The field of a process that says whether it was told to run in the one that starts it.
+_HERE = "<here>"
+
 
 def process(machine: Machine, call: Call) -> Results:
     """``Process(target=, args=)``."""
     state = call.state
+    method = call.text("method")
     fields: dict[str, Value] = {
         "<library>": const(library_of(call)),
-        "<context>": context_of(call) or NONE,
-        "_target": call.get("target") or NONE,
+        "<context>": context_of(call) or (const(method) if method else NONE),
+        "_target": call.get(call.text("function", "target")) or NONE,
         "_args": call.get("args") or NONE,
         "_kwargs": call.get("kwargs") or NONE,
         "daemon": call.get("daemon") or NONE,
+        _HERE: const(choices.spared(call)),
     }
     if initialised(call, fields):
         return [(state, NONE)]
@@ -68,6 +74,8 @@ def process_start(machine: Machine, call: Call) -> Results:
     if found is None:
         return [(state, NONE)]
     fields = found.fields
+    if fields.get(_HERE) == TRUE:
+        return run_target(machine, call)
     if bootstrapping(machine, call, "Process.start()", found.site) or daemon_child(machine, call, "Process.start()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     library = (strings(fields.get("<library>", ())) or ["multiprocessing"])[0]

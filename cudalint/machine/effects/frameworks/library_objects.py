@@ -13,7 +13,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, TRUE, Dev, Ref, Value, const, only, union, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Atom, Dev, Ref, Value, const, only, union, unknown
 
 
 def placed(machine: Machine, call: Call) -> Results:
@@ -44,12 +44,21 @@ def _first(devices: list[Dev]) -> Dev | None:
 def lent(machine: Machine, call: Call) -> Results:
     """``atoms.get_forces()``: computes with what the attribute ``key`` of its object was set to."""
     state = call.state
-    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    given = found.fields.get(call.text("key"), ()) if isinstance(found, LibraryObject) else ()
+    given = _attribute(call.receiver, call.text("key"), state)
     result = unknown("computed", call.site, state.process.identity)
     name = call.path.rpartition(".")[2]
     states = [cuda.read(machine, atom, state, call.frame, call.site, f"{name}()") for atom in given[:1]]
     return [(after, result) for after in states if after is not None] if given else [(state, result)]
+
+
+def _attribute(owner: Atom | None, name: str, state: State) -> Value:
+    """What an attribute of a library's object was set to, or of an instance of a class below its class."""
+    match state.get(owner) if isinstance(owner, Ref) else None:
+        case LibraryObject(fields=fields):
+            return fields.get(name, ())
+        case Instance(attributes=attributes):
+            return attributes.get(name, ())
+    return ()
 
 
 # -- the trainer of transformers ---------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.servers import django
 from cudalint.machine.effects.servers.forking import Serving, fork_workers, in_master
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
@@ -143,7 +144,8 @@ def celery_worker(machine: Machine, call: Call) -> Results:
     obj = library_object(call)
     if obj is None or (pool or _pool_setting(obj, state)) != "prefork":
         return [(state, NONE)]
-    imported, _ = _imported(machine, state, call.frame, obj)
+    before = django.ready(machine, state, call.frame, call.site)
+    imported = [after for current in before for after in _imported(machine, current, call.frame, obj)[0]]
     for after in [s for c in imported for s in in_master(machine, c, call.frame, call.site, "master")]:
         serving = Serving("Celery.worker_main", call.site, call.frame, True, daemon=True)
         for function in [function for _, function in registered(after, "task")]:
@@ -168,8 +170,11 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     # A module that merely calls tasks of another is no module that celery imports.
     homes, states = {frame.module}, [state]
     for app in apps if len(apps) == 1 and apps[0].site.module == frame.module else ():
-        states, named = _imported(machine, state, frame, app)
-        homes |= named
+        states = []
+        for current in django.ready(machine, state, frame, app.site):
+            imported, named = _imported(machine, current, frame, app)
+            states += imported
+            homes |= named
     for current in states:
         for site, function in [found for found in registered(current, "task") if found[0].module in homes]:
             for after in in_master(machine, current.clone(), frame, site, "master"):

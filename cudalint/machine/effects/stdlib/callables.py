@@ -97,6 +97,16 @@ def cached(machine: Machine, call: Call) -> Results:
     return [(call.state, (atom,))]
 
 
+def managed(machine: Machine, call: Call) -> Results:
+    """``@manager()``: what a manager makes of a function that it decorates."""
+    atom = only(call.args[0]) if call.args else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Closure) or not isinstance(call.receiver, Ref):
+        return through(machine, call)
+    made = replace(found, managed=(*found.managed, call.receiver))
+    return [(call.state, (call.state.new(("managed", call.site, call.receiver), made),))]
+
+
 def reader(machine: Machine, call: Call) -> Results:
     """``methodcaller("name", *args)``, ``attrgetter("name")`` and ``itemgetter(key)``."""
     if not call.args:

@@ -67,6 +67,16 @@ def dict_init(machine: Machine, call: Call) -> Results:
     return [(state, NONE)]
 
 
+def list_init(machine: Machine, call: Call) -> Results:
+    """``super().__init__(items)`` of a class below list: its instance holds these items."""
+    results: Results = []
+    for state, made in container(machine, replace(call, path="builtins.list")):
+        if isinstance(call.receiver, Ref):
+            mappings.hold(call.receiver, made, state)
+        results.append((state, NONE))
+    return results
+
+
 def defaultdict(machine: Machine, call: Call) -> Results:
     """``defaultdict(factory)``."""
     factory, *rest = call.args or [NONE]

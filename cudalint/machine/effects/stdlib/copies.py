@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import gpu_memory
+from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -20,8 +22,11 @@ def copy(machine: Machine, call: Call) -> Results:
 
 
 def deepcopy(machine: Machine, call: Call) -> Results:
-    """One more object, and one more of all that it holds."""
-    return _copied(call, _DEEPEST)
+    """One more object, and one more of all that it holds, for which GPU memory is read."""
+    state: State | None = call.state
+    for atom in gpu_memory.tensors_in(call.args[:1], call.state):
+        state = None if state is None else cuda.read(machine, atom, state, call.frame, call.site, "copy.deepcopy()")
+    return [] if state is None else _copied(replace(call, state=state), _DEEPEST)
 
 
 def _copied(call: Call, depth: int) -> Results:

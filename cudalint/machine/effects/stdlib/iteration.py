@@ -284,4 +284,6 @@ def generator_method(machine: Machine, call: Call) -> Results:
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if isinstance(call.receiver, Ref) and isinstance(found, Generator):
         return machine.consume(call.receiver, found, call.state, call.frame)
+    if isinstance(call.receiver, Ref) and call.path.endswith(".send") and call.args:
+        return machine.send(call.receiver, call.args[0], call.state, call.frame)
     return [(call.state, unknown("generator", call.site))]

@@ -43,6 +43,8 @@ from cudalint.machine.values import (
     unknown,
 )
 
+# As many workers as a loader has that takes all processors.
+SEVERAL = 2
 _KEPT = (
     "num_workers",
     "collate_fn",
@@ -59,19 +61,41 @@ _KEPT = (
 
 
 def loader(machine: Machine, call: Call) -> Results:
-    """``DataLoader(dataset, ...)``: starts nothing yet. Its model may name another parameter by ``iterable``."""
+    """``DataLoader(dataset, ...)``: starts nothing yet.
+
+    Its model may name other parameters by ``iterable`` and ``workers``; ``kind = "always"``: without a number, too.
+    """
     state = call.state
     fields: dict[str, Value] = {"dataset": call.get(call.text("iterable", "dataset")) or NONE}
     for name in _KEPT:
         value = call.get(name)
         if value is not None:
             fields[f"<{name}>"] = value
+    workers = call.get(call.text("workers")) if call.text("workers") else None
+    if workers is not None or call.text("kind") == "always":
+        fields["<num_workers>"] = const(SEVERAL) if workers in (None, NONE) else workers
     if call.open:
         fields["<open>"] = TRUE
     if initialised(call, fields):
         return [(state, NONE)]
     made = LibraryObject("torch.utils.data.DataLoader", fields, call.site)
     return [(state, (state.new(("loader", call.site), made),))]
+
+
+def served_loader(machine: Machine, call: Call) -> Results:
+    """``DataLoader2(pipe, reading_service=service)``: the service says how many workers read, and how they start."""
+    given = call.get("reading_service") or NONE
+    service = call.state.get(atom) if isinstance(atom := given[0], Ref) else None
+    found = service.fields if isinstance(service, LibraryObject) else {}
+    kept = {name: found[f"<{name}>"] for name in _KEPT if f"<{name}>" in found}
+    return loader(machine, replace(call, kwargs={**call.kwargs, **kept}))
+
+
+def reading_service(machine: Machine, call: Call) -> Results:
+    """``MultiProcessingReadingService(num_workers=2)``."""
+    fields = {f"<{name}>": value for name in _KEPT if (value := call.get(name)) is not None}
+    made = LibraryObject("torchdata.dataloader2.ReadingService", fields, call.site)
+    return [(call.state, (call.state.new(("service", call.site), made),))]
 
 
 def eager_loader(machine: Machine, call: Call) -> Results:

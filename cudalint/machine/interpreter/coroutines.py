@@ -1,0 +1,69 @@
+"""Coroutines that are given to a process: what runs in it when it awaits them.
+
+Elsewhere a coroutine runs where it is made, which is soon before it is awaited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Frame, Given, Results
+from cudalint.machine.heap import Class, Closure, Generator
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
+from cudalint.machine.state import State
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Value, only
+
+# Packages whose functions wait for the coroutines that they are given.
+_WAITING = frozenset({"anyio", "asyncio", "nest_asyncio", "trio", "uvloop"})
+
+
+@room
+class Coroutines(Core):
+    """Makes coroutines that wait, and runs them."""
+
+    def gives_to_process(self, function: Value, state: State) -> bool:
+        """Whether a call makes a process, which gets what the call is given."""
+        atom = only(function)
+        named = atom.function if isinstance(atom, Bound) else atom
+        path = named.path if isinstance(named, Lib) else None
+        if isinstance(atom, Ref) and isinstance(state.get(atom), Class):
+            path = self.library_base(atom, state)
+        spec = None if path is None else self.library.function(path)
+        return spec is not None and spec.get("does") == "process"
+
+    def waits(self, closure: Closure) -> bool:
+        """Whether a call of a function makes a coroutine that runs later."""
+        return self._gives_to_process and closure.function.is_async and not closure.function.is_generator
+
+    def awaited(self, value: Value, state: State, frame: Frame) -> Results:
+        """What awaiting a value gives."""
+        atom = only(value)
+        if isinstance(atom, Ref) and (coroutine := self._pending_coroutine(atom, state)) is not None:
+            return self.consume(atom, coroutine, state, frame)
+        return [(state, value)]
+
+    def _pending_coroutine(self, atom: Atom | None, state: State) -> Generator | None:
+        """A coroutine that nothing has awaited."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Generator):
+            return None
+        closure = state.get(found.closure)
+        return found if isinstance(closure, Closure) and closure.function.is_async else None
+
+    def awaits_for(self, path: str, given: Given) -> list[Given] | None:
+        """A call of a library with what its coroutines give; None where it is given none, or does not wait."""
+        return self.with_awaited(given) if path.partition(".")[0] in _WAITING else None
+
+    def with_awaited(self, given: Given) -> list[Given] | None:
+        """A call with what its coroutines give; None where it is given none."""
+        if all(self._pending_coroutine(only(value), given.state) is None for value in given.args):
+            return None
+        ready = [replace(given, args=[])]
+        for value in given.args:
+            ready = [
+                replace(one, args=[*one.args, result], state=after)
+                for one in ready
+                for after, result in self.awaited(value, one.state, given.frame)
+            ]
+        return ready
