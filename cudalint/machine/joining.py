@@ -18,6 +18,7 @@ from cudalint.machine.values import (
     Const,
     Dev,
     Lib,
+    Member,
     Partial,
     Rank,
     Ref,
@@ -323,7 +324,8 @@ def _matters(atom: object, state: State | None, depth: int = 0) -> bool:
         case Dev() | Tensor() | Lib() | Bound() | Partial() | Task() | Rank():
             return True
         case Const(value=value):
-            return isinstance(value, bool | int) or value is None or (isinstance(value, str) and _is_choice(value))
+            is_choice = isinstance(value, Member) or (isinstance(value, str) and _is_choice(value))
+            return isinstance(value, bool | int) or value is None or is_choice
     return False
 
 
@@ -506,6 +508,8 @@ def is_placed(atom: Atom) -> bool:
             return True
         case Const(value=str(value)):
             return value in _TELLING
+        case Const(value=Member(value=given)):
+            return any(map(is_placed, given))
     return False
 
 
