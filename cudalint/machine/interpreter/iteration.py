@@ -412,8 +412,9 @@ class Iteration(Core):
     ) -> tuple[list[State], bool]:
         """The rounds of one ``for``, and whether it is known which elements its tests let through."""
         clause = node.generators[depth]
-        states, sure = [state], True
-        was_second = state.second_round
+        told_apart = _told_apart(rounds) if clause.tests else rounds
+        states, sure = [state], len(told_apart) == len(rounds)
+        rounds, was_second = told_apart, state.second_round
         for i, value in enumerate(rounds):
             following: list[State] = []
             for current in states:
@@ -529,6 +530,17 @@ def _few_rounds(items: list[Value]) -> list[Value]:
     """The first item, then all the others at once; few, and steps of a program, come one after the other."""
     most = MOST_STEPS if all(_is_step(item) for item in items) else MOST_ITEMS
     return items if len(items) <= most else [items[0], union(items[1:])]
+
+
+def _told_apart(rounds: list[Value]) -> list[Value]:
+    """Rounds for a test: one for each object that an item may be, since the test is true of some and not of others."""
+    parts: list[Value] = []
+    for value in rounds:
+        objects = [atom for atom in value if isinstance(atom, Ref)]
+        others = tuple(atom for atom in value if not isinstance(atom, Ref))
+        parts.extend((atom,) for atom in objects)
+        parts.extend([others] if others or not objects else [])
+    return parts
 
 
 def _is_step(value: Value) -> bool:
