@@ -89,6 +89,15 @@ def _is_flag(value: Atom | Value) -> TypeGuard[Unknown]:
     return False
 
 
+def is_answer(value: Value) -> bool:
+    """Whether a value is true or false and nothing else: what a comparison, a denial or a flag gives."""
+    atom = only(value)
+    match atom:
+        case Unknown(sym=("is" | "not", *_)):
+            return True
+    return atom is not None and _is_flag(atom)
+
+
 def identity(value: Value) -> Atom | Value | None:
     """What a value can be asked about again: one thing, or alternatives that one unknown tells from all others."""
     atom = only(value)
