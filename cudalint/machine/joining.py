@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.questions import Fact, is_guess
+from cudalint.machine.questions import Fact, makes_uncertain
 from cudalint.machine.state import BLOT, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -185,9 +185,9 @@ def _shared_facts(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> tuple[Fac
     """What both paths assume; where each rests on a guess, also where they are not the same, so does what stands for
     both."""
     facts = tuple(fact for fact in mine if fact in theirs)
-    if any(map(is_guess, facts)) or not any(map(is_guess, theirs)):
+    if any(map(makes_uncertain, facts)) or not any(map(makes_uncertain, theirs)):
         return facts
-    return facts + tuple(fact for fact in mine if is_guess(fact))
+    return facts + tuple(fact for fact in mine if makes_uncertain(fact))
 
 
 def _shared_layer(mine: Layer | None, theirs: Layer | None) -> Layer | None:

@@ -52,7 +52,7 @@ _OF_TEXT = frozenset(
 _REFUSED = {">": "<=", ">=": "<"}
 
 
-def is_guess(fact: Fact) -> bool:
+def makes_uncertain(fact: Fact) -> bool:
     """Whether a path goes on as if something were so that the code does not show: what follows is uncertain."""
     match fact:
         case ((kind, *_), True) if kind in (USES, BUILT):
