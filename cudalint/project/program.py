@@ -80,6 +80,10 @@ class News:
     judged: Mapping[str, bool]
 
 
+# What stands for ``%run module.py`` in the program of a notebook.
+_RUN = re.compile(r"from ([\w.]+) import \*")
+
+
 @dataclass(slots=True)
 class FileProgram:
     """Modules by name. A file outside packages is named after itself; two of one name are kept apart by folder."""
@@ -545,6 +549,15 @@ class FileProgram:
     def is_notebook(self, name: str) -> bool:
         """Whether a module is a notebook: nothing imports it, and it runs in the main module of a kernel."""
         return name in self.sources and self.sources[name].path.endswith(".ipynb")
+
+    def is_run_in(self, notebook: str, module: str) -> bool:
+        """Whether a magic of a notebook runs a module in the kernel, whose main module then holds what that defines."""
+        source = self.sources.get(notebook)
+        if source is None or source.cells is None:
+            return False
+        rows = enumerate(source.text.splitlines(), 1)
+        named = (_RUN.match(row) for number, row in rows if number in source.cells.replaced)
+        return any(found is not None and self.resolve(notebook, found[1], 0) == module for found in named)
 
     def runs_in_package(self, name: str) -> bool:
         """Whether a program is started as a part of its package, as ``python -m`` does: else nothing imports that."""
