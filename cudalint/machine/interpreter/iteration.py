@@ -259,16 +259,25 @@ class Iteration(Core):
                 return self._iterate_instance(atom, found, state, frame, site)
             if isinstance(found, Class) and found.members:
                 return [(state, _few_rounds(enums.members(found, state)))]
-        path = self._method_path(atom, "__iter__", state)
-        call = None if path is None else self._library_call(path, state, frame, site, [])
-        if call is not None:
-            call.receiver = atom
-            return [(s, self._rounds_of(v, s, site)) for s, v in self.library_call(call)]
+        given = self._iterate_library(atom, state, frame, site)
+        if given is not None:
+            return given
         if isinstance(atom, Tensor):
             return [(s, [v, v]) for s, v in self._tensor_data(atom, "iteration", state, frame, site)]
         if isinstance(atom, Unknown):
             return [(state, [unknown(atom.sym, "each", 0), unknown(atom.sym, "each", 1)])]
         return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
+
+    def _iterate_library(
+        self, atom: Atom, state: State, frame: Frame, site: Site
+    ) -> list[tuple[State, list[Value]]] | None:
+        """The rounds over what a library's ``__iter__`` gives; None where it has none."""
+        path = self._method_path(atom, "__iter__", state)
+        call = None if path is None else self._library_call(path, state, frame, site, [])
+        if call is None:
+            return None
+        call.receiver = atom
+        return [(s, self._rounds_of(v, s, site)) for s, v in self.library_call(call)]
 
     def _rounds_of(self, value: Value, state: State, site: Site) -> list[Value]:
         atom = only(value)
@@ -296,6 +305,9 @@ class Iteration(Core):
         row = self._row_of(instance, state)
         if row is not None:
             return [(state, _few_rounds(list(row)))]
+        rounds = self._iterate_library(ref, state, frame, site)
+        if rounds is not None:
+            return rounds
         getter = self.user_method(instance, "__getitem__", state)
         if getter is not None:
             return self._until("IndexError", getter, [(ref,), EACH], state, frame, site)
