@@ -182,3 +182,24 @@ def test_programs_by_other_names(run: Run, project: Path, forked: str) -> None:
     assert "gui.pyw" in files(run, project)
     assert found(run, "bin/data") == ["bin/data"]
     assert found(run, "--exclude", "bin,tests,third_party,train.py") == [f"{project.name}/gui.pyw"]
+
+
+def test_repairs_of_files_that_are_not_checked_are_not_offered(run: Run, tmp_path: Path) -> None:
+    for name, text in {
+        "lib/launching.py": "import multiprocessing as mp\n\n\ndef run(function, items):\n"
+        '    with mp.get_context("fork").Pool(2) as pool:\n        return pool.map(function, items)\n',
+        "project/main.py": "import torch\nfrom launching import run\n\n\ndef work(n):\n"
+        '    return torch.ones(n, device="cuda").sum().item()\n\n\nif __name__ == "__main__":\n'
+        "    torch.cuda.init()\n    print(run(work, [1, 2]))\n",
+        "project/pyproject.toml": '[tool.cudalint]\nextra-paths = ["../lib"]\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    project, aside = tmp_path / "project", "1 repair would change files that are not checked here.\n"
+    assert run("check", cwd=project).stdout.endswith(f"Found 1 error in 1 file.\n{aside}")
+    assert run("check", "--fix", cwd=project).stdout.endswith(f"Found 1 error in 1 file.\n{aside}")
+    assert run("check", "--diff", cwd=project).stderr.endswith("Would make 0 repairs.\n")
+    (project / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
+    (tmp_path / "lib/launching.py").rename(project / "launching.py")
+    assert run("check", "main.py", cwd=project).stdout.endswith(aside)
+    assert run("check", cwd=project).stdout.endswith("You can have 1 repair with --fix (--diff shows what).\n")

@@ -155,6 +155,19 @@ CASES = {
         "import importlib.util\n\nif importlib.util.find_spec('torch') is not None:\n    torch.cuda.init()\nstart()\n",
         None,
     ),
+    "that there is a GPU, which goes without saying": (
+        "if torch.cuda.device_count() >= 1:\n    torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "that there are several GPUs, which does not": (
+        "if torch.cuda.device_count() > 1:\n    torch.cuda.init()\nstart()\n",
+        "if `torch.cuda.device_count()` is more than 1",
+    ),
+    "one of two options": (
+        "args = parser.parse_args()\nmode = args.mode or args.workers\n"
+        "if mode == 'gpu':\n    torch.cuda.init()\nstart()\n",
+        "if `mode` is gpu",
+    ),
     "another package": (
         "import importlib.util\n\nif importlib.util.find_spec('apex') is not None:\n    torch.cuda.init()\nstart()\n",
         "if apex is installed",
@@ -205,6 +218,19 @@ def test_the_size_of_a_group_is_what_it_was_joined_with() -> None:
     )
     found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
     assert [(f.code, f.condition) for f in found] == [("CUD503", "if `size` is more than 1")]
+
+
+@pytest.mark.parametrize("test", ["rank == 0", "rank != 0", "not rank", "rank % 2 == 0"])
+def test_some_process_has_each_rank(test: str) -> None:
+    text = (
+        "import multiprocessing as mp\nimport torch\nfrom torch.multiprocessing import spawn\n"
+        "def use():\n    torch.zeros(1, device='cuda')\n"
+        f"def run(rank):\n    if {test}:\n        torch.cuda.init()\n"
+        "        mp.get_context('fork').Process(target=use).start()\n"
+        "if __name__ == '__main__':\n    spawn(run, nprocs=2)\n"
+    )
+    found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
+    assert [(f.code, f.condition) for f in found] == [("CUD101", None)]
 
 
 def test_what_a_package_that_is_not_seen_may_define_is_a_condition() -> None:

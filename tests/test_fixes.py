@@ -9,10 +9,9 @@ from __future__ import annotations
 import ast
 import io
 import os
-import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from fixture_markers import ROOT, broken
 from recorded_findings import recorded
 from recorded_findings import text as said
 
-from cudalint import rules
 from cudalint.config import Config
 from cudalint.finding import Applicability, Finding, Severity
 from cudalint.fixing.rounds import fix
@@ -121,20 +119,3 @@ def assert_doubts_are_named(report: Report) -> None:
     """Every level but safe says why."""
     fixes = [finding.fix for finding in report.findings if finding.fix is not None]
     assert [fix.message for fix in fixes if fix.applicability is not Applicability.SAFE and not fix.reason] == []
-
-
-def has_repairs(said: str, code: str) -> Iterator[bool]:
-    """Of each finding of a code, as it is recorded, whether it has a repair that can be made."""
-    for one in re.split(r"^(?=\d)", said, flags=re.MULTILINE)[1:]:
-        if one.split()[1] == code:
-            yield re.search(r"^  (safe|unsafe): ", one, re.MULTILINE) is not None
-
-
-@pytest.mark.parametrize("code", [code for code in rules.codes() if not code.startswith("CUD9")])
-def test_a_rule_declares_how_often_it_is_repaired(code: str) -> None:
-    """By what is recorded of the fixtures of its folder, which is what is found (above)."""
-    said = [text for name, text in RECORDED.items() if name.startswith(f"{code}/")]
-    offered = {has for text in said for has in has_repairs(text, code)}
-    level = rules.RepairLevel
-    expected = {(True,): level.ALWAYS, (False,): level.NEVER, (False, True): level.SOMETIMES}
-    assert rules.rule(code).repair is expected[tuple(sorted(offered))]

@@ -363,6 +363,32 @@ def test_spawn_is_no_repair_where_the_worker_is_a_function_of_a_cell(run: Run, t
     assert run("check", "--diff", "--unsafe-fixes", ".").stdout == ""
 
 
+COMMON = (
+    "import multiprocessing\nimport torch\n\n\ndef work(n):\n    return torch.ones(n, device='cuda').sum().item()\n"
+)
+POOL = "with multiprocessing.get_context({!r}).Pool(1) as pool:\n    print(pool.map(work, [1, 2, 3]))\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "code"),
+    [
+        (("%run common.py\n", "torch.cuda.init()\n", POOL.format("fork")), "CUD101"),
+        (("%run common.py\n", POOL.format("fork")), None),
+        (("%run common.py\n", POOL.format("spawn")), "CUD108"),
+        (("from common import *\n", POOL.format("spawn")), None),
+    ],
+)
+def test_what_a_program_defines_that_a_magic_runs_is_of_the_kernel(
+    cells: tuple[str, ...], code: str | None, run: Run, tmp_path: Path
+) -> None:
+    """No fresh process finds it, so that spawn is no repair."""
+    (tmp_path / "a.ipynb").write_text(notebook(*cells))
+    (tmp_path / "common.py").write_text(COMMON)
+    found = json.loads(run("check", "--output-format", "json", ".").stdout)
+    assert [one["code"] for one in found] == ([] if code is None else [code])
+    assert run("check", "--diff", "--unsafe-fixes", ".").stdout == ""
+
+
 # -- magics -----------------------------------------------------------------------------------------------
 
 
@@ -385,6 +411,9 @@ def test_spawn_is_no_repair_where_the_worker_is_a_function_of_a_cell(run: Run, t
         ("%time x = f()\n", "if 1: x = f()\n"),
         ("if x:\n  %time for y in x: f(y)\n", "if x:\n     \f  for y in x: f(y)\n"),
         ("x, y = %time f()\nz = %timeit -o f()\n", "x, y =       f()\nz = get_ipython()\n"),
+        ("%run lib/common.py -v\n%run -m a.b\n", "from lib.common import *\nfrom a.b import *\n"),
+        ("%run -i ./common\n%run setup.ipynb\n", "from common import *\nfrom setup import *\n"),
+        ("%run ../x.py\nif x:\n  %run x.py\n%run my-x.py\n%run class.py\n", "pass\nif x:\n  pass\npass\npass\n"),
         ("%timeit -n 1 -r2 -q f()\n", f"if 1:{' ' * 15}f()\n"),
         ("%memit -r 1 f()\n%prun f()\n", f"if 1:{' ' * 7}f()\nif 1: f()\n"),
         ("%timeit\n%prun -l 3 f()\n%time !ls\n%timeit -s x\n", "pass\npass\npass\npass\n"),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from cudalint.finding import Edit, Fix
+from cudalint.text.source import Cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,17 @@ def reach(selected: Iterable[str], named: Iterable[str], root: str | None) -> Re
         else:
             beyond.append(link)
     return Reach(frozenset(real.values()), tuple(aliases), tuple(beyond))
+
+
+def files_of(repair: Fix, cells: Mapping[str, Cells]) -> frozenset[str]:
+    """The files that a repair changes."""
+    return frozenset(home(edit, cells) for edit in repair.edits)
+
+
+def home(edit: Edit, cells: Mapping[str, Cells]) -> str:
+    """The file of an edit: of one in a module that a cell writes it is the notebook."""
+    found = cells.get(edit.span.filename)
+    return edit.span.filename if found is None else found.notebook
 
 
 def _lies_in(path: str, top: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from cudalint import disk
 from cudalint.finding import Applicability, Edit, Fix
 from cudalint.fixes.edits import apply, as_changes
-from cudalint.fixing.reach import reach
+from cudalint.fixing.reach import files_of, home, reach
 from cudalint.found import Report
 from cudalint.session import Session
 from cudalint.text.decode import Refusal, decode, encode
@@ -100,7 +100,7 @@ class _Admission:
     files: frozenset[str]
 
     def admits(self, fix: Fix, cells: Mapping[str, Cells]) -> bool:
-        if not fix.edits or any(_home(edit, cells) not in self.files for edit in fix.edits):
+        if not fix.edits or not files_of(fix, cells) <= self.files:
             return False
         level = fix.applicability
         return level is Applicability.SAFE or (self.unsafe and level is Applicability.UNSAFE)
@@ -155,14 +155,8 @@ def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], ru
 def _by_file(edits: Iterable[Edit], cells: Mapping[str, Cells]) -> dict[str, list[Edit]]:
     result: dict[str, list[Edit]] = {}
     for edit in edits:
-        result.setdefault(_home(edit, cells), []).append(edit)
+        result.setdefault(home(edit, cells), []).append(edit)
     return result
-
-
-def _home(edit: Edit, cells: Mapping[str, Cells]) -> str:
-    """The file of an edit: of one in a module that a cell writes it is the notebook."""
-    found = cells.get(edit.span.filename)
-    return edit.span.filename if found is None else found.notebook
 
 
 def _edited(path: str, edits: list[Edit], now: Mapping[str, bytes], before: dict[str, bytes]) -> bytes | None:

@@ -46,7 +46,7 @@ def tell(report: Report, effective: Config, *, prune: bool, quiet: bool) -> None
         return
     file = relative(effective.baseline, os.getcwd())
     if not prune:
-        _say(f"cudalint: warning: {file}: {_gone(report.vanished)}; --prune-baseline takes that out", quiet)
+        _say(f"cudalint: warning: {file}: {_gone(report.vanished)}; --prune-baseline takes them out", quiet)
         return
     try:
         baseline.save(file, baseline.load(file).without(report.vanished))

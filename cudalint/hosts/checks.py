@@ -165,16 +165,22 @@ def show_patch(paths: tuple[str, ...], options: CheckOptions) -> int:
     in_log = printing.output_file is None and os.environ.get("GITHUB_ACTIONS") == "true"
     printing.put(patch.between_tokens(shown) if in_log else shown)
     made = f"Would make {fixed.count} repair{'' if fixed.count == 1 else 's'}"
-    printing.tell(f"{made}{_reserved(fixed.report, printing)}.")
+    printing.tell(f"{made}{_reserved(fixed.report, given, printing)}.")
     if top != here:
         printing.tell(f"The names in the patch count from {top}: git apply, or patch -p1, there.")
     return Exit.FINDINGS if fixed.changes and not options.exit_zero else Exit.CLEAN
 
 
-def _reserved(report: Report, printing: Printing) -> str:
+def _reserved(report: Report, given: Input, printing: Printing) -> str:
     """What else could be repaired with ``--unsafe-fixes``."""
-    more = sum(f.fix is not None and f.fix.applicability is Applicability.UNSAFE for f in report.findings)
-    return "" if printing.unsafe_fixes or not more else f"; {more} more with --unsafe-fixes"
+    from cudalint.fixing.reach import files_of
+
+    unsafe = [f.fix for f in report.findings if f.fix is not None and f.fix.applicability is Applicability.UNSAFE]
+    if printing.unsafe_fixes or not unsafe:
+        return ""
+    within = given.may_write()
+    more = sum(files_of(repair, report.cells) <= within for repair in unsafe)
+    return f"; {more} more with --unsafe-fixes" if more else ""
 
 
 def _input(paths: tuple[str, ...], options: CheckOptions) -> Input:
@@ -190,7 +196,8 @@ def _input(paths: tuple[str, ...], options: CheckOptions) -> Input:
 def _tell(report: Report, given: Input, options: CheckOptions, fixed: int = 0) -> None:
     """Print what a run found, after so many repairs, and what of the baseline has gone."""
     given.opened.cache.close()
-    options.printing.report(report, given.opened.cache, fixed)
+    within = given.may_write() if any(finding.fix is not None for finding in report.findings) else None
+    options.printing.report(report, given.opened.cache, fixed, within)
     baselines.tell(report, given.effective, prune=options.prune_baseline, quiet=options.printing.quiet)
 
 

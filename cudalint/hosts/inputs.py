@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -83,6 +84,14 @@ class Input:
     def files(self) -> tuple[str, ...]:
         """The files on the disk that it is about."""
         return () if self.is_stdin else self._session.selected(self.named)
+
+    def may_write(self) -> frozenset[str]:
+        """The files that a repair may change."""
+        from cudalint.fixing.reach import reach
+
+        if self.is_stdin:
+            return frozenset({os.path.abspath(self.named[0])})
+        return reach(self.files(), self.named, self._session.root).files
 
     def repaired(self, unsafe: bool) -> Fixed:
         """All repairs that the options admit, made in memory."""

@@ -35,10 +35,12 @@ class Printing:
         """Whether it is written in colour."""
         return wants_colour(self.color, self.output_file)
 
-    def report(self, report: Report, cache: Cache, fixed: int = 0) -> None:
-        """Print what was found, and what has to be said besides; ``fixed`` repairs were made before."""
-        unsafe, quiet = self.unsafe_fixes, self.quiet
-        style = Style(self.colour, os.getcwd(), unsafe_fixes=unsafe, fixed=fixed, quiet=quiet)
+    def report(self, report: Report, cache: Cache, fixed: int = 0, within: frozenset[str] | None = None) -> None:
+        """Print what was found, and what has to be said besides.
+
+        ``fixed`` repairs were made before; more are possible in the files ``within`` reach.
+        """
+        style = Style(self.colour, os.getcwd(), self.unsafe_fixes, fixed, self.quiet, within)
         if self.statistics:
             from cudalint.report import statistics
 

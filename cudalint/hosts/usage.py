@@ -6,6 +6,9 @@ import click
 
 from cudalint import config
 
+# What click says of a command line without any.
+_NO_COMMAND = "Missing command"
+
 
 def describe(error: Exception) -> str:
     """The words of an error, with the nearest option for one that is not known."""
@@ -14,6 +17,8 @@ def describe(error: Exception) -> str:
         return f"unknown option {error.option_name}{config.nearest(error.option_name, known)}"
     if isinstance(error, click.ClickException):
         message = error.format_message().rstrip(".")
+        if message == _NO_COMMAND:
+            return "missing command: cudalint check looks for findings, cudalint --help lists the others"
         return message[:1].lower() + message[1:]
     return str(error)
 

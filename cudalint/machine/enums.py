@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.heap import Class, Closure, Scope
 from cudalint.machine.state import State
-from cudalint.machine.values import Const, Member, Ref, Unknown, Value, const, constant, only, union
+from cudalint.machine.values import MOST_ALTERNATIVES, Const, Member, Ref, Unknown, Value, const, constant, only, union
 from cudalint.models.library import Library
 
 _ENUM = "cudalint.enum"
@@ -51,13 +52,33 @@ def members(cls: Class, state: State) -> list[Value]:
     return [scope.variables[name] for name in cls.members] if isinstance(scope, Scope) else []
 
 
-def by_value(cls: Class, value: Value, state: State) -> Value:
-    """``Enum(value)``: one member, or any of them where the value is not known; empty where there is none."""
+def _by_value(known: list[Value], value: Value) -> Value:
+    """One member, or any of them where the value is not known; empty where there is none."""
     wanted = constant(value)
-    known = members(cls, state)
     if wanted is ...:
         return union(known)
     return next((m for m in known if wanted in (constant(m), _value(m))), ())
+
+
+def by_value(cls: Class, value: Value, state: State) -> list[tuple[State, Value]]:
+    """``Enum(value)``: a path for each member that a value may mean which is asked about again, else one value."""
+    subject, known = questions.identity(value), members(cls, state)
+    if constant(value) is not ... or subject is None or not 1 < len(known) <= MOST_ALTERNATIVES:
+        return [(state, _by_value(known, value))]
+    results: list[tuple[State, Value]] = []
+    for member in known:
+        meant = _value(member)
+        answer = only(questions.comparison("==", subject, Const(meant)))
+        if meant is ... or not isinstance(answer, Unknown):
+            return [(state, _by_value(known, value))]
+        holds = state.fact(answer.sym)
+        if holds is True:
+            return [(state, member)]
+        if holds is None:
+            other = state.split(answer.sym)
+            results.append((state, member))
+            state = other
+    return results or [(state, ())]
 
 
 def by_name(cls: Class, name: Value, state: State) -> Value:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.questions import Fact, is_guess, remembered
+from cudalint.machine.questions import Fact, makes_uncertain, remembered
 from cudalint.machine.state import BLOT, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -18,6 +18,7 @@ from cudalint.machine.values import (
     Const,
     Dev,
     Lib,
+    Member,
     Partial,
     Rank,
     Ref,
@@ -184,9 +185,9 @@ def _shared_facts(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> tuple[Fac
     """What both paths assume; where each rests on a guess, also where they are not the same, so does what stands for
     both."""
     facts = tuple(fact for fact in mine if fact in theirs)
-    if any(map(is_guess, facts)) or not any(map(is_guess, theirs)):
+    if any(map(makes_uncertain, facts)) or not any(map(makes_uncertain, theirs)):
         return facts
-    return facts + tuple(fact for fact in mine if is_guess(fact))
+    return facts + tuple(fact for fact in mine if makes_uncertain(fact))
 
 
 def _shared_layer(mine: Layer | None, theirs: Layer | None) -> Layer | None:
@@ -323,7 +324,8 @@ def _matters(atom: object, state: State | None, depth: int = 0) -> bool:
         case Dev() | Tensor() | Lib() | Bound() | Partial() | Task() | Rank():
             return True
         case Const(value=value):
-            return isinstance(value, bool | int) or value is None or (isinstance(value, str) and _is_choice(value))
+            is_choice = isinstance(value, Member) or (isinstance(value, str) and _is_choice(value))
+            return isinstance(value, bool | int) or value is None or is_choice
     return False
 
 
@@ -510,6 +512,8 @@ def is_placed(atom: Atom) -> bool:
             return True
         case Const(value=str(value)):
             return value in _TELLING
+        case Const(value=Member(value=given)):
+            return any(map(is_placed, given))
     return False
 
 

@@ -54,7 +54,7 @@ _OF_TEXT = frozenset(
 _REFUSED = {">": "<=", ">=": "<"}
 
 
-def is_guess(fact: Fact) -> bool:
+def makes_uncertain(fact: Fact) -> bool:
     """Whether a path goes on as if something were so that the code does not show: what follows is uncertain."""
     match fact:
         case ((kind, *_), True) if kind in (USES, BUILT):
@@ -89,6 +89,15 @@ def _is_flag(value: Atom | Value) -> TypeGuard[Unknown]:
         case Unknown(sym=("option", _, str(), "flag" | "off")):
             return True
     return False
+
+
+def is_answer(value: Value) -> bool:
+    """Whether a value is true or false and nothing else: what a comparison, a denial or a flag gives."""
+    atom = only(value)
+    match atom:
+        case Unknown(sym=("is" | "not", *_)):
+            return True
+    return atom is not None and _is_flag(atom)
 
 
 def identity(value: Value) -> Atom | Value | None:

@@ -59,13 +59,13 @@ def outcome_of(
         in_test=machine.options.in_test,
         within=within,
         facts=facts,
-        unsaid=machine.record.spent or (detail == "unseen" and any(map(_is_guess, facts))),
+        unsaid=machine.record.spent or (detail == "unseen" and any(map(_supposes, facts))),
         benign=benign,
         chosen=launch is not None and launch.chosen,
     )
 
 
-def _is_guess(fact: Fact) -> bool:
+def _supposes(fact: Fact) -> bool:
     """Whether a path goes on as if something unknown were of a type, or used the GPU that it is told of.
 
     With a caller that is not seen either, that is a guess upon a guess.

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from cudalint import disk
 from cudalint.models.schema import ModelError, validate
 from cudalint.models.traits import Trait, Traits
+from cudalint.models.unfamiliar import Unfamiliar
 from cudalint.models.vocabulary import Vocabulary, is_recognised_by_name
 
 if sys.version_info >= (3, 11):
@@ -74,6 +75,8 @@ class Library:
     # What is said of names in one word each, and the arguments that functions call, by their names.
     traits: Traits = field(default_factory=Traits)
     called_arguments: set[str] = field(default_factory=set)
+    # What names say of what no model describes.
+    unfamiliar: Unfamiliar = field(default_factory=Unfamiliar)
     modules: set[str] = field(default_factory=set)
     frameworks: set[str] = field(default_factory=set)
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -254,6 +257,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
     library.likely.update(_list(_table(document, "methods").get("likely")))
     library.aside.update(_list(_table(document, "methods").get("aside")))
     library.called_arguments.update(_list(_table(document, "arguments").get("called")))
+    library.unfamiliar.learn(_table(document, "unfamiliar"))
     for entry in _entries(document, "trait"):
         place = entry.get("place")
         for name in _list(entry["names"]):

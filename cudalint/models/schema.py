@@ -17,7 +17,7 @@ GIVES = frozenset({"value", "new"})
 _TOP = frozenset(
     {
         "library", "alias", "constant", "arrays", "metadata", "pickler", "type", "function", "effect", "environment",
-        "words", "methods", "trait", "arguments",
+        "words", "methods", "trait", "arguments", "unfamiliar",
     }
 )  # fmt: skip
 # What may be said of names in one word.
@@ -26,7 +26,7 @@ TRAITS = frozenset(
         "tells-time", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
-        "tells-thread", "runs-later", "equals-only-itself", "named-as-written",
+        "tells-thread", "runs-later", "equals-only-itself", "named-as-written", "reads-content", "leaves-content",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
@@ -90,6 +90,12 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 _WORDS = frozenset({"gpu", "starts", "processes"})
 _METHODS = frozenset({"aside", "compute", "likely"})
 _ARGUMENTS = frozenset({"called"})
+_UNFAMILIAR = frozenset(
+    {
+        "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "switches",
+        "numbers",
+    }
+)  # fmt: skip
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
 _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
@@ -150,9 +156,8 @@ DOES = frozenset(
         "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new", "parallel",
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
         "parallel.imported", "partial", "pid", "pipe", "placed", "pool", "pool.apply", "pool.end", "pool.map",
-        "pool.once", "pool.handed",
-        "pool.subclass", "process", "process.current", "process.join", "process.parent", "process.start", "put",
-        "queue.enqueue", "queue.work",
+        "pool.once", "pool.handed", "pool.subclass", "process", "process.alive", "process.current", "process.join",
+        "process.parent", "process.start", "put", "queue.enqueue", "queue.work",
         "product", "queue.worker", "range", "reader", "reader.read", "reduce", "repeat", "run-target", "save", "search",
         "search.fit", "search.pipeline", "search.pipeline.fit", "search.validate", "server.annotated",
         "server.application", "server.class", "server.component",
@@ -190,7 +195,7 @@ def validate(document: Mapping[str, object], source: str) -> None:
     for kind, words in _table(document, "words", source).items():
         _only({kind: words}, _WORDS, f"{source}: [words]", "key")
         _texts(words, f"{source}: words.{kind}")
-    for table, allowed in (("methods", _METHODS), ("arguments", _ARGUMENTS)):
+    for table, allowed in (("methods", _METHODS), ("arguments", _ARGUMENTS), ("unfamiliar", _UNFAMILIAR)):
         for kind, names in _table(document, table, source).items():
             _only({kind: names}, allowed, f"{source}: [{table}]", "key")
             _texts(names, f"{source}: {table}.{kind}")

@@ -50,6 +50,7 @@ def identity(files: FileProgram, *decisive: str) -> str:
     layout = (part for path in sorted(files.names) for part in (path, files.names[path]))
     commands = (part for command in sorted(files.commands) for part in command)
     starting = ("classes", *sorted(derived(files)), "imported", *sorted(files.importers))
+    starting = (*starting, "given GPUs", *sorted(files.given_gpus))
     parts = ("layout", files.layout.top, *layout, "scripts", *sorted(scripts), "commands", *commands, *starting)
     return fingerprint.digest(fingerprint.analysis(), *decisive, *parts)
 

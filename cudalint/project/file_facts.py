@@ -48,6 +48,8 @@ _STARTS_APPLICATION = re.compile(rb"\b(?:lifespan|on_startup|on_event|before_(?:
 # A base may be asked for: ``class Job(get_context("fork").Process)``.
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
 _TASK = re.compile(rb"^[ \t]*@\w+\.task\b", re.MULTILINE)
+_STARTS_PROGRAMS = re.compile(rb"\bsubprocess\b|\bPopen\b|\bos\.(?:system|exec|spawn|posix_spawn)")
+_PROGRAM = re.compile(rb"([\w.-]+)\.py\b")
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
 
 
@@ -145,6 +147,11 @@ class FileFacts:
     def holds_tasks(self) -> bool:
         """Whether the file may hold tasks of an application that another file makes."""
         return bool(self._asked("tasks", lambda: _TASK.search(self.data) is not None))
+
+    @property
+    def programs_with_gpus(self) -> tuple[bytes, ...]:
+        """The programs that the file names, where it may start them and tell each which GPUs it sees."""
+        return tuple(self._asked("programs", lambda: _programs_with_gpus(self.data)))
 
     @property
     def classes(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -246,6 +253,7 @@ _FACTS: Mapping[str, str] = {
     "begins": "starts_application",
     "tasks": "holds_tasks",
     "names": "names_modules",
+    "programs": "programs_with_gpus",
     "classes": "classes",
     "routes": "may_route",
     "states": "states_a_device",
@@ -257,6 +265,12 @@ _FACTS: Mapping[str, str] = {
     "imports": "imports",
     "calls": "calls_at_top",
 }
+
+
+def _programs_with_gpus(data: bytes) -> list[bytes]:
+    if b"CUDA_VISIBLE_DEVICES" not in data or _STARTS_PROGRAMS.search(data) is None:
+        return []
+    return sorted(set(_PROGRAM.findall(data)))
 
 
 def _registers(data: bytes) -> bool:

@@ -80,6 +80,10 @@ class News:
     judged: Mapping[str, bool]
 
 
+# What stands for ``%run module.py`` in the program of a notebook.
+_RUN = re.compile(r"from ([\w.]+) import \*")
+
+
 @dataclass(slots=True)
 class FileProgram:
     """Modules by name. A file outside packages is named after itself; two of one name are kept apart by folder."""
@@ -125,6 +129,7 @@ class FileProgram:
     _importers: dict[str, set[str]] | None = None
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _scripts: dict[str, bool] = field(default_factory=dict)
+    _given_gpus: frozenset[str] | None = None
     # The classes of the program that start something, where that was asked.
     derived: frozenset[str] | None = None
 
@@ -148,12 +153,14 @@ class FileProgram:
             result._forms.pop(name, None)
         if not any(self._starts_otherwise(result, self.names[path]) for path in texts):
             result._imported, result._importers, result.derived = dict(self._imported), self._importers, self.derived
+            result._given_gpus = self._given_gpus
         return result
 
     def _starts_otherwise(self, other: FileProgram, name: str) -> bool:
         """Whether a file imports other modules there, or may be a program there and not here, or may start others."""
         facts, there = self.facts(name), other.facts(name)
         same = facts.imports == there.imports and facts.guards_main == there.guards_main
+        same = same and facts.programs_with_gpus == there.programs_with_gpus
         return not same or facts.classes != there.classes or facts.may_launch != there.may_launch
 
     def modules_called(self, name: str) -> tuple[str, ...]:
@@ -513,6 +520,18 @@ class FileProgram:
             self._importers = dict(found)
         return self._importers
 
+    @property
+    def given_gpus(self) -> frozenset[str]:
+        """The programs that another file starts and tells which GPUs they see."""
+        if self._given_gpus is None:
+            starters: dict[str, set[str]] = defaultdict(set)
+            for name in self.sources:
+                for program in self.facts(name).programs_with_gpus:
+                    starters[program.decode("ascii")].add(name)
+            stems = {name: os.path.basename(source.path).removesuffix(".py") for name, source in self.sources.items()}
+            self._given_gpus = frozenset(n for n, stem in stems.items() if starters.get(stem, set()) - {n})
+        return self._given_gpus
+
     def above(self, name: str) -> tuple[str, ...]:
         """All modules that import a module, however far."""
         found = _closure((name,), lambda n: self.importers.get(n, ()))
@@ -531,6 +550,15 @@ class FileProgram:
     def is_notebook(self, name: str) -> bool:
         """Whether a module is a notebook: nothing imports it, and it runs in the main module of a kernel."""
         return name in self.sources and self.sources[name].path.endswith(".ipynb")
+
+    def is_run_in(self, notebook: str, module: str) -> bool:
+        """Whether a magic of a notebook runs a module in the kernel, whose main module then holds what that defines."""
+        source = self.sources.get(notebook)
+        if source is None or source.cells is None:
+            return False
+        rows = enumerate(source.text.splitlines(), 1)
+        named = (_RUN.match(row) for number, row in rows if number in source.cells.replaced)
+        return any(found is not None and self.resolve(notebook, found[1], 0) == module for found in named)
 
     def runs_in_package(self, name: str) -> bool:
         """Whether a program is started as a part of its package, as ``python -m`` does: else nothing imports that."""

@@ -14,6 +14,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, in_one_piece, room
 from cudalint.ir.walk import functions, is_of_class
 from cudalint.machine import questions
+from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
@@ -23,7 +24,7 @@ from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Ref, Value, only
+from cudalint.machine.values import Ref, Value, only, unknown
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.derived import launchers
 from cudalint.project.entries import (
@@ -543,13 +544,19 @@ class Runner:
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []
-        fresh = State(Process(), {})
+        fresh = State(self._started(module.name), {})
         for state in self._packages(machine, module, fresh) if self.files.runs_in_package(module.name) else [fresh]:
             states.extend(machine.run_module(module, "__main__", state))
             for _, raised in machine.uncaught:
                 if raised.outcome is not None:
                     machine.emit(raised.outcome)
         machine.end(states)
+
+    def _started(self, name: str) -> Process:
+        """The process of a program: one that another file starts sees the GPUs that this one tells it."""
+        if name not in self.files.given_gpus:
+            return Process()
+        return Process().with_environ(VISIBLE, unknown("environ", VISIBLE))
 
     def _packages(self, machine: Machine, module: ir.Module, state: State) -> list[State]:
         """The states after the packages of a module were imported."""

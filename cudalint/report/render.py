@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.finding import Applicability, Finding, Severity
+from cudalint.fixing.reach import files_of
 from cudalint.found import Report
 from cudalint.report.places import located
 
@@ -36,8 +37,8 @@ class OutputFormat(Enum):
 class Style:
     """How a report for people looks: whether coloured, and from which directory paths are shown.
 
-    ``unsafe_fixes`` counts unproven repairs among those that can be made; ``fixed`` were made already. ``quiet`` leaves
-    out all but the findings.
+    ``unsafe_fixes`` counts unproven repairs among those that can be made; ``fixed`` were made already. Repairs change
+    no other files than those ``within`` reach; None: any. ``quiet`` leaves out all but the findings.
     """
 
     colour: bool
@@ -45,6 +46,7 @@ class Style:
     unsafe_fixes: bool = False
     fixed: int = 0
     quiet: bool = False
+    within: frozenset[str] | None = None
 
 
 def render(report: Report, output_format: OutputFormat, style: Style) -> str:
@@ -125,7 +127,15 @@ def by_severity(findings: Iterable[Finding]) -> str:
 
 
 def _fixable(report: Report, style: Style) -> str:
-    levels = [finding.fix.applicability for finding in report.findings if finding.fix is not None]
+    given = (finding.fix for finding in report.findings if finding.fix is not None)
+    repairs = [one for one in given if one.applicability is not Applicability.DISPLAY]
+    reached = [one for one in repairs if style.within is None or files_of(one, report.cells) <= style.within]
+    beyond = len(repairs) - len(reached)
+    aside = f"{_count(beyond, 'repair')} would change files that are not checked here.\n" if beyond else ""
+    return _offered([repair.applicability for repair in reached], style) + aside
+
+
+def _offered(levels: Sequence[Applicability], style: Style) -> str:
     safe, unsafe = levels.count(Applicability.SAFE), levels.count(Applicability.UNSAFE)
     if style.unsafe_fixes:
         total = safe + unsafe

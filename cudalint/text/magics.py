@@ -1,7 +1,7 @@
 """What a cell holds besides Python: magics, lines for a shell, questions. Each row stays a row, so that places stay.
 
-Such a line becomes a statement that says nothing, but for what sets a variable of the environment, and for ``%time``
-and its like, which run a statement as it is.
+Such a line becomes a statement that says nothing, but for what sets a variable of the environment, for ``%time`` and
+its like, which run a statement as it is, and for ``%run``, which binds what a program binds.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from keyword import iskeyword
 
 from cudalint.text.lines import ROW_END
 from cudalint.text.scan import Kind, lexemes
@@ -26,6 +27,10 @@ _ENVIRONMENT = re.compile(r"([ \t]*)%(?:set_)?env[ \t]+(\w+)(?:[ \t]*=[ \t]*|[ \
 _ALONE = re.compile(
     r"[ \t]*(?:pip|conda|mamba|micromamba|uv|cd|ls|ll|la|pwd|mkdir|rmdir|rm|cp|mv|cat|less|more|man|who|whos|load_ext|"
     r"reload_ext|autoreload|matplotlib|lsmagic|history)(?:[ \t]+[^\s=!<>,+*/%^&|()][^\r\n]*|[ \t]*)"
+)
+# A program that is run by its path, or a module by its name; what it is given comes behind it.
+_PROGRAM = re.compile(
+    r"%run[ \t]+(?:-[a-zA-Z][ \t]+)*?(?:-m[ \t]+([\w.]+)|(?:\./)?([\w/]+)(?:\.py|\.ipynb)?)(?=[ \t]|$)"
 )
 # What runs the rest of its line, with the options that it may have; a magic without a statement is none of these.
 _RUNNING = (
@@ -104,11 +109,19 @@ def _replaced(line: str) -> str | None:
         if set(setting[3]) & set("${}"):
             return f"{setting[1]}pass"
         return f"{setting[1]}import os; os.environ[{setting[2]!r}] = {setting[3]!r}"
+    if program := _PROGRAM.match(line):
+        return _run(program[1] or program[2].replace("/", "."))
     if found := _LINE.match(line) or _QUESTION.match(line):
         return f"{found[1]}pass"
     if found := _ASSIGNMENT.fullmatch(line):
         return f"{found[1]} get_ipython()"
     return None
+
+
+def _run(name: str) -> str:
+    """What a program binds, which is run in the kernel: what it does under its main guard is left out."""
+    is_module = all(part.isidentifier() and not iskeyword(part) for part in name.split("."))
+    return f"from {name} import *" if is_module else "pass"
 
 
 def _in_place(indent: str, column: int, statement: str) -> str:

@@ -29,7 +29,8 @@ TESTS = Path(__file__).resolve().parent.parent
 # What judges by default: tests of what is found, and how it is said and repaired, which run in this process.
 JUDGES = (
     "fixtures", "folder_fixtures", "projects", "library_calls", "process_effects", "servers", "classes", "conditions",
-    "notes", "doubts", "models", "questions", "relevance", "report", "blocks", "changes", "consistency", "rule_pages",
+    "notes", "doubts", "rules", "said", "models", "questions", "relevance", "report", "blocks", "changes",
+    "consistency", "cuts", "rule_pages",
 )  # fmt: skip
 REPAIRS = ("spawn_safety", "fixing", "fixes", "fixes_values", "fixes_places", "fixes_lifting", "fixes_harm")
 KINDS = {

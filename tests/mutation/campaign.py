@@ -11,9 +11,10 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate, zip_longest
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -31,9 +32,11 @@ from mutation.watching import RULES_READ, Watch, watched
 _PROGRAM = Path(__file__).resolve().parents[2] / "fixtures" / "CUD101" / "broken_billiard_pool.py"
 # Processor time of one mutant; a mutant that does not end is noticed.
 SECONDS = 60
-# So many tests are asked of one mutant, those first that are quick and that noticed others: what the first hundred
-# pass by, hardly any other notices.
+# So many tests are asked of one mutant, those first that are quick and that noticed others; half of them are taken from
+# each file in turn, as the few tests of a small file are about what thousands of others only pass by. More are asked
+# as long as all of them take so many seconds at most.
 MOST_ASKED = 100
+ASKED_SECONDS = 2.0
 # Tests of these start processes, which the mutants are not in, or run programs that no mutant changes.
 _ELSEWHERE = frozenset({"process", "child", "unchanged"})
 
@@ -129,7 +132,12 @@ class Campaign:
         if self.known:
             return [self.known[mutant.name]]
         found = mutant.noticed_by(self.watch)
-        return sorted(found, key=lambda t: (self._took[t] / (1 + killers.get(t, 0)), t))[:MOST_ASKED]
+        ordered = sorted(found, key=lambda t: (self._took[t] / (1 + killers.get(t, 0)), t))
+        ordered = [*ordered[: MOST_ASKED // 2], *_in_turn(ordered[MOST_ASKED // 2 :])]
+        spent = accumulate(self._took[test] for test in ordered)
+        return [
+            t for i, (t, took) in enumerate(zip(ordered, spent, strict=True)) if i < MOST_ASKED or took < ASKED_SECONDS
+        ]
 
     def _collect(self, waiting: dict[int, tuple[Mutant, list[str], int]], killers: dict[str, int]) -> None:
         child, status = os.wait()
@@ -172,6 +180,14 @@ class Campaign:
             os.write(pipe, f"{type(error).__name__}: {error}"[:300].encode())
         finally:
             os._exit(status)
+
+
+def _in_turn(tests: Iterable[str]) -> Iterator[str]:
+    """The first test of each file, then the second of each."""
+    files: dict[str, list[str]] = {}
+    for test in tests:
+        files.setdefault(test.partition("::")[0], []).append(test)
+    yield from (test for turn in zip_longest(*files.values()) for test in turn if test is not None)
 
 
 @contextmanager

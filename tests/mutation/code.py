@@ -40,6 +40,7 @@ _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.LtE: ast.Gt,
 }
 _MARK = " (mutant)"
+_RULES = "cudalint.rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class CodeMutant(Mutant):
 
     def noticed_by(self, watch: Watch) -> set[str]:
         if self.function is None:
-            return watch.of([("rule", self.module), RULES_READ]) or watch.tests
+            known = watch.of([("rule", self.module), RULES_READ]) if self.module.startswith(_RULES) else None
+            return known or watch.tests
         file = _path(self.module)
         return watch.of((file, row) for row in range(self.rows[0], self.rows[1] + 1))
 

@@ -25,7 +25,7 @@ class _Check(click.Command):
         return super().parse_args(ctx, given + args[end:])
 
 
-@click.command(cls=_Check)
+@click.command(cls=_Check, short_help="Find what fails or costs, and repair it.")
 @click.argument("paths", nargs=-1, shell_complete=files)
 @click.option(
     "--select",

@@ -13,7 +13,7 @@ from cudalint.hosts.inputs import require
 from cudalint.store import clear
 
 
-@click.command()
+@click.command(short_help="Remove what is kept between runs.")
 @click.argument("paths", nargs=-1, shell_complete=files)
 @options.cache_dir
 def clean(paths: tuple[str, ...], cache_dir: str | None) -> int:

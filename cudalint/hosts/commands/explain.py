@@ -29,7 +29,7 @@ _IN_NOTEBOOK = re.compile(r"(?P<file>.+\.ipynb):(?:cell )?(?P<cell>[1-9]\d*):(?P
 _WITH_COLUMN = re.compile(r"(?P<place>.+:[1-9]\d*):[1-9]\d*")
 
 
-@click.command()
+@click.command(short_help="Say what is believed about a line.")
 @click.argument("place", metavar="FILE:LINE", shell_complete=files)
 @click.option("--functions", is_flag=True, help="Say what each function does instead, of a file or folder.")
 def explain(place: str, functions: bool) -> int:

@@ -20,7 +20,7 @@ from cudalint.report.maps.formats import MapFormat, render
 _FORMATS = tuple(output_format.value for output_format in MapFormat)
 
 
-@click.command(name="map")
+@click.command(name="map", short_help="Show the processes of a program.")
 @click.argument("paths", nargs=-1, shell_complete=files)
 @options.output_format(_FORMATS, "text")
 @options.color

@@ -12,7 +12,7 @@ from cudalint.hosts.exits import Exit
 from cudalint.report.plain import plain
 
 
-@click.command()
+@click.command(short_help="Make a model of what a package does.")
 @click.argument("package", metavar="PACKAGE", shell_complete=files)
 @click.option("--compare", is_flag=True, help="Say which names and parameters of models the package does not have.")
 def model(package: str, compare: bool) -> int:

@@ -14,7 +14,7 @@ from cudalint.hosts.exits import Exit
 from cudalint.rules.base import Rule
 
 
-@click.command()
+@click.command(short_help="Print the page of a rule, or a list of rules.")
 @click.argument("code", metavar="[RULE]", required=False, shell_complete=selectors)
 @click.option("--all", "every", is_flag=True, help="Print all rules.")
 @click.option("--output-format", metavar="FORMAT", default="text", help="text or json.")

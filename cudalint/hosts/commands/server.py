@@ -23,7 +23,7 @@ serve({options!r})
 """
 
 
-@click.command()
+@click.command(short_help="Serve an editor (Language Server Protocol).")
 @click.option("--stdio", is_flag=True, expose_value=False, help="Serve on standard input and output, as always.")
 @options.config_file
 @options.isolated

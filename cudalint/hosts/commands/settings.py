@@ -13,7 +13,7 @@ from cudalint.opening import Options
 from cudalint.report.plain import plain
 
 
-@click.command(name="config")
+@click.command(name="config", short_help="Show the configuration in force.")
 @click.argument("paths", nargs=-1, shell_complete=files)
 @options.config_file
 @options.isolated

@@ -116,7 +116,8 @@ def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:
         if _may_stay_aside(machine, call.path, receiver):
             return [(state, unknown("method", call.site, state.process.identity))]
         return arrays.like(machine, replace(call, spec={"framework": receiver.framework}))
-    if isinstance(receiver, Ref) and (machine.library.is_aside(call.path) or guesses.only_asks(call.path)):
+    library = machine.library
+    if isinstance(receiver, Ref) and (library.is_aside(call.path) or guesses.only_asks(call.path, library)):
         return [(state, unknown("method", call.site, state.process.identity))]
     if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
         after = cuda.read(machine, receiver, state, call.frame, call.site, call.path.rpartition(".")[2] + "()")

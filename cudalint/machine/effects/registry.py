@@ -260,6 +260,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "loader.info": process_identity.worker_info,
     "process.start": processes.process_start,
     "run-target": processes.run_target,
+    "process.alive": processes.process_alive,
     "process.join": processes.process_join,
     "fork": processes.fork,
     "spawn": spawn.spawn,

@@ -163,7 +163,8 @@ class Classes(Core):
         """Call a user class, by way of its metaclass."""
         state, args, site = given.state, given.args, given.site
         if cls.members:
-            return [(state, enums.by_value(cls, args[0] if args else (), state) or unknown("member", site))]
+            found = enums.by_value(cls, args[0] if args else (), state)
+            return [(after, value or unknown("member", site)) for after, value in found]
         meta = self._kind_of(ref, state)
         caller = None if meta is None else self._class_attribute(meta, "__call__", state)
         if caller is not None:

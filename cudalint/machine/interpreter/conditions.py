@@ -142,7 +142,8 @@ class Conditions(Core):
                         if sym is not None:
                             self._note_asking(part, sym, frame)
                         other = after.clone() if sym is None else after.split(sym, not stops)
-                        done.append((other, const(stops) if sym is not None else value))
+                        is_answer = sym is not None and questions.is_answer(value)
+                        done.append((other, const(stops) if is_answer else value))
                         following.append((after, value))
                     elif truth is stops:
                         done.append((after, value))

@@ -362,6 +362,7 @@ class Core(Hooks, ABC):
     def goes_on(self, iterable: Value, rounds: list[Value], state: State) -> bool:
         """Whether a loop may make other rounds than these."""
 
+    @abstractmethod
     def gives_to_process(self, function: Value, state: State) -> bool:
         """Whether a call makes a process, which gets what the call is given."""
 

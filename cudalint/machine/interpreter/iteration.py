@@ -314,16 +314,25 @@ class Iteration(Core):
                 return self._iterate_instance(atom, found, state, frame, site)
             if isinstance(found, Class) and found.members:
                 return [(state, _few_rounds(enums.members(found, state)))]
-        path = self._method_path(atom, "__iter__", state)
-        call = None if path is None else self._library_call(path, state, frame, site, [])
-        if call is not None:
-            call.receiver = atom
-            return [(s, self._rounds_of(v, s, site)) for s, v in self.library_call(call)]
+        given = self._iterate_library(atom, state, frame, site)
+        if given is not None:
+            return given
         if isinstance(atom, Tensor):
             return [(s, [v, v]) for s, v in self._tensor_data(atom, "iteration", state, frame, site)]
         if isinstance(atom, Unknown):
             return [(state, [unknown(atom.sym, "each", 0), unknown(atom.sym, "each", 1)])]
         return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
+
+    def _iterate_library(
+        self, atom: Atom, state: State, frame: Frame, site: Site
+    ) -> list[tuple[State, list[Value]]] | None:
+        """The rounds over what a library's ``__iter__`` gives; None where it has none."""
+        path = self._method_path(atom, "__iter__", state)
+        call = None if path is None else self._library_call(path, state, frame, site, [])
+        if call is None:
+            return None
+        call.receiver = atom
+        return [(s, self._rounds_of(v, s, site)) for s, v in self.library_call(call)]
 
     def _rounds_of(self, value: Value, state: State, site: Site) -> list[Value]:
         atom = only(value)
@@ -351,6 +360,9 @@ class Iteration(Core):
         row = self._row_of(instance, state)
         if row is not None:
             return [(state, _few_rounds(list(row)))]
+        rounds = self._iterate_library(ref, state, frame, site)
+        if rounds is not None:
+            return rounds
         getter = self.user_method(instance, "__getitem__", state)
         if getter is not None:
             return self._until("IndexError", getter, [(ref,), EACH], state, frame, site)
@@ -467,8 +479,9 @@ class Iteration(Core):
     ) -> tuple[list[State], bool]:
         """The rounds of one ``for``, and whether it is known which elements its tests let through."""
         clause = node.generators[depth]
-        states, sure = [state], True
-        was_second = state.second_round
+        told_apart = _told_apart(rounds) if clause.tests else rounds
+        states, sure = [state], len(told_apart) == len(rounds)
+        rounds, was_second = told_apart, state.second_round
         for i, value in enumerate(rounds):
             following: list[State] = []
             for current in states:
@@ -613,6 +626,17 @@ def _few_rounds(items: list[Value]) -> list[Value]:
     """The first item, then all the others at once; few, and steps of a program, come one after the other."""
     most = MOST_STEPS if all(_is_step(item) for item in items) else MOST_ITEMS
     return items if len(items) <= most else [items[0], union(items[1:])]
+
+
+def _told_apart(rounds: list[Value]) -> list[Value]:
+    """Rounds for a test: one for each object that an item may be, since the test is true of some and not of others."""
+    parts: list[Value] = []
+    for value in rounds:
+        objects = [atom for atom in value if isinstance(atom, Ref)]
+        others = tuple(atom for atom in value if not isinstance(atom, Ref))
+        parts.extend((atom,) for atom in objects)
+        parts.extend([others] if others or not objects else [])
+    return parts
 
 
 def _is_step(value: Value) -> bool:

@@ -41,6 +41,9 @@ class Program(Protocol):
     def is_notebook(self, module: str) -> bool:
         """Whether a module is a notebook, which runs in the main module of a kernel."""
 
+    def is_run_in(self, notebook: str, module: str) -> bool:
+        """Whether a magic of a notebook runs a module in the kernel, whose main module then holds what that defines."""
+
     def may_launch(self, module: str) -> bool:
         """Whether something that a rule judges may start in the code of a module."""
 

@@ -445,7 +445,7 @@ class Transfer:
 
     def _by_name(self, module: str, qualname: str) -> Atom | None:
         """What ``module.qualname`` is in the target."""
-        if "<" in qualname:
+        if "<" in qualname or self._is_of_kernel(module):
             return None
         self._import(module)
         self.machine.finds_by_name(module, qualname.partition(".")[0], self.target)
@@ -459,6 +459,10 @@ class Transfer:
             inner = self.target.get(atom) if isinstance(atom, Ref) else None
             scope = self.target.get(inner.scope) if isinstance(inner, Class) else None
         return None if value is None else only(value)
+
+    def _is_of_kernel(self, module: str) -> bool:
+        """Whether what a module defines is the main module's of a kernel, of which a fresh process knows nothing."""
+        return not self.target.process.forked and self.machine.program.is_run_in(self.machine.main, module)
 
     def _import(self, module: str) -> None:
         """Unpickling something by name imports its module, where the process has not done so before."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import lineage
 from cudalint.machine.effects.concurrency.channels import queue_users
 from cudalint.machine.effects.gpu import choices
@@ -33,6 +34,7 @@ from cudalint.machine.values import (
     Partial,
     Ref,
     Task,
+    Unknown,
     Value,
     const,
     constant,
@@ -173,6 +175,20 @@ def process_join(machine: Machine, call: Call) -> Results:
         if machine.sent:
             _mark(found, JOINED, state)
     return [(state, NONE)]
+
+
+def process_alive(machine: Machine, call: Call) -> Results:
+    """``p.is_alive()``: where it says no, the child has ended, and the GPU has room again."""
+    state, answer = call.state, Unknown(("method", call.site, call.state.process.identity))
+    if not state.process.gpu_sharers or (known := state.fact(answer.sym)) is True:
+        return [(state, (answer,))]
+    if known is False:
+        state.process = replace(state.process, gpu_sharers=())
+        return [(state, (answer,))]
+    machine.record.asked.setdefault(answer.sym, Asking(call.site, None, True))
+    ended = state.split(answer.sym)
+    ended.process = replace(ended.process, gpu_sharers=())
+    return [(state, (answer,)), (ended, (answer,))]
 
 
 def fork(machine: Machine, call: Call) -> Results:

@@ -13,61 +13,14 @@ from cudalint.machine.heap import OF_UNKNOWN, Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
 from cudalint.machine.values import HOLDS, TELLS, Atom, Const, Dev, Lib, Ref, Tensor, Unknown, Value, unknown
+from cudalint.models.library import Library
 
-# Classes that keep what they are told, for others to read.
-_KEEPERS = (
-    "Arguments", "Args", "Box", "Bunch", "Conf", "Config", "Dict", "Field", "Munch", "Namespace", "Option", "Options",
-    "Opts", "Params", "Schema", "Settings", "Spec",
-)  # fmt: skip
-# Classes of what is written down, which does nothing with a GPU and tells nobody of it.
-_NOTES = (
-    "Command", "Error", "Exception", "Formatter", "Info", "Job", "Logger", "Message", "Metadata", "Parser", "Record",
-    "Report", "Request", "Response", "Row", "Warning",
-)  # fmt: skip
-# Classes that work with texts: what they read of a configuration is not its GPU.
-_OF_TEXTS = ("Tokenizer", "Vocab", "Vocabulary")
-# Functions that make something of what they are given.
-_MAKERS = ("build_", "create_", "from_", "init_", "load", "make_")
-# Functions that note, ask or say what they are told: by their first word.
-_TELLERS = frozenset(
-    {
-        "add", "allow", "assert", "call", "check", "choose", "compose", "configure", "debug", "define", "describe",
-        "error", "find", "format", "info", "is", "list", "log", "merge", "name", "option", "override", "param",
-        "parse", "pick", "print", "query", "raises", "register", "replace", "report", "require", "resolve", "select",
-        "set", "show", "skip", "skipif", "track", "update", "use", "validate", "verify", "wait", "warn", "warning",
-        "write",
-    }
-)  # fmt: skip
-# What functions make that is text, or keeps what it is told: by their last word.
-_TOLD = frozenset(
-    {
-        "arguments", "args", "cfg", "cmd", "command", "conf", "config", "configuration", "key", "log", "logger",
-        "logging", "message", "name", "options", "parser", "path", "settings", "url",
-    }
-)  # fmt: skip
-# What functions ask of arrays and models without reading their content: by their last word, and by their first.
-_ASKED = frozenset(
-    {
-        "config", "device", "devices", "dim", "dimension", "dimensions", "dims", "dtype", "length", "name", "names",
-        "parameters", "params", "shape", "shapes", "size", "type",
-    }
-)  # fmt: skip
-_ASKERS = frozenset({"count", "get", "n", "num", "same"})
-_TESTERS = frozenset({"can", "has", "is", "supports"})
-# Of Python's own library, what looks at the content of an object that it is given.
-_READERS = frozenset({"builtins", "copy", "math", "operator", "pickle", "statistics"})
-_BUILTIN_LOOKS = frozenset(
-    {"callable", "delattr", "dir", "getattr", "hasattr", "hash", "id", "issubclass", "setattr", "type", "vars"}
-)
-# Parameters by which packages are told to use a GPU, or which.
-_SWITCHES = ("use_gpu", "use_cuda", "gpu", "cuda")
-_NUMBERS = ("cuda_device", "gpu_id", "gpu_device_id")
 _DEEPEST = 2
 
 
 def after_making(machine: Machine, call: Call) -> list[State]:
     """The states after an unknown function was called: two where it may have used the GPU that it is given."""
-    if not _may_matter(call.state.process) or not _is_made_on_gpu(call):
+    if not _may_matter(call.state.process) or not _is_made_on_gpu(call, machine.library):
         return [call.state]
     return _guessed(
         call, lambda state: cuda.touch(machine, state, call.frame, call.site, "unknown", "init", call.label)
@@ -76,7 +29,7 @@ def after_making(machine: Machine, call: Call) -> list[State]:
 
 def after_computing(machine: Machine, call: Call) -> list[State]:
     """The states after an unknown function was given GPU memory of a parent: it may compute with that, which fails."""
-    memory = _lent(call)
+    memory = _lent(call, machine.library)
     if memory is None:
         return [call.state]
     name = call.path.rpartition(".")[2]
@@ -98,28 +51,22 @@ def _guessed(call: Call, use: Callable[[State], State | None]) -> list[State]:
     return [s for s in (used, other) if s is not None]
 
 
-def _lent(call: Call) -> Tensor | None:
+def _lent(call: Call, library: Library) -> Tensor | None:
     """The memory of another process that a function is given which does more than note what it is given."""
     process = call.state.process
     name = call.path.rpartition(".")[2]
-    if not process.forked or process.dead or name[:1].isupper() or _only_notes(name) or only_asks(call.path):
+    if not process.forked or process.dead or name[:1].isupper():
+        return None
+    if library.unfamiliar.only_notes(name) or only_asks(call.path, library):
         return None
     return _on_gpu(call)
 
 
-def _only_notes(name: str) -> bool:
-    """Whether a function of this name notes, asks or says what it is told."""
-    words = name.strip("_").split("_")
-    return words[0] in _TELLERS or words[-1] in _TOLD
-
-
-def only_asks(path: str) -> bool:
+def only_asks(path: str, library: Library) -> bool:
     """Whether a function looks at an object without reading the content of its memory."""
-    root, _, name = path.partition(".")
-    if root in sys.stdlib_module_names:
-        return root not in _READERS or (root == "builtins" and name in _BUILTIN_LOOKS)
-    words = path.rpartition(".")[2].strip("_").split("_")
-    return words[0] in _TESTERS or (words[0] in _ASKERS and words[-1] in _ASKED)
+    if path.partition(".")[0] in sys.stdlib_module_names:
+        return not library.traits.has(path, "reads-content") or library.traits.has(path, "leaves-content")
+    return library.unfamiliar.only_asks(path)
 
 
 def as_built(call: Call) -> list[Call]:
@@ -145,19 +92,21 @@ def holder_of(machine: Machine, call: Call) -> Value | None:
 
     One that keeps what it is told may tell that to the next.
     """
-    if call.path.endswith(_KEEPERS) and (_is_told_gpu(call) or _is_told_by_keeper(call)):
+    if machine.library.unfamiliar.keeps(call.path) and (
+        _is_told_gpu(call, machine.library) or _is_told_by_keeper(call)
+    ):
         return unknown(TELLS, call.path, call.site)
-    memory = _kept(call)
-    if memory is None and _is_made_on_gpu(call):
+    memory = _kept(call, machine.library)
+    if memory is None and _is_made_on_gpu(call, machine.library):
         origin = machine.chain(call.state, call.site, f"{call.label} puts data on the GPU")
         memory = Tensor("torch", Dev("cuda"), call.state.process.identity, origin, "torch.Tensor")
     return None if memory is None else unknown(HOLDS, memory, call.path, call.site, call.state.process.identity)
 
 
-def _kept(call: Call) -> Tensor | None:
+def _kept(call: Call, library: Library) -> Tensor | None:
     """The memory of an object on a GPU that a class is given."""
     name = call.path.rpartition(".")[2]
-    if not name[:1].isupper() or name.endswith(_KEEPERS):
+    if not name[:1].isupper() or library.unfamiliar.keeps(name):
         return None
     return _on_gpu(call)
 
@@ -180,18 +129,18 @@ def _may_matter(process: Process) -> bool:
     return not process.dead and (process.driver is None or process.forked)
 
 
-def _is_made_on_gpu(call: Call) -> bool:
+def _is_made_on_gpu(call: Call, library: Library) -> bool:
     """Whether an unknown class or function may make something on a GPU that it is given.
 
     Any function may that is given one by name, unless it only notes that; one that is given some text must be a maker.
     """
-    name = call.path.rpartition(".")[2]
-    if name.endswith((*_KEEPERS, *_NOTES)) or (not name[:1].isupper() and _only_notes(name)):
+    name, say = call.path.rpartition(".")[2], library.unfamiliar
+    if say.keeps(name) or say.notes(name) or (not name[:1].isupper() and say.only_notes(name)):
         return False
-    if name[:1].isupper() or name.startswith(_MAKERS):
-        named = _is_told_gpu(call) or any(map(_names_gpu, call.args))
-        return named or (not name.endswith(_OF_TEXTS) and _is_told_by_keeper(call))
-    return _is_told_gpu(call)
+    if name[:1].isupper() or say.makes(name):
+        named = _is_told_gpu(call, library) or any(map(_names_gpu, call.args))
+        return named or (not say.works_with_texts(name) and _is_told_by_keeper(call))
+    return _is_told_gpu(call, library)
 
 
 def _is_told_by_keeper(call: Call) -> bool:
@@ -223,13 +172,15 @@ def _holds_a_teller(thing: Unknown, state: State, depth: int) -> bool:
     return any(_tells(value, state, depth + 1) for value in given)
 
 
-def _is_told_gpu(call: Call) -> bool:
+def _is_told_gpu(call: Call, library: Library) -> bool:
     """Whether a GPU is named, by its type or its text, or asked for; a number is one under a name that says so."""
     named = call.kwargs.get("device", ())
     if _names_gpu(named) or _says_gpu(named):
         return True
-    asked = any(_all_are(call.kwargs.get(name, ()), lambda value: value is True) for name in _SWITCHES)
-    return asked or any(_all_are(call.kwargs.get(name, ()), _is_number) for name in _NUMBERS)
+    switched = (call.kwargs.get(name, ()) for name in library.unfamiliar.switches)
+    numbered = (call.kwargs.get(name, ()) for name in library.unfamiliar.numbers)
+    is_asked = any(_all_are(given, lambda value: value is True) for given in switched)
+    return is_asked or any(_all_are(given, _is_number) for given in numbered)
 
 
 def _all_are(value: Value, test: Callable[[object], bool]) -> bool:
