@@ -46,6 +46,13 @@ Two H100, the same versions; ranks mapped crosswise, so that rank and GPU differ
 | after a collective or DDP on an explicit GPU | that GPU |
 | with gloo | none |
 
+One H200, the same versions, two ranks on it, nothing selected.
+
+| `init_process_group(...)` | `barrier()`, `all_gather_object` |
+| --- | --- |
+| `"nccl"`, or no backend | the barrier guesses GPUs, `Duplicate GPU detected` on one |
+| `"cpu:gloo,cuda:nccl"` | over gloo: no rank initialises CUDA |
+
 ## Example
 ```python
 import os

@@ -67,8 +67,11 @@ def _is_one_by_environment(call: Call) -> bool:
 
 
 def _over_cpu(group: Group) -> bool:
-    """Whether what has no tensor goes over the CPU: gloo is there beside NCCL, as where no backend is named."""
-    return group.backend == "default" or "cpu:" in group.backend
+    """Whether what has no tensor goes over the CPU: a backend is named for it beside NCCL.
+
+    Where none is named, NCCL carries it: measured on an H200 with torch 2.11.
+    """
+    return "cpu:" in group.backend
 
 
 def _uses_nccl(group: Group) -> bool:
@@ -205,7 +208,7 @@ def collective(machine: Machine, call: Call) -> Results:
 
 
 def object_collective(machine: Machine, call: Call) -> Results:
-    """``all_gather_object`` and its like: NCCL takes the current device, unless gloo is there beside it."""
+    """``all_gather_object`` and its like: NCCL takes the current device, unless another backend is named for the CPU."""
     state = call.state
     group = state.process.group
     if group is None or not _uses_nccl(group) or _over_cpu(group):
@@ -220,7 +223,7 @@ def object_collective(machine: Machine, call: Call) -> Results:
 def barrier(machine: Machine, call: Call) -> Results:
     """``barrier()``: the first thing on which a group of NCCL meets takes the GPU of the global rank's number.
 
-    Where gloo is there as well, and no GPU is named, it waits on the CPU.
+    Where another backend is named for the CPU, and no GPU is named, it waits there.
     """
     state = call.state
     process = state.process
