@@ -30,7 +30,7 @@ from cudalint.text.source import SourceFile
 MOST_BYTES = 2_000_000
 MOST_ASSUMED_BYTES = 400_000
 MOST_EFFECTFUL_IMPORTS = 8
-MOST_IMPORTED = 60
+MOST_IMPORTED = 24
 MOST_REACHED = 400
 MOST_PLAIN_BYTES = 10_000
 
@@ -427,8 +427,7 @@ class FileProgram:
         if len(effectful) > MOST_EFFECTFUL_IMPORTS:
             self.noted_once += 1
             self.note(f"importing {name} runs more modules than are followed")
-        own = [name] if name in effectful else []
-        return list(dict.fromkeys([*own, *sorted(effectful)]))[:MOST_EFFECTFUL_IMPORTS]
+        return sorted(effectful)[:MOST_EFFECTFUL_IMPORTS]
 
     def _has_import_effects(self, name: str) -> bool:
         if name not in self._tops_act:
