@@ -388,9 +388,11 @@ def _given_up(states: list[State]) -> Hashable | None:
 
 def _idle(questions: list[Hashable], states: list[State]) -> Hashable | None:
     """The question that tells the least: of those with the same processes whatever the answer, one that tells nothing
-    of devices before one that does."""
+    of devices before one that does, and last one that has only been answered in the negative."""
     kinds = _kinds([state.process for state in states])
-    idle = [question for question in questions if not _tells(question, states, kinds)]
+    quiet = [question for question in questions if not _tells(question, states, kinds)]
+    # Giving these up is what joins paths.
+    idle = [question for question in quiet if any((question, True) in state.facts for state in states)] or quiet
     if len(idle) < 2:
         return next(iter(idle), None)
     placed = _placed_kinds(states)

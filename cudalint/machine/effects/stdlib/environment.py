@@ -146,10 +146,11 @@ def _changes(process: Process, before: Value | None, value: Value) -> bool:
 def _keeps_numbers(process: Process, before: Value | None, value: Value) -> bool:
     """Whether each GPU that is named has its own number already, as "0" has: what is asked for is where it would be.
 
-    TensorFlow and JAX take memory of every GPU that they see, so that there it matters which others there are.
+    TensorFlow and JAX take memory of every GPU that they see, so that there it matters which others there are. Of
+    workers each is meant to have another GPU: what is seen is the number of one of them.
     """
     names = strings(value)
-    if before is not None or len(names) != 1 or len(value) != 1:
+    if before is not None or len(names) != 1 or len(value) != 1 or not process.is_main:
         return False
     numbers = [name.strip() for name in names[0].split(",")]
     takes_all = any(process.is_initialised(name) for name in _TAKING_ALL)
