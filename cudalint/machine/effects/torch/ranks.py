@@ -208,7 +208,7 @@ def collective(machine: Machine, call: Call) -> Results:
 
 
 def object_collective(machine: Machine, call: Call) -> Results:
-    """``all_gather_object`` and its like: NCCL takes the current device, unless another backend is named for the CPU."""
+    """``all_gather_object`` and its like: NCCL takes the current device, where no other backend has the CPU."""
     state = call.state
     group = state.process.group
     if group is None or not _uses_nccl(group) or _over_cpu(group):
