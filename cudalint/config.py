@@ -240,7 +240,7 @@ def nearest(text: str, known: Iterable[str]) -> str:
     """A hint at the nearest of the known words, to be appended to a message."""
     import difflib  # only needed when something is already wrong
 
-    close = difflib.get_close_matches(text, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(text, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

@@ -10,7 +10,7 @@ from cudalint import disk, rules
 from cudalint.finding import Finding, at
 from cudalint.limits import DEFAULT
 from cudalint.text.decode import Refusal, decode
-from cudalint.text.guard import refuse, too_large
+from cudalint.text.guard import too_large
 from cudalint.text.source import SourceFile
 
 INTERNAL_ERROR = "CUD900"
@@ -105,21 +105,15 @@ class _Collector:
         self.admit(source)
 
     def admit(self, source: SourceFile) -> None:
-        """Sort a decoded file by whether it matters and whether a parser may see it."""
-        size = len(source.data)
+        """Sort a decoded file by whether it matters and whether it is small enough."""
         matters = self.matters(source.data)
-        if not matters or self.is_context:
-            # It is measured when the parser is to see it, if ever; most context is not parsed.
-            if size <= self.most:
-                self.sources.append(source)
-                self.mattering.update([source.path] if matters else [])
-            return
-        refusal = too_large(size, self.most) or refuse(source.text)
-        if refusal is not None:
+        refusal = too_large(len(source.data), self.most)
+        if refusal is None:
+            # How deep it nests is measured when the parser is to see it, if ever: most files are not parsed.
+            self.sources.append(source)
+            self.mattering.update([source.path] if matters else [])
+        elif matters and not self.is_context:
             self._refuse(source.path, refusal)
-            return
-        self.sources.append(source)
-        self.mattering.add(source.path)
 
     def _refuse(self, path: str, refusal: Refusal) -> None:
         self.findings.append(about_file(SYNTAX_ERROR, path, f"cannot analyse this file: {refusal.reason}"))

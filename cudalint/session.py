@@ -30,6 +30,7 @@ from cudalint.nearest import Nearest
 from cudalint.policy import baseline, suppression
 from cudalint.policy.accepted import Accepted
 from cudalint.policy.baseline import Baseline, BaselineError
+from cudalint.project import deployments
 from cudalint.project.file_facts import KnownFacts
 from cudalint.project.markers import Lexicon
 from cudalint.project.scripts import METADATA
@@ -326,7 +327,8 @@ class Session:
             config.extra_paths,
             config.limits,
         )
-        metadata = () if root is None else (os.path.join(root, name) for name in METADATA)
+        metadata = [] if root is None else [os.path.join(root, name) for name in METADATA]
+        metadata += [] if root is None else deployments.paths(root)
         return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))
 
     def _options(self) -> Options:

@@ -52,6 +52,14 @@ def test_a_finding_without_verdict_or_reason_is_not_reviewed(tmp_path: Path, ver
         reviewed.read(path)
 
 
+def test_of_findings_with_one_text_the_worst_verdict_counts(tmp_path: Path) -> None:
+    path = tmp_path / "list.toml"
+    texts = [written(path, RIGHT, verdict=verdict).read_text() for verdict in ("wrong", "right")]
+    path.write_text("".join(texts))
+    known = reviewed.read(path)
+    assert (known.count[RIGHT], known.verdicts[RIGHT]) == (2, Verdict.WRONG)
+
+
 def test_arguable_findings_count_as_wrong() -> None:
     verdicts = {RIGHT: Verdict.RIGHT, SECOND: Verdict.RIGHT}
     found = Counter([RIGHT, SECOND])

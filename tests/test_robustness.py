@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -119,6 +120,32 @@ def test_a_syntax_error_stands_where_python_says_in_its_words(
 def test_an_unusual_file_is_no_finding(run: Run, tmp_path: Path, name: str) -> None:
     (tmp_path / "unusual.py").write_bytes(HARMLESS[name])
     assert check(run) == (0, [])
+
+
+DOUBTFUL_ESCAPES = """\
+import multiprocessing as mp
+import os
+import re
+import torch
+PATTERN = "\\d"
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+if __name__ == "__main__":
+    if not re.match("\\w+", os.environ.get("DATA", "")):
+        torch.cuda.init()
+    with mp.get_context("fork").Pool(1) as pool:
+        print(pool.map(work, [1]), "\\d")
+"""
+
+
+def test_python_does_not_warn_of_the_texts_that_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(DOUBTFUL_ESCAPES)
+    command = [sys.executable, "-W", "always", "-m", "cudalint", "check", "--isolated", "--diff", "--unsafe-fixes", "."]
+    for edit in ("", "\n", "\nprint('\\s')\n"):
+        (tmp_path / "main.py").write_text(DOUBTFUL_ESCAPES + edit)
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+        assert 'get_context("spawn")' in done.stdout
+        assert "Warning" not in done.stderr
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ from cudalint.fixes import engine
 from cudalint.fixes.engine import Run, repaired
 from cudalint.fixes.view import MOST_VIEWS, Views
 from cudalint.project import analysis
-from cudalint.project.analysis import Analysis, Options, analyse
+from cudalint.project.analysis import MOST_OTHERS, Analysis, Options, analyse
 from cudalint.text.source import SourceFile
 
 HEAD = "import multiprocessing\n\nimport torch\n\n\ndef work(n):\n    return torch.ones(n, device='cuda').item()\n"
@@ -93,3 +93,35 @@ def test_views_are_made_once_and_few_are_kept() -> None:
     assert views.made == MOST_VIEWS + 1
     assert views.of(sources[0], "f0") is not first
     assert views.made == MOST_VIEWS + 2
+
+
+LIBRARY = HEAD + (
+    "\n\ndef run(uses_gpu):\n    if uses_gpu:\n        torch.zeros(1, device='cuda')\n"
+    "    with multiprocessing.Pool(2) as pool:\n        return pool.map(work, [1])\n"
+)
+
+
+@pytest.mark.parametrize(("others", "tried_out"), [(4, 4), (MOST_OTHERS, MOST_OTHERS), (MOST_OTHERS + 4, MOST_OTHERS)])
+def test_of_the_modules_that_reach_a_change_only_some_try_it_out(
+    others: int, tried_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = {
+        f"main{i}.py": f"from library import run\n\nif __name__ == '__main__':\n    run({not i})\n"
+        for i in range(others + 1)
+    }
+    sources = [SourceFile(p, t, t.encode()) for p, t in {"library.py": LIBRARY, **programs}.items()]
+    tried: list[Analysis] = []
+    real = analysis.analyse_again
+
+    def counted(*given: object) -> Analysis:
+        tried.append(real(*given))  # type: ignore[arg-type]
+        return tried[-1]
+
+    monkeypatch.setattr(engine, "analyse_again", counted)
+    found = analyse(sources, Options(target_versions=((3, 11), (3, 11))))
+    (fix,) = repaired(found, found.findings).values()
+    assert [finding.code for finding in found.findings] == ["CUD101"]
+    # The program that shows it, and others.
+    assert tried[0].work.entries == 1 + tried_out
+    left = others - tried_out
+    assert fix.reason == (f"what is changed runs in {left} more ways than were tried out" if left else None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cudalint.project.analysis import Options, analyse
@@ -166,3 +168,56 @@ def test_a_handler_answers_after_its_module_was_imported(name: str) -> None:
     imported = name.rpartition(".")[0].removesuffix(".Application")
     text = f"import {imported}\n{FORKS}model = torch.nn.Linear(2, 2).cuda()\n{ROUTES[name]}\n"
     assert [(code, level) for _, code, level, _ in findings(site=text)] == [("CUD101", "error")]
+
+
+PRELOADS = {
+    "Dockerfile": 'RUN pip install gunicorn\nCMD ["gunicorn", "--preload", "-b", "0.0.0.0:80", \\\n  "site_app:app"]\n',
+    "docker/Dockerfile.gpu": "ENTRYPOINT exec /opt/bin/gunicorn -w 2 --preload site_app:app\n",
+    "Procfile": "web: gunicorn --preload site_app:app\n",
+    "start.sh": "#!/bin/sh\nsleep 1 && gunicorn -w 4 --preload site_app:app & wait\n",
+    "docker-compose.yml": "services:\n  web:\n    command: gunicorn --preload site_app:app\n",
+    "deploy/site.service": "[Service]\nExecStart=/usr/bin/gunicorn --preload site_app:app\n",
+    "scripts/serve.sh": "export GUNICORN_CMD_ARGS='--preload'\ngunicorn site_app:app\n",
+}
+
+
+def deployed(folder: Path, top: str, **files: str) -> list[tuple[str, str, str, int]]:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    text = APP.format(top=top)
+    found = analyse([SourceFile(f"{folder}/site_app.py", text, text.encode())], Options(), root=str(folder)).findings
+    return [(f.span.filename.rpartition("/")[2], f.code, f.severity.value, f.span.start.row) for f in found]
+
+
+@pytest.mark.parametrize("name", PRELOADS)
+def test_a_file_of_the_project_has_gunicorn_preload(tmp_path: Path, name: str) -> None:
+    assert deployed(tmp_path, LOADS, **{name: PRELOADS[name]}) == [("site_app.py", "CUD104", "error", 5)]
+    assert deployed(tmp_path, "print(torch.cuda.device_count())", **{name: PRELOADS[name]}) == []
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"Dockerfile": 'CMD ["gunicorn", "-w", "2", "site_app:app"]\n'},
+        {"Dockerfile": "# gunicorn --preload site_app:app\nCMD gunicorn site_app:app\n"},
+        {"Dockerfile": "CMD gunicorn --preload other:app\n"},
+        {"Dockerfile": "CMD gunicorn --preload site_app:app\n", "Procfile": "web: gunicorn site_app:app\n"},
+        {"start.sh": "gunicorn site_app:app && ./warm --preload\n"},
+        {"notes.txt": "gunicorn --preload site_app:app\n"},
+        {"Procfile": "\xff"},
+    ],
+)
+def test_no_file_has_gunicorn_preload_it_always(tmp_path: Path, files: dict[str, str]) -> None:
+    assert deployed(tmp_path, LOADS, **files) == []
+
+
+def test_a_factory_that_is_preloaded(tmp_path: Path) -> None:
+    (tmp_path / "Procfile").write_text('web: gunicorn --preload "site:create()"\n', encoding="utf-8")
+    text = (
+        "import torch\nfrom flask import Flask\n\n\ndef create():\n    app = Flask(__name__)\n"
+        "    model = torch.nn.Linear(2, 1).cuda()\n\n    @app.route('/')\n    def root():\n"
+        "        return str(model(torch.ones(2).cuda()))\n\n    return app\n"
+    )
+    found = analyse([SourceFile(f"{tmp_path}/site.py", text, text.encode())], Options(), root=str(tmp_path)).findings
+    assert [(f.code, f.severity.value) for f in found] == [("CUD104", "error")]

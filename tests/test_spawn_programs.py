@@ -64,6 +64,7 @@ def test_what_python_does_by_itself(tmp_path: Path, name: str) -> None:
     text, *files = _FILE.split(CASES[name])
     (tmp_path / "program.py").write_text(program(text))
     for filename, content in zip(files[::2], files[1::2], strict=True):
+        (tmp_path / filename).parent.mkdir(exist_ok=True)
         (tmp_path / filename).write_text(content)
     _, _, said = name.partition(": ")
     config = Config(target_versions=parse_versions("3.14")) if name.startswith("from 3.14") else Config()

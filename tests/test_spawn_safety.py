@@ -99,7 +99,7 @@ DOUBTED = {
     ),
     "work at the top of the module": ({"top": "print('loading')\n"}, "top of the module does work"),
     "an argument that nobody sees": (
-        {"imports": "import sys\n", "call": "map(work, [int(a) for a in sys.argv])"},
+        {"imports": "import vendor\n", "call": "map(work, [vendor.load()])"},
         "may not pickle",
     ),
     "an object that pickles itself": (

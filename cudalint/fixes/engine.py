@@ -22,6 +22,7 @@ from cudalint.fixes.view import Views
 from cudalint.fixes.waiting import may_be_lost
 from cudalint.project.analysis import Analysis, Basis, analyse_again
 from cudalint.text.lines import Rows
+from cudalint.text.quiet import quietly
 from cudalint.text.scan import Kind, lexemes
 
 MOST_TRIALS = 24
@@ -342,6 +343,8 @@ class _Search:
             return "the program may work on other paths"
         if may_be_lost(Case(self._finding, outcome, self._basis, self._run.views)):
             return "the program may go on without what its workers give"
+        if attempt.basis.untried:
+            return f"what is changed runs in {len(attempt.basis.untried)} more ways than were tried out"
         return None
 
 
@@ -355,6 +358,7 @@ def _refusing(basis: Basis) -> set[str]:
     return {site.module for (site, _), found in basis.launches.items() if found.refused is not None}
 
 
+@quietly()
 def repaired(
     analysis: Analysis,
     findings: Iterable[Finding],

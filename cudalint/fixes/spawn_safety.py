@@ -123,7 +123,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"what the import of `{name}` changes in the process is not known, and a fresh one would lack it"
         case Why.REPEATS:
             where = "the module" if not doubt.module else f"`{doubt.module}`"
-            return f"the top of {where} does work, which each fresh process would repeat: `{name}()`"
+            what = name if name.startswith("import ") else f"{name}()"
+            return f"the top of {where} does work, which each fresh process would repeat: `{what}`"
         case Why.DIFFERS:
             return f"the worker reads `{name}`, which the program changes and a fresh process would not see"
         case Why.HIDDEN:
@@ -165,6 +166,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "nothing waits for the worker, which ends with the program: a fresh process may not have begun"
         case Why.DROPPED:
             return "only the arguments hold a lock or a queue, which is gone before a fresh process opens it"
+        case Why.UNPROVEN:
+            return f"its arguments may not pickle: {doubt.name}"
         case Why.TRAVELS:
             return "its arguments may not pickle: an iterator, a coroutine, or a view of a dict"
         case Why.TAGGED:

@@ -14,11 +14,12 @@ from cudalint.history.git import GitError, repository
 from cudalint.policy import baseline
 from cudalint.policy.baseline import Baseline
 from cudalint.policy.selection import Selection
+from cudalint.project.deployments import is_deployment
 from cudalint.project.scripts import METADATA
 from cudalint.session import Session
 from cudalint.store import Store
 
-# Besides programs: what says which files are read, and which commands a project installs.
+# Besides programs, and files that start servers: what says which files are read, and which commands a project installs.
 _SETTINGS = frozenset({".gitignore", *METADATA})
 
 
@@ -101,4 +102,4 @@ def _top(root: str, top: str) -> str:
 
 def _is_wanted(path: str, is_executable: bool) -> bool:
     name = path.rpartition("/")[2]
-    return name in _SETTINGS or is_program(name, is_executable)
+    return name in _SETTINGS or is_deployment(name) or is_program(name, is_executable)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
+
+from cudalint.text.quiet import quietly
 
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -86,8 +87,7 @@ def rows_of(text: str) -> tuple[str, ...]:
 def outline(text: str) -> Outline | None:
     """The outline of a text; None where it has none: then the text is to be parsed whole."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quietly():
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from dataclasses import dataclass
+
+from cudalint.text.quiet import quietly
 
 # Beside the place itself.
 _DETECTED = re.compile(r" \(detected at line \d+\)$")
@@ -26,8 +27,7 @@ def trouble(text: str, message: str, row: int, column: int) -> Trouble:
     Where the running Python reads the text, or says no place, those stand.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quietly():
             ast.parse(text)
     except SyntaxError as error:
         if error.lineno:

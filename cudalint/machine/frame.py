@@ -129,13 +129,17 @@ class Call:
     @property
     def params(self) -> list[str]:
         """The parameters that the model names."""
-        found = self.spec.get("params")
-        return [str(name) for name in found] if isinstance(found, list) else []
+        return self.texts("params")
 
     def text(self, key: str, default: str = "") -> str:
         """A string of the model."""
         value = self.spec.get(key, default)
         return value if isinstance(value, str) else default
+
+    def texts(self, key: str) -> list[str]:
+        """A list of strings of the model."""
+        found = self.spec.get(key)
+        return [str(text) for text in found] if isinstance(found, list) else []
 
     def flag(self, key: str, default: bool = False) -> bool:
         """A truth value of the model."""

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.questions import Fact, makes_uncertain, remembered
+from cudalint.machine.questions import Fact, both, makes_uncertain, remembered, settled
 from cudalint.machine.state import BLOT, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -184,7 +184,10 @@ def join(a: State, b: State) -> State:
 def _shared_facts(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> tuple[Fact, ...]:
     """What both paths assume; where each rests on a guess, also where they are not the same, so does what stands for
     both."""
+    if mine == theirs:
+        return mine
     facts = tuple(fact for fact in mine if fact in theirs)
+    facts = (*facts, *(fact for fact in both(mine, theirs) if fact not in facts))
     if any(map(makes_uncertain, facts)) or not any(map(makes_uncertain, theirs)):
         return facts
     return facts + tuple(fact for fact in mine if makes_uncertain(fact))
@@ -369,17 +372,18 @@ def merge(states: Iterable[State]) -> list[State]:
 
 def _given_up(states: list[State]) -> Hashable | None:
     """The question that paths no longer stay apart for; None where they are few enough."""
-    longest = max(len(state.facts) for state in states)
+    assumed = [settled(state.facts) for state in states]
+    longest = max(map(len, assumed))
     if len(states) <= MOST_STATES and longest < MOST_FACTS:
         return None
-    first, *others = states
-    shared = [fact for fact in first.facts if all(fact in other.facts for other in others)]
+    first, *others = assumed
+    shared = [fact for fact in first if all(fact in other for other in others)]
     asked = longest - len(shared)
     if len(states) <= MOST_STATES and asked < MOST_FACTS:
         return None
     questions: list[Hashable] = []
-    for state in states:
-        questions.extend(fact[0] for fact in state.facts if fact not in shared and fact[0] not in questions)
+    for facts in assumed:
+        questions.extend(fact[0] for fact in facts if fact not in shared and fact[0] not in questions)
     idle = _idle(questions, states)
     if idle is None and len(states) <= MOST_STATES and asked == MOST_FACTS:
         return None
@@ -429,20 +433,24 @@ def _placed_kinds(states: list[State]) -> list[int]:
     for state in states[1:]:
         shared = _shared_layer(shared, state.layer)
     changed = {address: None for state in states for address in state.since(shared)[0]}
+    placed: list[list[Hashable]] = [[] for _ in states]
+    for address in changed:
+        things = [state.at(address) for state in states]
+        # Most objects are the same on all paths, and tell nothing.
+        if any(thing is not things[0] for thing in things):
+            for found, thing in zip(placed, things, strict=True):
+                found.extend(_placed_in(address, thing))
     numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(_placed_in(state, changed), len(numbers)) for state in states]
+    return [numbers.setdefault(frozenset(found), len(numbers)) for found in placed]
 
 
-def _placed_in(state: State, addresses: Iterable[Hashable]) -> Hashable:
-    """The devices that names stand for in some objects of a path."""
-    found: list[Hashable] = []
-    for address in addresses:
-        thing = state.at(address)
-        if thing is None or thing is BLOT:
-            continue
+def _placed_in(address: Hashable, thing: Object | None) -> Iterator[Hashable]:
+    """The devices that names stand for in an object of a path."""
+    if thing is not None and thing is not BLOT:
         for name, value in _parts(thing).items():
-            found.extend((address, name, atom) for atom in value if is_placed(atom))
-    return frozenset(found)
+            for atom in value:
+                if is_placed(atom):
+                    yield address, name, atom
 
 
 def merge_imported(states: Iterable[State]) -> list[State]:
@@ -525,10 +533,11 @@ def _same_facts(a: tuple[tuple[Hashable, bool], ...], b: tuple[tuple[Hashable, b
 
 
 def _merge_into(result: list[State], state: State) -> None:
+    facts = settled(state.facts)
     for i, other in enumerate(result):
         if other.process.identity != state.process.identity:
             continue
-        if _same_facts(other.facts, state.facts) or equivalent(other, state):
+        if _same_facts(settled(other.facts), facts) or equivalent(other, state):
             result[i] = join(other, state)
             return
     result.append(state)

@@ -339,8 +339,19 @@ def item(found: Sequence | Dict, key: Value) -> Value:
     if found.items is not None:
         if isinstance(wanted, int) and not found.open and -len(found.items) <= wanted < len(found.items):
             return found.items[wanted]
+        if found.open and isinstance(rank, Unknown) and (turn := _turn(rank)) is not None:
+            later = None if turn < len(found.items) else _of_rank(list(found.items), Rank("each"))
+            return (later,) if later is not None else union(found.items[turn : turn + 1] or found.items)
         return union(found.items)
     return found.element
+
+
+def _turn(key: Unknown) -> int | None:
+    """The number of a round that takes turns with others: ``gpus[i % len(gpus)]``, of more than are known."""
+    match key.sym:
+        case (_, "%", (Const(value=int(turn)),), (Unknown(sym=("devices" | "len", *_)),)):
+            return turn if turn >= 0 else None
+    return None
 
 
 def formatted(text: Hashable, values: tuple[Value, ...], sym: Hashable) -> Value:

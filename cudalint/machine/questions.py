@@ -23,6 +23,8 @@ RANKS = unknown("ranks")
 _TOLD_RANKS = ("environ", "WORLD_SIZE")
 # More GPUs no machine has; larger numbers stand for something else.
 MOST_GPUS = 64
+# So many choices between two facts come of two paths.
+MOST_CHOICES = 4
 # What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains,
 # ``gives`` what is asked of the answer of its method.
 Asked = tuple[str, Hashable]
@@ -42,14 +44,18 @@ BUILT = "built with CUDA"
 INSTALLED = "installed"
 # What another process sent: by the call, the process that takes it, and where the channel was made.
 RECEIVED = "received"
+# Something of which only the class is known.
+OF_CLASS = "of class"
+# One of two facts holds, where the program refused to go on with neither.
+EITHER = "either"
 # What does not change while a program runs.
 _LASTING = frozenset(
     {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
      "platform.python_implementation", "platform.release", "platform.version", "shutil.which"}
 )  # fmt: skip
 _OF_TEXT = frozenset(
-    {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "removeprefix",
-     "removesuffix", "rstrip", "startswith", "strip", "title", "upper"}
+    {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "partition",
+     "removeprefix", "removesuffix", "rpartition", "rsplit", "rstrip", "split", "startswith", "strip", "title", "upper"}
 )  # fmt: skip
 _REFUSED = {">": "<=", ">=": "<"}
 
@@ -136,6 +142,14 @@ def asks_of_text(method: Atom, args: list[Value]) -> Value | None:
     return None
 
 
+def text_method(value: Value, name: str) -> Value | None:
+    """A method of one text, of which it is not known which of these it is; None of what may be no text."""
+    if name not in _OF_TEXT or identity(value) is None or not any(isinstance(atom, Const) for atom in value):
+        return None
+    texts = (isinstance(atom, Unknown) or (isinstance(atom, Const) and atom.kind is str) for atom in value)
+    return unknown(value, ".", name) if all(texts) else None
+
+
 def _stays(value: Value) -> bool:
     return all(isinstance(atom, Const | Lib | Unknown | Dev) for atom in value)
 
@@ -154,15 +168,25 @@ def remembered(facts: tuple[Fact, ...], most: int) -> tuple[Fact, ...]:
     over = len(facts) - most
     if over <= 0:
         return facts
-    forgotten = [i for i, (sym, _) in enumerate(facts) if not _is_of_the_run(sym)][:over]
+    forgotten = [i for i, (sym, _) in enumerate(facts) if not is_of_the_run(sym)][:over]
     left = tuple(fact for i, fact in enumerate(facts) if i not in forgotten)
     return left[-most:]
 
 
-def _is_of_the_run(sym: Hashable) -> bool:
-    match read(sym)[0]:
+def is_of_the_run(sym: Hashable) -> bool:
+    """Whether users answer a question when they start the program: an option, a variable of the environment."""
+    return _is_told(read(sym)[0])
+
+
+def _is_told(subject: Hashable) -> bool:
+    """Whether users say what something is; an option with a default is that or what they say."""
+    match subject:
         case Unknown(sym=("option" | "environ" | "in environ", *_)):
             return True
+        case Unknown(sym=("int" | "float" | "str" | "bool", made)):
+            return _is_told(Unknown(made))
+        case tuple():
+            return all(isinstance(atom, Const) or _is_told(atom) for atom in subject)
     return False
 
 
@@ -216,7 +240,13 @@ def _compared(sym: Hashable, subject: Hashable) -> tuple[str, Const] | None:
 
 def without(facts: tuple[Fact, ...], subject: Hashable) -> tuple[Fact, ...]:
     """These facts but for those about an unknown that has become another."""
-    return tuple(fact for fact in facts if fact[0] != subject and read(fact[0])[0] != Unknown(subject))
+    return tuple(fact for fact in facts if not _is_about(fact, subject))
+
+
+def _is_about(fact: Fact, subject: Hashable) -> bool:
+    if _is_choice(fact):
+        return any(_is_about(one, subject) for one in _alternatives(fact))
+    return fact[0] == subject or read(fact[0])[0] == Unknown(subject)
 
 
 def was_told_no(facts: Iterable[Fact], channel: Hashable) -> bool:
@@ -252,7 +282,59 @@ def answered(facts: Iterable[Fact], sym: Hashable) -> bool | None:
         if known == wanted:
             return value is positive
     found = _answered(facts, wanted)
+    if found is None:
+        found = _left_over(facts, wanted)
     return None if found is None else found is positive
+
+
+def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
+    """What two paths have in common that do not assume the same: one assumes the first, or the other the second.
+
+    Where ``--gpu`` with more than one job ends the program, what goes on has no ``--gpu``, or it has one job.
+    """
+    known = [fact for fact in (*mine, *theirs) if _is_choice(fact) and _follows_from(fact, mine, theirs)]
+    left = [fact for fact in mine if fact not in theirs and is_of_the_run(fact[0])]
+    right = [fact for fact in theirs if fact not in mine and is_of_the_run(fact[0])]
+    if 0 < len(left) * len(right) <= MOST_CHOICES:
+        known.extend(((EITHER, one, other), True) for one in left for other in right if one[0] != other[0])
+    return list(dict.fromkeys(known))
+
+
+def _follows_from(choice: Fact, *paths: tuple[Fact, ...]) -> bool:
+    one, other = _alternatives(choice)
+    return all(choice in facts or one in facts or other in facts for facts in paths)
+
+
+def settled(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """What a path was asked and answered, without what it may choose from."""
+    return tuple(fact for fact in facts if not _is_choice(fact))
+
+
+def _is_choice(fact: Fact) -> bool:
+    sym = fact[0]
+    return isinstance(sym, tuple) and len(sym) == 3 and sym[0] == EITHER
+
+
+def _left_over(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
+    """What one of two facts says where the other one does not hold."""
+    choices = [fact for fact in facts if _is_choice(fact)]
+    if not choices:
+        return None
+    known = settled(facts)
+    for choice in choices:
+        one, other = _alternatives(choice)
+        for fact, instead in ((one, other), (other, one)):
+            told = answered((fact,), wanted)
+            if told is not None and answered(known, instead[0]) is (not instead[1]):
+                return told
+    return None
+
+
+def _alternatives(choice: Fact) -> tuple[Fact, Fact]:
+    """The two facts of which one holds."""
+    sym = choice[0]
+    assert isinstance(sym, tuple)
+    return sym[1], sym[2]
 
 
 def _of_any_gpus(asked: Asked) -> bool | None:
@@ -290,12 +372,20 @@ def _told_of_text(sym: Hashable, text: Hashable) -> Asked | None:
 def _beneath(subject: Hashable, asked: Asked) -> tuple[Hashable, Asked]:
     """A question about what a method of a text gives, as one about the text."""
     match subject:
+        case Unknown(sym=(("asks", *_) as parts, "[]", (Const(value=int(index)),))):
+            return _beneath(Unknown(parts), (_HOLDS_AT, (index, asked)))
         case Unknown(sym=("asks", Unknown(sym=(text, ".", str(method))), tuple(args))) if method in _OF_TEXT:
             given = [only(value) for value in args]
             if all(isinstance(atom, Const) for atom in given):
                 values = tuple(atom.value for atom in given if isinstance(atom, Const))
-                return _beneath(Unknown(text), (_GIVES, (method, values, asked)))
+                return _beneath(_one_of(text), (_GIVES, (method, values, asked)))
     return subject, asked
+
+
+def _one_of(text: Hashable) -> Hashable:
+    """What a text is known by: its own identity, or the alternatives that it is one of."""
+    is_value = isinstance(text, tuple) and all(isinstance(atom, Const | Unknown) for atom in text)
+    return text if is_value else Unknown(text)
 
 
 def _told(sym: Hashable, subject: Hashable) -> Asked | None:
@@ -331,6 +421,7 @@ _COMPARING = ("is", "any")
 _ABOUT_OTHERS = (*_COMPARING, "asks")
 _TRUE: Asked = ("true", None)
 _GIVES = "gives"
+_HOLDS_AT = "holds at"
 
 
 def read(sym: Hashable) -> tuple[Hashable, Asked]:
@@ -391,6 +482,9 @@ def answer_of(asked: Asked, constant: Hashable) -> bool | None:
             return operand in constant if isinstance(constant, str) else None
         case "gives" if isinstance(constant, str) and isinstance(operand, tuple):
             return _answer_of_text(constant, *operand)
+        case "holds at" if isinstance(constant, tuple) and isinstance(operand, tuple):
+            index, told = operand
+            return answer_of(told, constant[index]) if -len(constant) <= index < len(constant) else None
         case "<" | "<=" if isinstance(constant, int | float) and isinstance(operand, int | float):
             return constant < operand if op == "<" else constant <= operand
     return None
@@ -398,10 +492,10 @@ def answer_of(asked: Asked, constant: Hashable) -> bool | None:
 
 def _answer_of_text(text: str, method: str, args: tuple[Hashable, ...], asked: Asked) -> bool | None:
     try:
-        given: Hashable = getattr(text, method)(*args)
+        given = getattr(text, method)(*args)
     except (TypeError, ValueError):
         return None
-    return answer_of(asked, given)
+    return answer_of(asked, tuple(given) if isinstance(given, list) else given)
 
 
 def _by_order(asked: Asked, known: list[tuple[Asked, bool]]) -> bool | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, USES, Fact
+from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, USES, Fact, settled
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 
@@ -36,7 +36,7 @@ def outcome_of(
     steps: tuple[TraceStep, ...] = () if launch is None else launch.chain.steps()
     chains = (cause, started, effect, None if launch is None else launch.chain)
     missing = next((chain.missing for chain in chains if chain is not None and chain.missing), "")
-    facts = state.facts
+    facts = settled(state.facts)
     if missing and (INSTALLED, missing) not in (question for question, _ in facts):
         facts = (((INSTALLED, missing), False), *facts)
     doubt = _doubt(machine, certain, facts)

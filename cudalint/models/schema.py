@@ -26,7 +26,10 @@ TRAITS = frozenset(
         "tells-time", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
-        "tells-thread", "runs-later", "equals-only-itself", "named-as-written", "reads-content", "leaves-content",
+        "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
+        "gives-texts", "gives-rows",
+        "equals-only-itself", "named-as-written",
+        "reads-content", "leaves-content",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
@@ -86,6 +89,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "state": str,
     "calls": bool,
     "marks": list,
+    "plain": list,
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
 _METHODS = frozenset({"aside", "compute", "likely"})
@@ -114,30 +118,35 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 DOES = frozenset(
     {
         "partial-method", "property", "gathered", "subclasses", "weak",
-        "future.callback", "class.method", "command.context",
+        "future.callback", "class.method", "command.context", "command.current-context",
         "stack.callback", "closing", "held", "chain", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "heap.push", "heap.pop",
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
-        "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "builtins.contains", "cache", "call",
+        "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "becomes-program",
+        "builtins.contains", "cache", "call",
         "at-exit",
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",
-        "command.group.add", "command.group.function", "command.group.run", "command.option", "command.plain",
+        "command.group.add", "command.group.function", "command.group.run", "command.object", "command.option",
+        "command.plain", "device.module", "instantiate", "located", "members", "names",
         "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
         "config.item", "config.merge", "config.overlay", "config.structured", "consume", "container", "control", "copy",
         "context-variable", "context-variable.get", "context-variable.reset", "context-variable.set",
         "copy.deep",
-        "django.include", "django.request", "django.route", "django.setup",
+        "django.as-view", "django.include", "django.manage", "django.request", "django.route", "django.setup",
+        "django.task", "django.view",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
-        "dataclass.field", "dataclass.replace", "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
+        "dataclass.field", "dataclass.replace", "dataset.part",
+        "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "engine", "enumerate", "environ.contains",
         "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings", "environ.update",
         "environments",
-        "environments.of", "environments.copies", "dataset.mapped", "loader.eager", "loader.items",
+        "environments.of", "environments.copies", "dataset.mapped", "dataset.moved", "dataset.fetched", "loader.eager",
+        "loader.items", "loader.set", "loader.mapping", "loader.cut",
         "loader.served", "loader.service",
         "own-method",
         "environments.worker", "estimator", "estimator.fit", "executor", "executor.loop", "filter",
@@ -145,13 +154,13 @@ DOES = frozenset(
         "first-argument", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
         "generator.method", "getattr", "gpu",
         "group", "group.backend", "group.destroy", "group.initialized", "group.rank", "group.select",
-        "group.size", "growth", "gunicorn.run",
+        "group.size", "growth", "growth.configured", "gunicorn.run",
         "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",
         "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
-        "list.init", "list.method", "managed", "load", "loader", "loader.info",
+        "list.init", "list.method", "managed", "load", "load.item", "loader", "loader.info",
         "loader.iter", "loader.worker", "lock", "lookup", "manager", "map", "method.context", "method.get",
         "loader.sampling", "manager.base", "manager.each", "manager.item", "manager.make", "manager.register",
-        "manager.start", "manager.store",
+        "manager.start", "manager.store", "mock", "mock.call", "mock.enter", "mock.exit", "mock.patch",
         "method.preload", "method.set", "module", "module.call", "module.child", "module.data", "module.init",
         "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new", "parallel",
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
@@ -166,8 +175,9 @@ DOES = frozenset(
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
         "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",
+        "signal.handle", "signal.killed", "signal.raised",
         "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "tests.run",
-        "text-pipe", "text-pipe.add", "text-pipe.worker",
+        "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
         "type", "type.call", "unknown-map", "vars", "visible", "version", "wait", "workers", "wrapped", "wraps", "zip",
@@ -259,7 +269,7 @@ def _function(entry: Mapping[str, object], source: str) -> None:
         raise ModelError(f"{where}: does is missing: it names what the function does")
     if does not in DOES:
         raise ModelError(f"{where}: nothing is known that does {does!r}{_nearest(does, DOES)}")
-    for key in ("marks", "methods"):
+    for key in ("marks", "methods", "plain"):
         _texts(entry.get(key, []), f"{where}: {key}")
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:

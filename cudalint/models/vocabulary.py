@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 STARTS = frozenset(
     {
         "celery.app", "celery.settings", "celery.task", "cluster", "components", "dali.define",
-        "default-device", "engine",
+        "default-device", "django.manage", "engine",
         "environments", "environments.copies", "environments.of", "executor", "fork", "fork-launcher", "group",
         "group.select", "growth", "gunicorn.run", "keras.fit", "loader", "loader.eager", "loader.items",
-        "loader.sampling", "manager", "manager.base", "method.set", "parallel", "pool", "pool.once", "process",
+        "loader.cut", "loader.mapping", "loader.sampling", "manager", "manager.base", "method.set", "parallel", "pool",
+        "pool.once", "process",
         "queue.work", "queue.worker", "search", "search.validate", "server.fork", "spawn", "spawn.elastic",
         "text-pipe", "thread.trials",
         "trainer.strategy", "unknown-map", "visible", "workers",

@@ -90,7 +90,7 @@ class Basis:
     """What the machine saw behind the findings, from which a changed program is analysed again.
 
     ``entered`` holds the functions that each entry ran; ``entries`` are those that show a finding; ``cut`` those that
-    a bound cut.
+    a bound cut. ``untried`` are those that reach a change and were not run again, for they are many.
     """
 
     files: FileProgram
@@ -101,8 +101,12 @@ class Basis:
     entered: Mapping[Entry, frozenset[Place]]
     launches: Mapping[tuple[Site, str], Launched]
     cut: frozenset[Entry] = frozenset()
+    untried: frozenset[Entry] = frozenset()
 
 
+# A repair is tried out by the entries that show what it is to repair, and by so many others that reach it: one in what
+# half of a project runs would else be paid for with half of a run.
+MOST_OTHERS = 8
 # Of one launch only the root cause is reported: the earlier kind wins.
 _ROOTS: tuple[frozenset[Kind], ...] = (
     frozenset({Kind.METHOD_WITHOUT_EFFECT, Kind.METHOD_ALREADY_SET}),
@@ -195,7 +199,7 @@ def _decisive(options: Options, alone: bool) -> Iterator[str]:
 
 @at_work
 def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> Analysis:
-    """Check a changed program: only the entries that show ``about`` or reach a change are run.
+    """Check a changed program: only the entries that show ``about`` or reach a change are run, and not too many.
 
     ``changes`` are the new texts of files by path.
     """
@@ -206,6 +210,7 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     again |= basis.entries.get(about, frozenset())
     # What runs when tests are collected, all of them begin with.
     again |= {entry for entry in basis.entered if (entry[0], entry[0]) in again}
+    again -= (left_out := _left_out(basis, again, changed, about))
     owners = {owner for owner, _ in again}
     # What had entries may have them still; only of a module that had none the whole program is asked.
     fresh = changed - {owner for owner, _ in basis.entered}
@@ -215,7 +220,18 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     kept = _kept(files, basis.options, basis.alone, chain(("again", about.code), _edits(basis.files, changes)))
     analysis = _run(files, basis.options, basis.alone, names, left, chosen, kept)
     files.keep_forms()
-    return replace(analysis, basis=_completed(analysis.basis, basis, changed, about))
+    untried = basis.untried | {entry for entry in left_out if chosen is not None or entry[0] not in names}
+    completed = _completed(analysis.basis, basis, changed, about)
+    return replace(analysis, basis=completed and replace(completed, untried=untried))
+
+
+def _left_out(basis: Basis, again: set[Entry], changed: set[str], about: Finding) -> set[Entry]:
+    """The entries of other modules that reach a change beyond the most that are run again, those with findings last."""
+    showing = basis.entries.get(about, frozenset())
+    near = changed | {owner for owner, _ in showing}
+    telling = frozenset(chain.from_iterable(basis.entries.values()))
+    others = (entry for entry in again if entry[0] not in near)
+    return set(sorted(others, key=lambda entry: (entry not in telling, entry))[MOST_OTHERS:])
 
 
 def _completed(new: Basis | None, old: Basis, changed: set[str], about: Finding) -> Basis | None:

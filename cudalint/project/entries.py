@@ -37,12 +37,12 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
 
 def _may_launch(program: FileProgram, name: str) -> bool:
     facts = program.facts(name)
-    return facts.may_launch or facts.mentions_own or bool(derived_in(program, name))
+    return facts.may_launch or facts.mentions_own or bool(derived_in(program, name)) or bool(program.preloads(name))
 
 
 def may_serve(program: FileProgram, name: str) -> bool:
     """Whether a server that is started from outside may import a module: celery's also where it only has tasks."""
-    if program.facts(name).may_serve:
+    if program.facts(name).may_serve or program.preloads(name):
         return True
     if not program.facts(name).holds_tasks:
         return False

@@ -51,6 +51,8 @@ def identity(files: FileProgram, *decisive: str) -> str:
     commands = (part for command in sorted(files.commands) for part in command)
     starting = ("classes", *sorted(derived(files)), "imported", *sorted(files.importers))
     starting = (*starting, "given GPUs", *sorted(files.given_gpus))
+    preloaded = (part for application in sorted(files.preloaded) for part in application)
+    starting = (*starting, "preloaded", *preloaded)
     parts = ("layout", files.layout.top, *layout, "scripts", *sorted(scripts), "commands", *commands, *starting)
     return fingerprint.digest(fingerprint.analysis(), *decisive, *parts)
 

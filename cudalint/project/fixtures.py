@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements, last_name
+from cudalint.machine.effects.stdlib.mocks import SKIPPED
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Closure, Generator, Scope
 from cudalint.machine.interpreter import Machine
@@ -129,6 +130,15 @@ class Fixtures:
                 callee = decorator.func if isinstance(decorator, ir.Call) else decorator
                 if last_name(callee) in _DECORATORS:
                     yield statement.function, decorator
+
+
+def skips_all(machine: Machine, state: State, frame: Frame) -> bool:
+    """Whether a module marks all of its tests as skipped."""
+    marks = machine.lookup("pytestmark", state, frame.scope)
+    if marks is None:
+        return False
+    listed = machine.exact_items(marks, state)
+    return (SKIPPED,) in [marks, *(listed or ())]
 
 
 def set_up(machine: Machine, instance: Value, state: State, frame: Frame, site: Site) -> State:

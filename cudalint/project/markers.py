@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from cudalint.models.vocabulary import Marks, Vocabulary
 from cudalint.project.blocks import runs_at_once
@@ -61,7 +61,7 @@ class Lexicon:
     @staticmethod
     def of(vocabulary: Vocabulary) -> Lexicon:
         """The words of the models, and those of this module."""
-        known = vocabulary.words().union(_CUDA, _DEVICES, _SERVES, _ANSWERS, _ROUTES, _ACTS, _SETTLES)
+        known = vocabulary.words().union(_CUDA, _DEVICES, _SERVES, _FORKED, _ANSWERS, _ROUTES, _ACTS, _SETTLES)
         return Lexicon(vocabulary, known)
 
 
@@ -130,6 +130,8 @@ _CONFIGURES = frozenset({b"wsgi_app", b"preload_app", b"on_starting", b"when_rea
 # What a server that is started from outside may import before it forks, what answers requests, and what gathers
 # handlers for an application that another file makes.
 _SERVES = _CONFIGURES | {b"celery", b"uwsgidecorators", b"airflow"}
+# A mark of tests that a process is forked for.
+_FORKED = frozenset({b"mark", b"forked"})
 _ANSWERS = frozenset(
     {
         b"FastAPI", b"APIRouter", b"Flask", b"Blueprint", b"Starlette", b"Quart", b"Sanic", b"aiohttp", b"django",
@@ -142,14 +144,14 @@ _ROUTES = frozenset({b"APIRouter", b"Blueprint", b"RouteTableDef", b"Router"})
 
 def names_modules(data: bytes) -> bool:
     """Whether a server's configuration names its application, or its tasks, without importing them, or names none."""
-    if any(word in data for word in _CONFIGURES):
+    if any(word in data for word in _CONFIGURES) or b"execute_from_command_line" in data:
         return True
     return b"celery" in data and (b"include" in data or b"autodiscover_tasks" in data)
 
 
 def may_serve(text: Text) -> bool:
     """Whether a server that is started from outside may import the file before it forks."""
-    return not _SERVES.isdisjoint(text.words)
+    return not _SERVES.isdisjoint(text.words) or text.words >= _FORKED
 
 
 def may_answer(text: Text) -> bool:
@@ -191,7 +193,9 @@ _SETTLES = {
 _PATTERNS = {word: re.compile(pattern) for word, pattern in (_ACTS | _SETTLES).items()}
 _INDENT = re.compile(rb"[ \t]*")
 _NO_STATEMENT = b"#'\")]}"
-_ALIAS = re.compile(rb"\b(\w+)[ \t]+as[ \t]+(\w+)")
+# Found from its middle, which is rare: a pattern that begins with a name is tried at each word.
+_ALIAS = re.compile(rb" as[ \t]+(\w+)")
+_LAST_WORD = re.compile(rb"\w+$")
 
 
 def acts_at_top(text: Text) -> bool:
@@ -207,7 +211,11 @@ def acts_at_top(text: Text) -> bool:
 
 def _aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The names that something is imported as, after its own."""
-    return ((found[1], found[2]) for found in _ALIAS.finditer(data))
+    for found in _ALIAS.finditer(data):
+        before = data[data.rfind(b"\n", 0, found.start()) + 1 : found.start()].split()
+        name = _LAST_WORD.search(before[-1]) if before else None
+        if name is not None:
+            yield name.group(), found[1]
 
 
 def _starting(text: Text) -> set[bytes]:
@@ -285,8 +293,9 @@ def calls_at_top(data: bytes) -> TopCalls:
             decorating.update(_called_in(line))
         elif b"(" in line:
             called.update(_called_in(line))
-    called.update([name for name, alias in _aliases(data) if alias in called])
-    decorating.update([name for name, alias in _aliases(data) if alias in decorating])
+    aliases = tuple(_aliases(data))
+    called.update([name for name, alias in aliases if alias in called])
+    decorating.update([name for name, alias in aliases if alias in decorating])
     return TopCalls(frozenset(called), frozenset(decorating))
 
 
@@ -294,24 +303,62 @@ def _called_in(data: bytes) -> Iterator[bytes]:
     return (name for names in _CALLED.findall(data) for name in names if name)
 
 
-def does_something(
-    data: bytes, vocabulary: Vocabulary, calls: TopCalls, on_gpu: frozenset[bytes], *, registers: bool
-) -> bool:
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function or class of a file by its bytes; ``uses`` is whether calling it may use a GPU or start something.
+
+    ``called`` are the names that it calls, ``keeps`` is whether it keeps something, as a registry does.
+    """
+
+    uses: bool
+    keeps: bool
+    called: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """The functions and classes of a file by name, each looked at once it is asked for.
+
+    ``places`` are the ends of their names, and how far they are indented.
+    """
+
+    data: bytes
+    vocabulary: Vocabulary
+    places: Mapping[bytes, list[tuple[int, int]]]
+    _known: dict[bytes, tuple[Definition, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(data: bytes, vocabulary: Vocabulary) -> Definitions:
+        """Where a file defines what."""
+        found: dict[bytes, list[tuple[int, int]]] = {}
+        for place in _DEFINED.finditer(data):
+            found.setdefault(place[2], []).append((place.end(), len(place[1])))
+        return Definitions(data, vocabulary, found)
+
+    def named(self, name: bytes) -> tuple[Definition, ...]:
+        """What has this name."""
+        if name not in self._known:
+            self._known[name] = tuple(self._definition(end, indent) for end, indent in self.places[name])
+        return self._known[name]
+
+    def _definition(self, end: int, indent: int) -> Definition:
+        body = _body(self.data, end, indent)
+        text = Text.of(body, self.vocabulary)
+        uses = mentions_gpu(text) or text.shows(self.vocabulary.starts)
+        return Definition(uses, _KEEPS.search(body) is not None, frozenset(_called_in(body)))
+
+
+def does_something(defined: Definitions, calls: TopCalls, on_gpu: frozenset[bytes], *, registers: bool) -> bool:
     """Whether a file defines one of these so that calling it may use a GPU or start something.
 
     ``on_gpu`` are the functions of libraries that use one. A decorator that keeps what it gets counts as well where
     the file that decorates ``registers`` GPU code.
     """
-    for found in _DEFINED.finditer(data):
-        name = found[2]
-        if name not in calls.called and name not in calls.decorating:
-            continue
-        body = _body(data, found.end(), len(found[1]))
-        text = Text.of(body, vocabulary)
-        uses = mentions_gpu(text) or text.shows(vocabulary.starts)
-        uses = uses or (bool(on_gpu) and not on_gpu.isdisjoint(_called_in(body)))
-        if uses or (registers and name in calls.decorating and _KEEPS.search(body) is not None):
-            return True
+    for name in defined.places.keys() & (calls.called | calls.decorating):
+        kept = registers and name in calls.decorating
+        for found in defined.named(name):
+            if found.uses or not on_gpu.isdisjoint(found.called) or (kept and found.keeps):
+                return True
     return False
 
 

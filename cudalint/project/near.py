@@ -24,8 +24,9 @@ def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     selected = {files.names[path] for path in paths if path in files.names}
     users = set(selected).union(*(files.above(name) for name in selected))
     users.update(_under_conftests(files, users))
-    # A server's configuration names its application without importing it.
-    users.update(name for name in files.sources if files.facts(name).may_serve)
+    # A server's configuration names its application without importing it, and Django's program what it makes ready.
+    facts = ((name, files.facts(name)) for name in files.sources)
+    users.update(name for name, one in facts if one.may_serve or one.names_modules)
     return frozenset(users)
 
 

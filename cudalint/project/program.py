@@ -20,9 +20,10 @@ from cudalint.ir.outline import Outline
 from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
+from cudalint.project import deployments
 from cudalint.project.file_facts import FileFacts, KnownFacts, Shape
 from cudalint.project.layout import Layout, layout
-from cudalint.project.markers import Lexicon, TopCalls, does_something
+from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_something
 from cudalint.project.scripts import console_scripts
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
@@ -93,6 +94,8 @@ class FileProgram:
     names: dict[str, str] = field(default_factory=dict)
     layout: Layout = field(default_factory=Layout)
     commands: frozenset[tuple[str, str]] = frozenset()
+    # The applications that gunicorn makes before it forks, as files of the repository say: module and name.
+    preloaded: frozenset[tuple[str, str]] = frozenset()
     broken: list[Broken] = field(default_factory=list)
     store: Store | None = None
     parsed: dict[str, ir.Module | None] = field(default_factory=dict)
@@ -121,6 +124,7 @@ class FileProgram:
     _tops: dict[str, frozenset[str]] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _tops_act: dict[str, bool] = field(default_factory=dict)
+    _defined: dict[str, Definitions] = field(default_factory=dict)
     # Of modules that call something when they are imported, whether that does something: what no bytes of one file say.
     judged: dict[str, bool] = field(default_factory=dict)
     # How much of a module's facts another process was told.
@@ -138,7 +142,8 @@ class FileProgram:
 
     def changed(self, texts: Mapping[str, str]) -> FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
-        result = FileProgram(self.library, dict(self.sources), dict(self.names), self.layout, self.commands)
+        sources = dict(self.sources)
+        result = FileProgram(self.library, sources, dict(self.names), self.layout, self.commands, self.preloaded)
         result.store = self.store
         result.known = self.known
         result._looks = self._looks
@@ -166,6 +171,21 @@ class FileProgram:
     def modules_called(self, name: str) -> tuple[str, ...]:
         """The modules of packages that have this name within them."""
         return tuple(sorted(one for one in self.sources if one.endswith(f".{name}")))
+
+    def submodules(self, package: str) -> tuple[str, ...]:
+        """The modules that lie directly in a package of the project."""
+        return tuple(sorted(one for one in self.sources if one.rpartition(".")[0] == package))
+
+    def modules_below(self, package: str) -> tuple[str, ...]:
+        """The modules that lie directly in a package which is called so, wherever it is."""
+        return tuple(sorted(one for one in self.sources if one.rpartition(".")[0].endswith(f".{package}")))
+
+    def functions_of(self, name: str) -> tuple[str, ...]:
+        """The functions that the top of a module defines, without those whose names begin with an underscore."""
+        module = self.module(name)
+        body = module.body if module is not None else ()
+        found = (one.function.name for one in body if isinstance(one, ir.FunctionDef))
+        return tuple(one for one in found if not one.startswith("_"))
 
     def applications(self, beside: str) -> tuple[tuple[str, str], ...]:
         """The modules beside a file, and below, that make a web application when they are imported, and its name."""
@@ -241,13 +261,19 @@ class FileProgram:
             return None
         weight = self.facts(name).weight
         if self.budget < weight:
-            self.note("an entry reaches more code than is read for it; the rest is taken as unknown")
+            self.note(self._unread(source.path, weight))
             return None
         self._charged.add(name)
         self.budget -= weight
         if name not in self.parsed:
             self.parsed[name] = self._lower(name, source)
         return self.parsed[name]
+
+    def _unread(self, path: str, weight: int) -> str:
+        """What is said of a module that an entry has no room for: of one that none has room for, which it is."""
+        if weight > MOST_BYTES:
+            return f"{path}: cut off: more than {MOST_BYTES} bytes of code"
+        return "an entry reaches more code than is read for it; the rest is taken as unknown"
 
     @property
     def effort(self) -> tuple[int, int, int]:
@@ -460,11 +486,14 @@ class FileProgram:
             return True
         homes = dict.fromkeys((name, *(i.home for i in self._imports(name))))
         registers = self.facts(name).mentions_gpu
-        words = self.library.vocabulary
         return any(
-            does_something(self.sources[home].data, words, calls, self._on_gpu(home), registers=registers)
-            for home in homes
+            does_something(self._definitions(home), calls, self._on_gpu(home), registers=registers) for home in homes
         )
+
+    def _definitions(self, name: str) -> Definitions:
+        if name not in self._defined:
+            self._defined[name] = Definitions.of(self.sources[name].data, self.library.vocabulary)
+        return self._defined[name]
 
     def _launches(self, called: frozenset[bytes]) -> bool:
         return any(name.decode() in self.library.vocabulary.launchers for name in called)
@@ -571,6 +600,10 @@ class FileProgram:
         """The functions of a module that the project installs as commands."""
         return frozenset(function for home, function in self.commands if home == name)
 
+    def preloads(self, name: str) -> frozenset[str]:
+        """The applications of a module that gunicorn makes before it forks, as files of the repository say."""
+        return frozenset(application for home, application in self.preloaded if home == name)
+
     def _imports(self, name: str) -> tuple[_Import, ...]:
         if name not in self._imported:
             self._imported[name] = tuple(dict.fromkeys(self._read_imports(name)))
@@ -621,15 +654,18 @@ def program(
     named = {name: by_path[path] for path, name in placed.names.items()}
     result = FileProgram(library, named, placed.names, placed, store=store)
     result.known = known or KnownFacts(result.known.lexicon, store, root or placed.top)
-    result.commands = frozenset(_commands(result, root))
+    if root is not None:
+        result.commands = frozenset(_placed(result, console_scripts(root)))
+        result.preloaded = frozenset(_placed(result, deployments.preloaded(root)))
     return result
 
 
-def _commands(files: FileProgram, root: str | None) -> Iterable[tuple[str, str]]:
-    for module, function in console_scripts(root) if root is not None else ():
+def _placed(files: FileProgram, named: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """The modules of the project, and the names in them, that files speak of."""
+    for module, name in named:
         home = files.layout.anywhere(module)
         if home is not None:
-            yield home, function
+            yield home, name
 
 
 def _closure(names: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:

@@ -36,13 +36,14 @@ from cudalint.project.entries import (
     unreached,
 )
 from cudalint.project.entry_results import EntryResult, EntryResults
-from cudalint.project.fixtures import Fixtures, Given, set_up
+from cudalint.project.fixtures import Fixtures, Given, set_up, skips_all
 from cudalint.project.instances import Instances, Made, constructor
 from cudalint.project.near import naming
 from cudalint.project.patience import GIVEN_UP, Patience
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram, News, Reads
+from cudalint.text.quiet import quietly
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
 Entry: TypeAlias = tuple[str, str]
@@ -58,11 +59,11 @@ _T = TypeVar("_T")
 
 
 def at_work(function: Callable[_Given, _T]) -> Callable[_Given, _T]:
-    """A function that runs entries: with room to recurse, and garbage collected rarely."""
+    """A function that runs entries: with room to recurse, garbage collected rarely, and no warnings about texts."""
 
     @wraps(function)
     def ready(*args: _Given.args, **kwargs: _Given.kwargs) -> _T:
-        with _collecting_rarely(), room(MACHINE):
+        with _collecting_rarely(), room(MACHINE), quietly():
             return in_one_piece(partial(function, *args, **kwargs))
 
     return ready
@@ -368,6 +369,8 @@ class Runner:
             if raised.outcome is not None:
                 collector.emit(raised.outcome)
         yield Ran(module.name, module.name, collector)
+        if skips_all(collector, fresh, _top_of(module.name)):
+            return
         facts = self.files.facts(module.name)
         patience = Patience(module, lambda: launching(module, facts, launchers(self.files)))
         for function in given:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from typing import TYPE_CHECKING
 
 from cudalint.text.decode import Refusal
 from cudalint.text.guard import refuse
+from cudalint.text.quiet import quietly
 
 if TYPE_CHECKING:
     from cudalint.ir.trouble import Trouble
@@ -20,8 +20,7 @@ def broken(text: str) -> Refusal | Trouble | None:
     goes to the one that also reads newer syntax.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quietly():
             ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return _second_opinion(text)

@@ -41,6 +41,7 @@ class Brief:
     sources: dict[str, SourceFile]
     layout: Layout
     commands: frozenset[tuple[str, str]]
+    preloaded: frozenset[tuple[str, str]]
     news: News
     models: tuple[str, ...]
     host: Host
@@ -49,12 +50,13 @@ class Brief:
     @classmethod
     def of(cls, files: FileProgram, models: tuple[str, ...], host: Host) -> Brief:
         """What is to be known of a program."""
-        return cls(files.sources, files.layout, files.commands, files.news(), models, host, files.store)
+        told = files.sources, files.layout, files.commands, files.preloaded
+        return cls(*told, files.news(), models, host, files.store)
 
     def runner(self) -> Runner:
         """What runs the entries of the program."""
-        names = self.layout.names
-        files = FileProgram(load(self.models), self.sources, names, self.layout, self.commands, store=self.store)
+        told = self.sources, self.layout.names, self.layout, self.commands, self.preloaded
+        files = FileProgram(load(self.models), *told, store=self.store)
         files.learn(self.news)
         # Of these the other process is told nothing.
         files.news()

@@ -85,6 +85,8 @@ if __name__ == "__main__":
     main()
 ```
 
+One worker, because each has a context of its own on the GPU (CUD201). More are right where each has a GPU of its own.
+
 ## Fix
 The launch gets a spawn context: `multiprocessing.get_context("spawn").Pool(...)`, `mp_context=` for an executor.
 The fix is **safe** only where the program fails on every path and spawn is proven to work: the worker can be

@@ -69,6 +69,8 @@ def embed_all(texts):
         return list(pool.map(embed, texts))
 ```
 
+One worker, because each has a context of its own on the GPU (CUD201).
+
 ## Fix
 The same edit as for CUD101: the launch gets a spawn context. It is always **unsafe** here. Spawn asks things of
 callers that cudalint does not see (a main guard, arguments that pickle), and the program may work today. In a

@@ -81,7 +81,8 @@ if __name__ == "__main__":
 at the top of the worker.
 
 **Display** for streams, events and graphs: they are made where they are used, in the worker. An object that must keep
-such an attribute can leave it out of its pickle with `__getstate__`.
+such an attribute can leave it out of its pickle with `__getstate__`. **Display**, too, for what a manager holds: store a
+copy on the host (`x.cpu()`), and move it where it is read. What was received is sent on as a copy: `x.clone()`.
 
 ## When it stays silent
 - The object is made in the worker.
@@ -89,9 +90,6 @@ such an attribute can leave it out of its pickle with `__getstate__`.
 - The class that holds it leaves it out in `__getstate__` or `__reduce__`.
 - CUDA tensors and models that go to a process directly, and CuPy arrays, which do pickle.
 - What is computed from a received tensor, and a copy of it (`clone()`).
-
-**Display** for what a manager holds: store a copy on the host (`x.cpu()`), and move it where it is read. What was received is
-sent on as a copy: `x.clone()`.
 
 ## References
 - [numba: memory management](https://nvidia.github.io/numba-cuda/user/memory.html)

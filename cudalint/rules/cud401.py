@@ -12,6 +12,8 @@ CUDA. There are three ways to get there:
 - the first epoch: the batches arrive on the GPU, that initialises CUDA in the parent, and the second epoch forks
   again.
 
+Where the parent's state cannot be seen, the finding is a warning.
+
 ## Why it is bad
     RuntimeError: Caught RuntimeError in DataLoader worker process 0.
     ...
@@ -101,7 +103,6 @@ and spawn is proven to work: a dataset that pickles, a launch under a main guard
 - `num_workers=0`, the default: the code runs in the main process.
 - `torch.cuda.manual_seed_all` in `worker_init_fn`: it is only queued.
 - Spawned workers; persistent workers whose parent was untouched when they were forked.
-- Where the parent's state cannot be seen, the finding is a warning.
 
 ## References
 - [PyTorch: multi-process data loading](https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading)

@@ -44,6 +44,7 @@ A `noqa` does not help: in a file that cannot be parsed, comments cannot be told
 - Magics, lines for a shell and cells in other languages in a notebook. A notebook whose kernel speaks another language
   is not read, which a line on standard error says.
 - Files outside the given paths that are only read for context.
+- In a run over more than 2 MB, files that are not named and in which nothing can matter: these are not parsed.
 - A named path that does not exist: no finding, but a message and exit code 2.
 
 ## References

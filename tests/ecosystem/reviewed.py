@@ -25,11 +25,11 @@ INTERNAL_ERROR = "CUD900"
 
 
 class Verdict(Enum):
-    """What a reader of the package's source says about a finding."""
+    """What a reader of the package's source says about a finding, the worst last."""
 
     RIGHT = "right"
-    WRONG = "wrong"
     ARGUABLE = "arguable"
+    WRONG = "wrong"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,7 +57,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The list: every finding as often as it occurs, and the verdict on it."""
+    """The list: every finding as often as it occurs, and the verdict on it: the worst where one text is several."""
 
     count: Counter[Finding]
     verdicts: dict[Finding, Verdict]
@@ -84,8 +84,7 @@ def read(path: Path = HERE / "reviewed.toml") -> Reviewed:
         finding = Finding(**entry)
         if verdict not in {known.value for known in Verdict} or not reason.strip():
             raise BadList(f"entry {number} ({finding.package}: {finding.file}) lacks a verdict or a reason")
-        if verdicts.setdefault(finding, Verdict(verdict)).value != verdict:
-            raise BadList(f"entry {number} ({finding.package}: {finding.file}) contradicts an earlier one")
+        verdicts[finding] = max(Verdict(verdict), verdicts.get(finding, Verdict.RIGHT), key=list(Verdict).index)
         count[finding] += 1
     return Reviewed(count, verdicts)
 

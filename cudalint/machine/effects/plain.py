@@ -20,8 +20,8 @@ def nothing(machine: Machine, call: Call) -> Results:
 
 
 def stop(machine: Machine, call: Call) -> Results:
-    """``sys.exit()`` and its like: this path ends."""
-    return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
+    """``sys.exit()`` and its like: this path ends, by an exception whose ``kind`` its model says."""
+    return machine.fail(call.state, call.frame, Raised(None, (call.text("kind", "SystemExit"),)))
 
 
 def control(machine: Machine, call: Call) -> Results:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import re
+import string
+from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Frame, Given, Results
@@ -18,6 +20,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     Atom,
     Bound,
+    Const,
     Lib,
     Partial,
     Ref,
@@ -58,6 +61,11 @@ _MAY_CALL = frozenset({"gpu", "like", "nothing", "placed", "tensor", "unknown-ma
 _KEEPS_OBJECTS = frozenset({"compose", "dataset.mapped", "dataset.transform", "dataset.wrapped", "module"})
 _NUMBER_OR_TEXT = (int, float, str, bytes)
 _MAKES_POOL = frozenset({"pool", "pool.subclass", "executor"})
+# Functions that change an array that they are given, or are told of so that it is changed later.
+_IN_PLACE = (
+    "operator.i", "torch.optim.", "torch.distributed.", "random.shuffle", "numpy.copyto", "numpy.random.shuffle",
+)  # fmt: skip
+_WRITING = re.compile(r"\.(?:\w*[^_]_|__i\w+__|__setitem__)$")
 _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.sorted"})
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 
@@ -78,6 +86,8 @@ class Calls(Iteration):
                 effect = self._calls_unshown(sym, site, state)
                 if isinstance(sym, tuple) and len(sym) == 3 and sym[1] == ".":
                     self._reflects(f"?.{sym[2]}", site, state)
+                    if _WRITING.search(f".{sym[2]}") is not None:
+                        self._writes_array(state)
                 is_value = effect is not None and effect.gives == "value"
                 if is_value and follows(sym) and _all_known(given):
                     return [(state, unknown("follows", sym, *given.args))]
@@ -92,8 +102,7 @@ class Calls(Iteration):
         """A library function that no model describes."""
         site, state = given.site, given.state
         receiver = atom.receiver if isinstance(atom, Bound) else None
-        if isinstance(receiver, Tensor) and path.endswith("_") and not path.endswith("__"):
-            self._writes_array(state)
+        self._may_write(path, (receiver, *_atoms(given.args, given.kwargs)), state, given.kwargs)
         self._looks_at_files(path, state)
         effect = self._effect_of(path, receiver)
         self._calls_by_name(path, state)
@@ -118,6 +127,16 @@ class Calls(Iteration):
         if given.frame.function is not None:
             self._own.add((site, state.process.identity))
         return results
+
+    def _may_write(self, path: str, atoms: Iterable[Atom | None], state: State, kwargs: dict[str, Value]) -> None:
+        """A function that changes an array in place; one of which nothing is known may."""
+        in_place = "out" in kwargs or path.startswith(_IN_PLACE) or _WRITING.search(path) is not None
+        known = (self.library.function, self.library.process_effect)
+        if not in_place and any(said(path) is not None for said in known):
+            return
+        given = tuple(atom for atom in atoms if atom is not None)
+        if any(isinstance(atom, Tensor) for atom in visited(given, state)):
+            self._writes_array(state)
 
     def _wraps(self, given: Given, results: Results) -> None:
         """What a library makes of something that ends with its process ends with it, too."""
@@ -201,6 +220,7 @@ class Calls(Iteration):
         path, site, state = self.library.canonical(call.path), call.site, call.state
         does = call.text("does")
         self._looks_at_files(path, state)
+        self._may_write(path, (call.receiver, *_atoms(call.args, call.kwargs)), state, call.kwargs)
         if does in _MAKES_POOL:
             self._made[state.process.identity, site] = self._moment
             if call.get("max_workers" if does == "executor" else "processes") == const(1):
@@ -234,6 +254,7 @@ class Calls(Iteration):
             self._calls_unknown("type", site, state)
         if path == "builtins.iter" and len(call.args) > 1:
             self._hands(call.args[:1], {}, state, call.frame, site)
+        self._takes_of_objects(call, path)
         for value in call.args if path in _TAKES_ELEMENTS else ():
             self.spreads(value, site, state)
         late = does in _LATE or call.text("family") == "thread"
@@ -272,9 +293,21 @@ class Calls(Iteration):
                 tuple(atom for atom in value if self._is_function(atom, call.state)) for value in given
             ]
             self._hands(functions, {}, call.state, call.frame, call.site)
+            for value in given:
+                self.spreads(value, call.site, call.state)
         elif does in _KEEPS_OBJECTS and any(self._reading(call.state)):
             kept: list[Value] = [(atom,) for value in given for atom in visited(value, call.state)]
             self._hands(kept, {}, call.state, call.frame, call.site)
+
+    def _takes_of_objects(self, call: Call, path: str) -> None:
+        """A worker's function of a library may take the elements of an object, and a text its attributes."""
+        if any(self._reading(call.state)):
+            for value in (*call.args, *call.kwargs.values()):
+                self.spreads(tuple(a for a in value if _is_instance(a, call.state)), call.site, call.state)
+        if path == "builtins.str.format_map" or (
+            path == "builtins.str.format" and not _has_plain_fields(call.receiver)
+        ):
+            self._hands([*call.args, *call.kwargs.values()], {}, call.state, call.frame, call.site)
 
     def _is_function(self, atom: Atom, state: State) -> bool:
         return isinstance(atom, Bound | Partial) or (isinstance(atom, Ref) and isinstance(state.get(atom), Closure))
@@ -395,6 +428,25 @@ def _is_in_force(effect: ProcessEffect, kwargs: dict[str, Value], is_open: bool)
     """Whether a call with these arguments leaves something behind."""
     given = (constant(kwargs[name]) for name in effect.when if name in kwargs)
     return not effect.when or is_open or any(value is not None and value is not False for value in given)
+
+
+def _atoms(args: Iterable[Value], kwargs: dict[str, Value]) -> Iterator[Atom]:
+    return (atom for value in (*args, *kwargs.values()) for atom in value)
+
+
+def _is_instance(atom: Atom, state: State) -> bool:
+    return isinstance(atom, Ref) and isinstance(state.get(atom), Instance)
+
+
+def _has_plain_fields(text: Atom | None) -> bool:
+    """Whether the fields of a text name what fills them, and nothing of that."""
+    if not isinstance(text, Const) or not isinstance(text.value, str):
+        return False
+    try:
+        fields = list(string.Formatter().parse(text.value))
+    except ValueError:
+        return False
+    return not any(set(".[") & set(name or "") or "{" in (spec or "") for _, name, spec, _ in fields)
 
 
 def _is_implicit(name: str) -> bool:

@@ -33,6 +33,7 @@ class Why(Enum):
     UNAWAITED = "the worker ends with a program that does not wait for it"
     DROPPED = "nothing but the arguments of a worker holds what a fresh process has yet to open"
     TRAVELS = "an iterator or a view of a dict may not pickle"
+    UNPROVEN = "what the worker is given may not pickle"
     TAGGED = "a tensor loses the attributes that the program gave it when it travels"
     GRADIENTS = "a tensor that was computed with gradients does not pickle"
     NESTED = "what the worker is given may be nested deeper than a pickler goes"

@@ -34,7 +34,9 @@ class Identity(Progress):
     def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
         """Two values are compared: what is sent to a fresh process is a copy there, however little it can change."""
         super().compares(op, values, site, state)
-        if op in ("is", "is not") and any(_is_copied(a, state) for value in values for a in value):
+        atoms = [a for value in values for a in value]
+        unseen = all(isinstance(a, Unknown) for a in atoms)
+        if op in ("is", "is not") and (unseen or any(_is_copied(a, state) for a in atoms)):
             for watch in self._reading(state):
                 watch.doubts.setdefault(Doubt(Why.IDENTITY, "", site))
         if op in _OF_CONTAINERS and any(self._is_nan(a) for value in values for a in visited(value, state)):

@@ -11,6 +11,7 @@ from cudalint.machine.heap import Dict, Generator, Instance, LibraryObject, Sequ
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
 from cudalint.machine.interpreter import Setting
+from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, constant, only, union, unknown
@@ -92,10 +93,12 @@ class Iteration(Stores):
             return call
         return replace(call, args=[_given_by(value, call.state) for value in call.args])
 
-    def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
+    def iterate(
+        self, value: Value, state: State, frame: Frame, site: Site, most: int = MOST_ITEMS
+    ) -> list[tuple[State, list[Value]]]:
         """The rounds of a loop; those over a set come in an order of their own in each fresh process.
 
-        Where there are more than are run, the numbers and texts of the later ones are any.
+        Where there are more than are run, the numbers and texts of the later ones are any. Few are run in any case.
         """
         if not self._orders:
             for atom in value:
@@ -109,10 +112,12 @@ class Iteration(Stores):
             made.append((after, rounds))
         return made
 
-    def _rounds(self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame) -> list[State]:
-        goes_on = self.goes_on(iterable, rounds, state)
+    def _rounds(
+        self, node: ir.For, rounds: list[Value], few: list[Value], state: State, iterable: Value, frame: Frame
+    ) -> list[State]:
+        goes_on = self.goes_on(iterable, few, state)
         self._open_loops += goes_on
-        states = super()._rounds(node, rounds, state, iterable, frame)
+        states = super()._rounds(node, rounds, few, state, iterable, frame)
         self._open_loops -= goes_on
         return states
 

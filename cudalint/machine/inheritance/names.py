@@ -10,7 +10,7 @@ from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.process_effects import shown
-from cudalint.machine.inheritance.statements import Statements
+from cudalint.machine.inheritance.submodules import Submodules
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
@@ -42,7 +42,7 @@ _OF_PROCESS_IN_FORMATS = ("processName", "relativeCreated")
 _OF_THREAD_IN_FORMATS = "threadName"
 
 
-class Names(Statements):
+class Names(Submodules):
     """A machine that notes where names are asked for that are other ones in a fresh process."""
 
     def __init__(self, setting: Setting) -> None:

@@ -169,6 +169,8 @@ class ProcessEffects(Reads):
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         root = dotted.partition(".")[0]
         self._imported.add(root)
+        if self.library.traits.has(dotted, "shows-at-import"):
+            self._repeats(f"import {dotted}", Site(frame.module, ordinal), state)
         if frame.guards_import:
             self._notices(Handed.PATH, state)
         if frame.function is not None and root not in sys.stdlib_module_names and not self.library.knows(root):

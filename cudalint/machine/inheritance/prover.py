@@ -6,17 +6,18 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.endings import Endings
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
-from cudalint.machine.inheritance.sameness import Comparison
+from cudalint.machine.inheritance.sameness import Comparison, follows
 from cudalint.machine.interpreter import Fresh, Machine, Setting
-from cudalint.machine.launch.crossing import inside_of, reachable, reached, visited
+from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reachable, reached, visited
+from cudalint.machine.launch.pickling import is_plain, unproven
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Ref, Tensor, Value, const
+from cudalint.machine.values import Atom, Const, Ref, Tensor, Unknown, Value, const
 from cudalint.models.library import lies_below
 
 # Attributes that tensors have by themselves, and that can be set.
@@ -34,6 +35,8 @@ class Prover(Endings):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.inherited: list[Inheritance] = []
+        # By launch that handed tensors to its workers, the process that did so, and when.
+        self._lent: dict[Site, tuple[tuple[str, ...], int]] = {}
         # Whether something computes with gradients, of which no tensor that is computed travels.
         self._has_gradients = False
         # Whether the program gives a tensor attributes of its own, which do not travel.
@@ -87,6 +90,13 @@ class Prover(Endings):
         ):
             if holds:
                 doubts.setdefault(Doubt(why, "", launch.anchor))
+        if self._hands_tensors(watch):
+            self._lent[launch.anchor] = (launch.parent.process.identity, self._moment)
+        for value in launch.given:
+            # Handlers of exceptions, which only this machine runs, may have made it.
+            reason = unproven(value, launch.parent, self._is_counted)
+            if reason is not None:
+                doubts.setdefault(Doubt(Why.UNPROVEN, reason, launch.anchor))
         self.inherited.append(Inheritance(launch.anchor, launch.method, tuple(doubts)))
 
     def proofs(self) -> Iterator[Inheritance]:
@@ -94,7 +104,8 @@ class Prover(Endings):
         for found in self.inherited:
             unawaited = (Doubt(Why.UNAWAITED, "", found.anchor),) if self._unawaited(found.anchor) else ()
             by_value = self._functions_compared if found.method == "loky" else ()
-            yield replace(found, doubts=(*found.doubts, *unawaited, *by_value, *self._asked))
+            written = (Doubt(Why.IN_SHARED_MEMORY, "", found.anchor),) if self._is_written_later(found.anchor) else ()
+            yield replace(found, doubts=(*found.doubts, *unawaited, *written, *by_value, *self._asked))
 
     def _shares_memory(self, watch: Watch) -> bool:
         """Whether the worker may write where its parent reads: torch pickles what is on the CPU into shared memory."""
@@ -111,6 +122,25 @@ class Prover(Endings):
                     if base is not None and self.library.is_a(base, "torch.nn.Module"):
                         return True
         return False
+
+    def _is_counted(self, atom: Unknown) -> bool:
+        """Whether an unknown is plain, or a constant that a loop goes through, or computed of such."""
+        match atom.sym:
+            case ("next", *_):
+                return True
+            case ("each", _, tuple(items)):
+                return all(self._is_number(item) for item in items)
+            case (("bin" | "aug" | "compare", *_), str(), tuple(left), tuple(right)):
+                return all(self._is_number(part) for part in (*left, *right))
+        return is_plain(atom, self.library) or follows(atom.sym)
+
+    def _is_number(self, atom: Hashable) -> bool:
+        return isinstance(atom, Const) or (isinstance(atom, Unknown) and self._is_counted(atom))
+
+    def _is_written_later(self, anchor: Site) -> bool:
+        """Whether the parent changes an array when it has handed tensors to a worker, which would see that."""
+        lent = self._lent.get(anchor)
+        return lent is not None and self._wrote.get(lent[0], 0) > lent[1]
 
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may make what needs gradients."""
@@ -224,7 +254,7 @@ class Prover(Endings):
                 comparison = compared.setdefault(id(state), self._comparison(watch, parent, state))
                 yield from self._compared(watch, comparison, scope, module, name, Doubt(Why.DIFFERS, shown, site))
             value = scope.variables.get(name, ())
-            if any(r.address in given for r in reachable(value, parent)):
+            if any(isinstance(a, Ref) and a.address in given for a in _held(value, parent)):
                 yield Doubt(Why.SHARES, shown, site)
 
     def _comparison(self, watch: Watch, parent: State, state: State) -> Comparison:
@@ -267,6 +297,23 @@ def _is_primitive(found: Object | None) -> bool:
     The end of a pipe has none: a fresh process has it from the moment at which it is started.
     """
     return isinstance(found, LibraryObject) and "<lock>" in found.fields
+
+
+def _held(value: Value, state: State) -> Iterator[Atom]:
+    """All that a variable leads to: functions keep defaults and what they close over, classes their attributes."""
+
+    def inside(atom: Atom) -> Iterable[Value]:
+        match state.get(atom) if isinstance(atom, Ref) else None:
+            case Closure() as function:
+                return captured(function, state, Pickler.LOCALS)
+            case Class(scope=scope, bases=bases):
+                body = state.get(scope)
+                return [*bases, *(body.variables.values() if isinstance(body, Scope) else ())]
+            case Instance(cls=cls):
+                return [(cls,), *inside_of(atom, state)]
+        return inside_of(atom, state)
+
+    return reached(value, inside)
 
 
 def _is_mutable(ref: Ref, state: State) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Closure, Instance, LibraryObject
+from cudalint.machine.heap import Closure, Instance, LibraryObject, Scope
 from cudalint.machine.inheritance.calls import Calls
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.interpreter.statements import LAZY_ANNOTATIONS
@@ -26,10 +26,19 @@ class Statements(Calls):
         watch = self._watch(state)
         self._where.append(module.name)
         states = super().run_module(module, dunder_name, state, frame)
+        for after in states:
+            self._gives_names(module, after)
         self._where.pop()
         if watch is not None and not watch.booting:
             watch.loaded[module.name] = [after.clone() for after in states[:2]]
         return states
+
+    def _gives_names(self, module: ir.Module, state: State) -> None:
+        """A module's own ``__getattr__`` may be asked for a name when another module imports it."""
+        home = Ref(("module", module.name))
+        found = state.get(home)
+        for atom in found.variables.get("__getattr__", ()) if isinstance(found, Scope) else ():
+            self._speculate(atom, state, Frame(home, module.name), Site(module.name, 0))
 
     def _class_body(self, node: ir.ClassDef, state: State, frame: Frame) -> list[State]:
         return self.block(node.body, [state], frame)

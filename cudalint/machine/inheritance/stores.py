@@ -41,6 +41,8 @@ class Stores(ProcessEffects):
         self._ending: dict[Atom, str] = {}
         # By dict, the objects that it has as keys: they are found by what they are, or by what they hold.
         self._keyed: dict[Hashable, set[Hashable]] = {}
+        # When each process last changed an array in place.
+        self._wrote: dict[tuple[str, ...], int] = {}
         # How deep in code that runs at another time than where it is evaluated here, or only in part.
         self._late = 0
 
@@ -175,13 +177,16 @@ class Stores(ProcessEffects):
                         self._keyed.setdefault(made.address, set()).add(atom.address)
 
     def _writes_array(self, state: State) -> None:
-        """A worker changes an array in place."""
+        """A process changes an array in place."""
+        self._moment += 1
+        self._wrote[state.process.identity] = self._moment
         for watch in self._reading(state):
             watch.writes = True
 
     def _changes_item(self, atom: Atom, method: str, site: Site, state: State) -> None:
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(atom, Tensor):
+        if isinstance(atom, Tensor | Unknown):
+            # What a library gave may be a view of an array.
             self._writes_array(state)
         match atom, found:
             case Ref(address=address), Sequence() | Dict():
@@ -204,13 +209,21 @@ class Stores(ProcessEffects):
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         """``x op= y``, which changes lists, sets and objects in place."""
         made = super()._augmented(node, left, right, state)
-        if any(isinstance(atom, Tensor) for atom in left):
+        if any(isinstance(atom, Tensor) or _is_given(atom) for atom in left):
             self._writes_array(state)
+        site = Site("", node.ordinal)
+        filled = any(isinstance(a, Ref) and isinstance(state.get(a), Sequence | Dict) for a in right)
         for atom in left:
+            if filled and isinstance(atom, Unknown) and not self._is_own(atom, state):
+                # What grows by a container is one.
+                self._note(Why.STORES, _target(node), site, state)
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence | Dict | Instance):
                 constant_kind = isinstance(found, Sequence) and found.kind == "tuple"
-                if not constant_kind:
-                    self._stores_into(atom.address, Site("", node.ordinal), state, lossy=made != left)
+                if isinstance(found, Dict) and found.view is not None:
+                    # What holds the attributes of a module or an object under their names.
+                    self._note(Why.STORES, _target(node), site, state)
+                elif not constant_kind:
+                    self._stores_into(atom.address, site, state, lossy=made != left)
         return made
 
     def _changes_container(self, call: Call) -> None:
@@ -271,3 +284,16 @@ class Stores(ProcessEffects):
         for atom in owner:
             self._changes_item(atom, "__delitem__", site, state)
         return super()._delete_item(owner, key, state, frame, site)
+
+
+def _is_given(atom: Atom) -> bool:
+    """Whether a value is what a call gave, of which nothing more is known: it may be a view of an array."""
+    return isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[:1] == ("call",)
+
+
+def _target(node: ir.AugAssign) -> str:
+    """What an operator changes, as far as one word says it."""
+    match node.target:
+        case ir.Name(id=name) | ir.Attr(attr=name):
+            return name
+    return "an item"

@@ -50,7 +50,10 @@ class Assignment(Core):
 
     def _assign(self, node: ir.Assign, state: State, frame: Frame) -> list[State]:
         result: list[State] = []
-        for current, value in self.eval(node.value, state, frame):
+        before, self._kept = self._kept, node.value
+        made = self.eval(node.value, state, frame)
+        self._kept = before
+        for current, value in made:
             states = [current]
             for target in node.targets:
                 states = [s for c in states for s in self.assign(target, value, c, frame, node.ordinal)]

@@ -64,6 +64,8 @@ class Attributes(Core):
         """``value.name``."""
         if len(value) == 1:
             return self._attribute_of(value[0], name, state, frame, site)
+        if (method := questions.text_method(value, name)) is not None:
+            return [(state, method)]
         if name in _IN_PLACE and all(isinstance(a, Unknown | Ref) for a in value):
             # One method of whatever it is: a call of it is one call.
             return [(state, union([v for a in value for _, v in self._attribute_of(a, name, state, frame, site)]))]
@@ -80,11 +82,11 @@ class Attributes(Core):
             case Ref():
                 return self._object_attribute(atom, name, state, frame, site)
             case Unknown(sym=sym):
-                path = f"?.{name}"
                 if given := self._put_into(atom, name, state):
                     return [(state, given)]
-                if self.library.function(path) is not None:
-                    return [(state, (Bound(Lib(path), atom),))]
+                for path in (f"{_kind(sym)}.{name}", f"?.{name}"):
+                    if self.library.function(path) is not None:
+                        return [(state, (Bound(Lib(path), atom),))]
                 return [(state, unknown(sym, ".", name))]
             case Dev():
                 return [(state, self._device_attribute(atom, name))]
@@ -214,7 +216,7 @@ class Attributes(Core):
                 if name == "__subclasses__":
                     return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
                 spec = None if base is None else self.library.function(f"{base}.{name}")
-                if spec is not None and spec.get("does") == "class.method":
+                if spec is not None and "class.method" in (spec.get("does"), spec.get("kind")):
                     return [(state, (Bound(Lib(f"{base}.{name}"), ref),))]
                 if name == "__name__":
                     return [(state, const(found.name))]
@@ -459,6 +461,14 @@ class Attributes(Core):
                 after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results
+
+
+def _kind(sym: Hashable) -> str:
+    """The class of something of which nothing else is known."""
+    match sym:
+        case (questions.OF_CLASS, str(kind)):
+            return kind
+    return "?"
 
 
 def _alike(ref: Ref) -> Ref:

@@ -60,16 +60,18 @@ class Calls(Core):
         site = Site(frame.module, node.ordinal)
         if any(isinstance(a.value, ir.Comprehension) and a.value.kind == "generator" for a in node.args):
             self._begin_lazy(function, state)
-        before, self._gives_to_process = self._gives_to_process, self.gives_to_process(function, state)
+        before, self._makes_later = self._makes_later, self.gives_to_process(function, state)
         given = self.eval_all([a.value for a in node.args], state, frame)
-        self._gives_to_process = before
+        self._makes_later = before
         for current, values in given:
             spread = [value for arg, value in zip(node.args, values, strict=True) if arg.star]
             for after in self.exhausted(spread, current, frame):
                 for value in spread:
                     self.spreads(value, site, after)
                 args, kwargs, is_open = self._arguments(node, values, after)
+                self._makes_later = before or (self._kept is node and self.runs_nothing_else(function, after))
                 result.extend(self.call_value(function, args, kwargs, after, frame, site, is_open, statement))
+                self._makes_later = before
         return result
 
     def _begin_lazy(self, function: Value, state: State) -> None:
@@ -416,9 +418,9 @@ class Calls(Core):
         raised = len(frame.raises)
         journal = collecting.begin(state, scope)
         self._active.append((closure.module, function.ordinal))
-        gives, self._gives_to_process = self._gives_to_process, False
+        gives, self._makes_later = self._makes_later, False
         states = self.block(function.body, [state], inner)
-        self._gives_to_process = gives
+        self._makes_later = gives
         self._active.pop()
         results: Results = [*inner.returns, *((s, NONE) for s in states)]
         for after, _ in results:

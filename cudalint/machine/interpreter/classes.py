@@ -50,7 +50,7 @@ class Classes(Core):
                 node.name, node.qualname, frame.module, tuple(bases), scope, site, fields, is_dataclass, meta=meta
             )
             ref = last.new(("classobj", frame.module, node.ordinal), made)
-            self._own_methods(scope, ref, last)
+            self.own_methods(scope, ref, last)
             named = self._name_descriptors(ref, scope, last, frame, site)
             announced = [s for c in named for s in self._announce(node, ref, c, frame, site)]
             formed = [s for c in announced for s in self._form(ref, c, frame, site)]
@@ -147,7 +147,8 @@ class Classes(Core):
                 case ir.Assign(targets=(ir.Name(id=name),)):
                     yield name, variables.get(name)
 
-    def _own_methods(self, scope: Ref, owner: Ref, state: State) -> None:
+    def own_methods(self, scope: Ref, owner: Ref, state: State) -> None:
+        """Tell the functions of a class that they are its methods."""
         found = state.get(scope)
         if not isinstance(found, Scope):
             return

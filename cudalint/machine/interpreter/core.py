@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
+from cudalint.machine import questions
 from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance
@@ -101,8 +102,10 @@ class Core(Hooks, ABC):
         self.before_loops: list[set[Hashable]] = []
         # What loops over numbers ask of these.
         self._asked_turns: dict[Site, tuple[ir.Expr, ...]] = {}
-        # Whether what is evaluated is given to a process that is being made.
-        self._gives_to_process = False
+        # Whether coroutines that are made now run later: what is evaluated is given to a process that is being made, or
+        # the call that runs is all that an assignment keeps.
+        self._makes_later = False
+        self._kept: ir.Expr | None = None
         # What the match statements look at whose patterns are tried, each within the one before it.
         self._subjects: list[Value] = []
         # The functions of libraries whose replacements are running: what these call is the one that was there before.
@@ -243,8 +246,9 @@ class Core(Hooks, ABC):
 
     def protect(self, anchor: Site, state: State) -> None:
         """On this path a launch does no harm."""
-        if state.facts:
-            self.record.protected.append((anchor, state.facts))
+        facts = questions.settled(state.facts)
+        if facts:
+            self.record.protected.append((anchor, facts))
 
     def chain(self, state: State, site: Site, message: str) -> Chain:
         """The calls that led here, and this."""
@@ -365,6 +369,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def gives_to_process(self, function: Value, state: State) -> bool:
         """Whether a call makes a process, which gets what the call is given."""
+
+    @abstractmethod
+    def runs_nothing_else(self, function: Value, state: State) -> bool:
+        """Whether a call of a value is that of a function of the program, and not of what calls one."""
 
     @abstractmethod
     def waits(self, closure: Closure) -> bool:

@@ -1,4 +1,4 @@
-"""Coroutines that are given to a process: what runs in it when it awaits them.
+"""Coroutines that are given to a process, or kept in a variable: what runs when they are awaited.
 
 Elsewhere a coroutine runs where it is made, which is soon before it is awaited.
 """
@@ -34,14 +34,27 @@ class Coroutines(Core):
 
     def waits(self, closure: Closure) -> bool:
         """Whether a call of a function makes a coroutine that runs later."""
-        return self._gives_to_process and closure.function.is_async and not closure.function.is_generator
+        return self._makes_later and closure.function.is_async and not closure.function.is_generator
+
+    def runs_nothing_else(self, function: Value, state: State) -> bool:
+        """Whether a call of a value is that of a function of the program, and not of what calls one."""
+        called = [atom.function if isinstance(atom, Bound) else atom for atom in function]
+        return all(isinstance(atom, Ref) and isinstance(state.get(atom), Closure) for atom in called)
 
     def awaited(self, value: Value, state: State, frame: Frame) -> Results:
         """What awaiting a value gives."""
-        atom = only(value)
-        if isinstance(atom, Ref) and (coroutine := self._pending_coroutine(atom, state)) is not None:
-            return self.consume(atom, coroutine, state, frame)
-        return [(state, value)]
+        waiting = [atom for atom in value if self._pending_coroutine(atom, state) is not None]
+        if not waiting:
+            return [(state, value)]
+        results: Results = []
+        for i, atom in enumerate(value):
+            current = state if i == len(value) - 1 else state.clone()
+            coroutine = self._pending_coroutine(atom, current)
+            if coroutine is None or not isinstance(atom, Ref):
+                results.append((current, (atom,)))
+            else:
+                results.extend(self.consume(atom, coroutine, current, frame))
+        return results
 
     def _pending_coroutine(self, atom: Atom | None, state: State) -> Generator | None:
         """A coroutine that nothing has awaited."""
@@ -57,7 +70,7 @@ class Coroutines(Core):
 
     def with_awaited(self, given: Given) -> list[Given] | None:
         """A call with what its coroutines give; None where it is given none."""
-        if all(self._pending_coroutine(only(value), given.state) is None for value in given.args):
+        if all(self._pending_coroutine(atom, given.state) is None for value in given.args for atom in value):
             return None
         ready = [replace(given, args=[])]
         for value in given.args:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, Scope
+from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
@@ -72,7 +72,7 @@ class Functions(Core):
                 site = Site(frame.module, decorator.ordinal)
                 made = self.call_value(function, [value], {}, current, frame, site)
                 result.extend((s, v if not all(isinstance(a, Unknown) for a in v) else value) for s, v in made)
-            elif isinstance(atom, Partial) or self._decorates(atom):
+            elif isinstance(atom, Partial) or self._decorates(atom, current):
                 site = Site(frame.module, decorator.ordinal)
                 result.extend(self.call_value(function, [value], {}, current, frame, site))
             else:
@@ -100,9 +100,12 @@ class Functions(Core):
         function = atom.function if isinstance(atom, Bound) else atom
         return isinstance(function, Ref) and isinstance(state.get(function), Closure | Class | Instance | Generator)
 
-    def _decorates(self, atom: Atom | None) -> bool:
-        """Whether a library function means something as a decorator."""
+    def _decorates(self, atom: Atom | None, state: State) -> bool:
+        """Whether a function or an object of a library means something as a decorator."""
         match atom:
             case Lib(path=path) | Bound(function=Lib(path=path)):
                 return self.library.decorates(path)
+            case Ref():
+                found = state.get(atom)
+                return isinstance(found, LibraryObject) and self.library.decorates(f"{found.type}.__call__")
         return False

@@ -41,8 +41,10 @@ ROUNDS = 2
 MOST_TURNS = 6
 # Other items: of four questions, such as which variable a launcher has set, a path would forget the first.
 MOST_ITEMS = 3
-# Functions and objects that a loop goes through one by one.
+# Functions and objects that a loop goes through one by one, and what it goes through in short rounds that ask nothing.
 MOST_STEPS = 12
+# The steps of a short round.
+MOST_OF_ROUND = 3
 
 
 @room
@@ -52,9 +54,10 @@ class Iteration(Core):
     def _for(self, node: ir.For, state: State, frame: Frame) -> list[State]:
         done: list[State] = []
         for current, iterable in self.eval(node.iter, state, frame):
-            for after, rounds in self.iterate(iterable, current, frame, Site(frame.module, node.iter.ordinal)):
-                asked = self._with_later(node, rounds, after, iterable, frame)
-                done.extend(self._rounds(node, asked, after, iterable, frame))
+            site = Site(frame.module, node.iter.ordinal)
+            for after, rounds in self.iterate(iterable, current, frame, site, MOST_STEPS):
+                few = self._with_later(node, _few_rounds(rounds), after, iterable, frame)
+                done.extend(self._rounds(node, max(rounds, few, key=len), few, after, iterable, frame))
         return self.joined(done)
 
     def _with_later(
@@ -78,7 +81,10 @@ class Iteration(Core):
         found = turns.later(tests, name, seen, _end(node.iter, numbers), numbers)
         return [*rounds, *(_at_turn(turn, rounds, state, site) for turn in found)]
 
-    def _rounds(self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame) -> list[State]:
+    def _rounds(
+        self, node: ir.For, rounds: list[Value], few: list[Value], state: State, iterable: Value, frame: Frame
+    ) -> list[State]:
+        """A loop with all of its ``rounds`` as long as they are short, and no more than ``few`` of them otherwise."""
         outer_breaks, outer_continues = frame.breaks, frame.continues
         frame.breaks, frame.continues = [], []
         left: list[State] = []
@@ -86,12 +92,17 @@ class Iteration(Core):
         was_second = state.second_round
         told = state.facts
         some = self._stand_for_more(iterable, state)
-        self.before_loops.append(_lists_of(frame, state) if self.goes_on(iterable, rounds, state) else set())
-        for i, value in enumerate(rounds):
+        self.before_loops.append(_lists_of(frame, state) if self.goes_on(iterable, few, state) else set())
+        begun, waiting, i = self.steps, list(rounds), 0
+        while waiting:
+            if i and len(rounds) > len(few) and (len(states) > 1 or self.steps - begun > i * MOST_OF_ROUND):
+                waiting = [union(waiting)]
+            value = waiting.pop(0)
             ready: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
                 ready.extend(self.assign(node.target, value, current, frame, node.ordinal))
+            i += 1
             states = self.block(node.body, self.joined(ready), frame)
             states = self.joined([*states, *frame.continues])
             frame.continues = []
@@ -102,7 +113,7 @@ class Iteration(Core):
         self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if some:
-            states = [s for s in states if not _missed_own_round(rounds, told, s)] or states
+            states = [s for s in states if not _missed_own_round(few, told, s)] or states
         states = self.block(node.orelse, states, frame)
         for current in (*states, *left):
             current.second_round = was_second
@@ -290,11 +301,13 @@ class Iteration(Core):
                 return (atom,)
         return unknown(sym)
 
-    def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
-        """The rounds of a loop over a value: few, each with the loop variable's value."""
+    def iterate(
+        self, value: Value, state: State, frame: Frame, site: Site, most: int = MOST_ITEMS
+    ) -> list[tuple[State, list[Value]]]:
+        """The rounds of a loop over a value, each with its variable's value: two, or one for each of ``most`` items."""
         atom = only(value)
         if atom is None:
-            exact = [self.iterate((a,), state.clone(), frame, site) for a in value]
+            exact = [self.iterate((a,), state.clone(), frame, site, most) for a in value]
             rounds = [r for results in exact for _, rs in results for r in rs]
             joined = union(rounds) or unknown("each", site)
             return [(state, [joined, joined])]
@@ -302,12 +315,12 @@ class Iteration(Core):
             found = state.get(atom)
             if isinstance(found, Sequence):
                 if found.items is not None:
-                    return [(state, _few_rounds(list(found.items)))]
+                    return [(state, _few_rounds(list(found.items), most))]
                 element = found.element or unknown("each", site)
                 return [(state, [element, element])]
             if isinstance(found, Dict):
                 keys: list[Value] = [of_key(k) for k in found.items]
-                return [(state, _few_rounds(keys) if found.exact else [*keys[:1], unknown("key", site)])]
+                return [(state, _few_rounds(keys, most) if found.exact else [*keys[:1], unknown("key", site)])]
             if isinstance(found, Generator):
                 return [(s, [v or unknown("each", site)] * 2) for s, v in self.consume(atom, found, state, frame)]
             if isinstance(found, Instance):
@@ -622,9 +635,9 @@ def _at_turn(turn: int, rounds: list[Value], state: State, site: Site) -> Value:
     return (state.new(("turn", site, turn), Sequence(pair.kind, (const(turn), *pair.items[1:]))),)
 
 
-def _few_rounds(items: list[Value]) -> list[Value]:
+def _few_rounds(items: list[Value], most: int = MOST_ITEMS) -> list[Value]:
     """The first item, then all the others at once; few, and steps of a program, come one after the other."""
-    most = MOST_STEPS if all(_is_step(item) for item in items) else MOST_ITEMS
+    most = MOST_STEPS if all(_is_step(item) for item in items) else most
     return items if len(items) <= most else [items[0], union(items[1:])]
 
 

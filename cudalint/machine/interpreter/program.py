@@ -26,6 +26,18 @@ class Program(Protocol):
     def modules_called(self, name: str) -> tuple[str, ...]:
         """The modules of packages that have this name within them."""
 
+    def submodules(self, package: str) -> tuple[str, ...]:
+        """The modules that lie directly in a package of the project."""
+
+    def modules_below(self, package: str) -> tuple[str, ...]:
+        """The modules that lie directly in a package which is called so, wherever it is."""
+
+    def functions_of(self, name: str) -> tuple[str, ...]:
+        """The functions that the top of a module defines, without those whose names begin with an underscore."""
+
+    def preloads(self, name: str) -> frozenset[str]:
+        """The applications of a module that gunicorn makes before it forks, as files of the repository say."""
+
     def applications(self, beside: str) -> tuple[tuple[str, str], ...]:
         """The modules beside a file, and below, that make a web application when they are imported, and its name."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from cudalint.machine.classes import defines, lineage
 from cudalint.machine.heap import (
@@ -23,10 +23,12 @@ from cudalint.machine.launch.crossing import captured, reached
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value
+from cudalint.models.library import Library
 
 _HOOKS = frozenset(
     {"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__"}
 )
+_NAMES = frozenset({"__module__", "__qualname__"})
 # Methods that run while an object is made again of which only the class is there yet.
 _ON_EMPTY = frozenset({"__new__", "__getattr__", "__getattribute__"})
 # The same of an object that is filled as a container, and of an exception, which is made of its ``args``.
@@ -47,8 +49,11 @@ _OF_PROCESS = frozenset(
 STARTED = "<process started>"
 
 
-def unproven(value: Value, state: State) -> str | None:
-    """What, in words, may not pickle in a value; None where all of it is proven to."""
+def unproven(value: Value, state: State, pickles: Callable[[Unknown], bool] = lambda _: False) -> str | None:
+    """What, in words, may not pickle in a value; None where all of it is proven to.
+
+    ``pickles`` says of an unknown whether it is a number or a text, whichever of them it is.
+    """
     seen: set[Hashable] = set()
     stack: list[Atom] = list(value)
     while stack:
@@ -57,11 +62,30 @@ def unproven(value: Value, state: State) -> str | None:
             if atom.address in seen:
                 continue
             seen.add(atom.address)
+        if isinstance(atom, Unknown) and pickles(atom):
+            continue
         inside = _inside(atom, state)
         if isinstance(inside, str):
             return inside
         stack.extend(a for v in inside for a in v)
     return None
+
+
+def is_plain(atom: Unknown, library: Library) -> bool:
+    """Whether an unknown is surely a number or a text, or holds nothing else: it pickles, whatever it is."""
+    match atom.sym:
+        case ("int" | "bool", _):
+            return True
+        case (inner, "each" | "[]", _) if isinstance(inner, tuple):
+            path = inner[4] if len(inner) == 5 and inner[0] == "call" else ""
+            return library.traits.has(str(path), "gives-texts") or library.traits.has(str(path), "gives-rows")
+        case ("call", _, _, _, str(path)):
+            return library.traits.has(path, "gives-texts")
+        case (("bin", *_), str(), tuple(left), tuple(right)):
+            return all(
+                isinstance(a, Const) or (isinstance(a, Unknown) and is_plain(a, library)) for a in (*left, *right)
+            )
+    return False
 
 
 def _inside(atom: Atom, state: State) -> list[Value] | str:
@@ -156,6 +180,8 @@ def _unfound(ref: Ref, name: str, module: str, qualname: str, state: State) -> s
         return f"{name}, which is not at the top of a module"
     if _is_private(name) and "." in qualname:
         return f"{name}, whose name is another one in its class"
+    if _is_renamed(state.get(ref), state):
+        return f"{name}, which gives itself another name"
     value: Value | None = None
     scope = state.get(Ref(("module", module)))
     for part in qualname.split("."):
@@ -166,6 +192,11 @@ def _unfound(ref: Ref, name: str, module: str, qualname: str, state: State) -> s
         return None
     hides = value is not None and all(isinstance(a, Ref) for a in value)
     return f"{name}, whose name stands for something else" if hides else None
+
+
+def _is_renamed(found: Object | None, state: State) -> bool:
+    """Whether the body of a class says how the class is called, by which it is looked for."""
+    return isinstance(found, Class) and defines(found, _NAMES, state)
 
 
 def _is_tied(found: LibraryObject) -> bool:
@@ -186,7 +217,11 @@ def _hook(cls: Ref, state: State) -> str | None:
     filled = any(b.startswith(_CONTAINERS) or b.endswith(("Exception", "Error")) for b in bases)
     hooks = _ON_EMPTY | _FILLING if filled else _ON_EMPTY
     found = next((c for c in classes if defines(c, hooks, state)), None)
-    return None if found is None else f"{found.name}, whose methods run before all of it has arrived"
+    if found is not None:
+        return f"{found.name}, whose methods run before all of it has arrived"
+    if any(b.endswith(("Exception", "Error")) for b in bases):
+        return f"{classes[0].name}, an exception, which leaves its traceback and its cause behind"
+    return None
 
 
 def refused(sent: Iterable[Value], state: State, machine: Machine, *, by_value: bool) -> str | None:

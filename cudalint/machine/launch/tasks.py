@@ -53,7 +53,7 @@ def vary(machine: Machine, state: State, values: list[Value], site: Site, depth:
     if len(distinct) <= 1:
         return distinct[0] if distinct else ()
     atoms = [only(v) for v in distinct]
-    if all(isinstance(a, Const) and isinstance(a.value, int) for a in atoms) or all(isinstance(a, Rank) for a in atoms):
+    if all(isinstance(a, Rank) or (isinstance(a, Const) and isinstance(a.value, int)) for a in atoms):
         return EACH
     devices = [operators.device_of(v) for v in distinct]
     if all(len(d) == 1 and d[0].is_gpu for d in devices) and all(isinstance(a, Const | Dev) for a in atoms):

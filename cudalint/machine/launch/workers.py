@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Raised
@@ -14,7 +15,7 @@ from cudalint.machine.launch.children import boot, child_identity, fork
 from cudalint.machine.launch.crossing import Pickler, Transfer, carried
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.noting import note_launch, note_process
-from cudalint.machine.launch.pickling import function_sites, refused, unproven
+from cudalint.machine.launch.pickling import function_sites, is_plain, refused, unproven
 from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, nameless_error
 from cudalint.machine.launch.sharing import check_gpu_sharing
 from cudalint.machine.launched import Launched
@@ -112,6 +113,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
     if not chosen and start.context == NONE and where is not None:
         chosen = [where.step.site]
     sent = (*start.pickled, *start.inherited)
+    plain = partial(is_plain, library=machine.library)
     fresh = way.method in FRESH and start.pickler is not Pickler.LOCALS
     targets = [s for t in start.tasks for s in function_sites(t.function, state)]
     # What a loader's worker runs it has from the dataset and the functions that the loader is given.
@@ -124,7 +126,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         method=way.method,
         made=start.made or start.anchor,
         settled=chosen[0] if chosen else None,
-        unproven=next((reason for v in sent if (reason := unproven(v, state)) is not None), None),
+        unproven=next((reason for v in sent if (reason := unproven(v, state, plain)) is not None), None),
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,

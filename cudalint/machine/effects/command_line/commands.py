@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, LibraryObject, Sequence
@@ -11,6 +12,9 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, TRUE, Bound, Lib, Partial, Rank, Ref, Value, constant, only, strings, unknown
+
+# What a function of a command line is given, of which only the class is known.
+_CONTEXT = unknown(questions.OF_CLASS, "click.Context")
 
 
 def register(machine: Machine, function: Value, state: State) -> None:
@@ -84,11 +88,15 @@ def with_context(machine: Machine, call: Call) -> Results:
     function = call.args[0] if call.args else ()
     if not function or not _callable(function, call.state):
         return [(call.state, function or unknown("command", call.site))]
-    context = unknown("command line", "context")
     if not call.path.endswith("pass_obj"):
-        return [(call.state, (Partial(function, (context,), ()),))]
-    found = machine.attribute(context, "obj", call.state, call.frame, call.site)
+        return [(call.state, (Partial(function, (_CONTEXT,), ()),))]
+    found = machine.attribute(_CONTEXT, "obj", call.state, call.frame, call.site)
     return [(state, (Partial(function, (thing,), ()),)) for state, thing in found]
+
+
+def current_context(machine: Machine, call: Call) -> Results:
+    """``click.get_current_context()``: what functions of a command line are given."""
+    return [(call.state, _CONTEXT)]
 
 
 def group(machine: Machine, call: Call) -> Results:

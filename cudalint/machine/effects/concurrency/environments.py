@@ -117,8 +117,7 @@ def components(machine: Machine, call: Call) -> Results:
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     options = named_arguments(state, call.get(call.text("kwargs"))) if call.text("kwargs") else {}
-    methods = call.spec.get("methods")
-    names = [const(str(name)) for name in methods] if isinstance(methods, list) else []
+    names = [const(name) for name in call.texts("methods")]
     count = call.get(call.text("workers")) if call.text("workers") else None
     for value in given:
         work = task((Lib("cudalint.component"),), [value, *names], options)
@@ -137,8 +136,7 @@ def _parts(machine: Machine, state: State, value: Value) -> list[Value]:
 
 
 def _run_here(machine: Machine, call: Call, given: list[Value]) -> Results:
-    names = call.spec.get("methods")
-    methods = [const(str(name)) for name in names] if isinstance(names, list) else []
+    methods = [const(name) for name in call.texts("methods")]
     states = [call.state]
     for value in given:
         ran = (component(machine, replace(call, args=[value, *methods], kwargs={}, state=s)) for s in states)

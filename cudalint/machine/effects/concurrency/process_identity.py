@@ -15,7 +15,7 @@ _MAIN = "MainProcess"
 
 def pid(machine: Machine, call: Call) -> Results:
     """``os.getpid()``: a number that only this process has."""
-    return [(call.state, (_pid(call.state),))]
+    return [(call.state, (pid_of(call.state),))]
 
 
 def current_process(machine: Machine, call: Call) -> Results:
@@ -30,8 +30,8 @@ def current_process(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {
         "name": const(_MAIN) if launch is None else (Other(_MAIN),),
         "daemon": const(state.process.daemon and not is_booting),
-        "pid": (_pid(state),),
-        "ident": (_pid(state),),
+        "pid": (pid_of(state),),
+        "ident": (pid_of(state),),
         "_identity": (state.new(("identity", call.site), Sequence("tuple", numbers)),),
     }
     return [(state, (state.new(("process", call.site), LibraryObject(call.path, fields, call.site)),))]
@@ -53,7 +53,8 @@ def worker_info(machine: Machine, call: Call) -> Results:
     return [(call.state, (call.state.new(("worker info", call.site), made),))]
 
 
-def _pid(state: State) -> Rank:
+def pid_of(state: State) -> Rank:
+    """The number that only this process has."""
     return Rank("each", state.process.identity)
 
 

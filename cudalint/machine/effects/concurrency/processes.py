@@ -249,3 +249,9 @@ def fresh_process(machine: Machine, call: Call) -> Results:
         if workers.raise_in_parent(machine, state, call.frame, [ended]):
             return []
     return [(state, unknown("subprocess", call.site))]
+
+
+def become_program(machine: Machine, call: Call) -> Results:
+    """``os.execv()`` and its like: this process becomes a fresh program, and nothing after it runs."""
+    fresh_process(machine, call)
+    return machine.fail(call.state, call.frame, Raised(None, ()))

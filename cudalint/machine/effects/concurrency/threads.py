@@ -83,11 +83,15 @@ def pool_in_thread(
 
 
 def trials(machine: Machine, call: Call) -> Results:
-    """``study.optimize(objective, n_jobs=)``: calls it again and again, in threads where there are several jobs."""
+    """``study.optimize(objective, n_jobs=)``: calls it again and again, in threads where there are several jobs.
+
+    With ``kind = "always"`` in a thread for each, without arguments.
+    """
     function = call.get(call.text("function")) or ()
     jobs = call.get(call.text("workers"))
-    alone = jobs is None or jobs == const(1)
-    trial = [unknown("trial", call.site)]
+    threads_only = call.text("kind") == "always"
+    alone = not threads_only and (jobs is None or jobs == const(1))
+    trial = [] if threads_only else [unknown("trial", call.site)]
     states = [call.state]
     for _ in range(2):
         done: list[State] = []

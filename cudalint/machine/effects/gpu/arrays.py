@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from cudalint.machine import operators, questions
-from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, read, touch
+from cudalint.machine.effects.gpu import choices
+from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, keeps_to_cpu, read, touch
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.gpu_memory import gpu_atoms, place
+from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -54,6 +55,8 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
             return (Rank(rest),)
         case "devices":
             return questions.DEVICES
+        case "backend":
+            return const("cpu" if keeps_to_cpu(state.process) else "gpu")
         case "self":
             return (call.receiver,) if call.receiver is not None else unknown("self", call.site)
         case "current":
@@ -160,7 +163,10 @@ def _inherited_arguments(machine: Machine, call: Call) -> State | None:
 
 
 def like(machine: Machine, call: Call) -> Results:
-    """An operation on arrays: reads them, and gives one where they are."""
+    """An operation on arrays: reads them, and gives one where they are.
+
+    What its model says of other arguments by ``when`` has it give one although it gives something else without them.
+    """
     atoms = [] if call.receiver is None else gpu_atoms((call.receiver,), call.state)
     for value in (*call.args, *call.kwargs.values()):
         atoms.extend(gpu_atoms(value, call.state))
@@ -172,11 +178,14 @@ def like(machine: Machine, call: Call) -> Results:
             state = read(machine, atom, state, call.frame, call.site, call.label)
     if state is None:
         return []
+    is_asked = choices.depends(call) and choices.chosen(call) is not None
     tensor = next((a for a in atoms if isinstance(a, Tensor)), None)
+    if tensor is None and is_asked and isinstance(call.receiver, Ref):
+        tensor = placed_tensor(call.receiver, state)
     tensor = None if tensor is None else tensor.computed
     if tensor is not None and call.text("returns") == "several":
         return [(state, (state.new(("several", call.site), Sequence("tuple", None, (tensor,))),))]
-    if call.text("returns") not in ("", "tensor", "like", "several"):
+    if not is_asked and call.text("returns") not in ("", "tensor", "like", "several"):
         return [(state, returned(machine, call, state))]
     if tensor is not None:
         return [(state, (tensor,))]

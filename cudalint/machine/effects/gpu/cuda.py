@@ -47,7 +47,7 @@ def touch(
     if effect == "told":
         state.process = replace(process, told=process.told | {framework})
         return state
-    if framework == "jax" and _keeps_to_cpu(process):
+    if framework == "jax" and keeps_to_cpu(process):
         return state
     if effect in FAILS and process.forked and _fails_here(process):
         return _fail_in_child(machine, state, frame, site, framework, what, by_default)
@@ -245,7 +245,7 @@ def is_set(process: Process, variable: str) -> bool:
     return value is not None and any(isinstance(a, Const) and a.value == "1" for a in value)
 
 
-def _keeps_to_cpu(process: Process) -> bool:
+def keeps_to_cpu(process: Process) -> bool:
     """Whether the environment keeps JAX off the GPU, which it looks at before it starts one."""
     wanted = process.environ("JAX_PLATFORMS") or process.environ("JAX_PLATFORM_NAME")
     return wanted == const("cpu") and not process.is_initialised("jax")

@@ -8,7 +8,7 @@ from cudalint.machine import operators
 from cudalint.machine.effects.gpu.arrays import EVERY
 from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, touch
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
@@ -175,14 +175,16 @@ def device_exit(machine: Machine, call: Call) -> Results:
 
 
 def stream(machine: Machine, call: Call) -> Results:
-    """Streams, events, graphs: objects of one process that cannot be pickled."""
+    """Streams, events, graphs: objects of one process that cannot be pickled, but for events made for several."""
     preset = call.text("gpu", "none")
     framework = call.text("framework", "torch")
     state = touch(machine, call.state, call.frame, call.site, framework, preset, call.label, None)
     if state is None:
         return []
     kind = call.text("type") or call.path
-    fields: dict[str, Value] = {"<pickle>": const("never")}
+    # Events for several processes are sent as handles.
+    is_shared = (call.get("interprocess") or FALSE) != FALSE
+    fields: dict[str, Value] = {} if is_shared else {"<pickle>": const("never")}
     origin = machine.chain(state, call.site, f"{call.label} makes it")
     return [(state, (state.new(("stream", call.site), LibraryObject(kind, fields, call.site, origin)),))]
 
@@ -228,6 +230,15 @@ def growth(machine: Machine, call: Call) -> Results:
         where = machine.chain(state, call.site, call.label)
         state.process = replace(process, growth=where, growth_asked=enable == TRUE)
     return [(state, NONE)]
+
+
+def growth_configured(machine: Machine, call: Call) -> Results:
+    """``tf.config.get_logical_device_configuration``: what was set for a GPU, or None; growth is none of it."""
+    state = call.state
+    if state.process.growth is None or state.process.growth_asked:
+        return [(state, NONE)]
+    made = Sequence("list", None, unknown("configuration", call.site))
+    return [(state, (state.new(("configured", call.site), made),))]
 
 
 def visible(machine: Machine, call: Call) -> Results:

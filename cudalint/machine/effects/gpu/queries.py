@@ -9,10 +9,10 @@ from cudalint.machine.effects.gpu.cuda import hides_all, is_set, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
-from cudalint.machine.values import Atom, Dev, Ref, const, unknown
+from cudalint.machine.values import NONE, Atom, Dev, Lib, Ref, const, unknown
 
 # What is answered instead where the process sees no GPU.
-_OF_HIDDEN: dict[str, bool | int] = {"true": False, "devices": 0}
+_OF_HIDDEN: dict[str, bool | int | str] = {"true": False, "devices": 0, "backend": "cpu"}
 
 
 def gpu_call(machine: Machine, call: Call) -> Results:
@@ -37,6 +37,16 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     if state is None:
         return []
     return [(state, returned(machine, call, state, device))]
+
+
+def device_module(machine: Machine, call: Call) -> Results:
+    """``torch.get_device_module("cuda")``: the module of a device; without one it asks whether there is a GPU."""
+    given = call.get("device")
+    if given is None or given == NONE:
+        return [(state, (Lib("torch.cuda"),)) for state, _ in gpu_call(machine, call)]
+    kinds = dict.fromkeys(device.kind for device in operators.device_of(given))
+    known = len(operators.device_of(given)) == len(given)
+    return [(call.state, tuple(Lib(f"torch.{kind}") for kind in kinds) if known else unknown("module", call.site))]
 
 
 def _own_device(receiver: Atom, call: Call) -> Dev | None:

@@ -1,23 +1,27 @@
-"""Django: what it imports and runs when it is set up, and the views that answer requests."""
+"""Django: what it imports and runs when it is set up, commands, django-q's tasks, and views that answer requests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import keep_handler
 from cudalint.machine.effects.servers.web import APPLICATION
+from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Class, LibraryObject, Scope
+from cudalint.machine.heap import Class, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
+from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Lib, Partial, Ref, Value, constant, only, strings, unknown
+from cudalint.machine.values import NONE, Bound, Const, Lib, Partial, Ref, Value, constant, only, strings, unknown
 
 _CONFIG = "django.apps.AppConfig"
 _ROUTE, _ROUTES = "django.Route", "django.Routes"
-# How deep files of routes include others.
-_DEEPEST = 4
+_COMMAND = "django.core.management.base.BaseCommand"
+# How deep files of routes include others, and how many commands of a project are followed.
+_DEEPEST, _MOST_COMMANDS = 4, 8
 
 
 def setup(machine: Machine, call: Call) -> Results:
@@ -151,3 +155,84 @@ def _views(machine: Machine, urls: Value, states: list[State], call: Call, depth
             yield from _views(machine, inner.fields["<module>"], states, call, depth + 1)
         else:
             yield view
+
+
+def as_view(machine: Machine, call: Call) -> Results:
+    """``Score.as_view()``: a view that makes an instance for each request."""
+    cls: Value = (call.receiver,) if call.receiver is not None else NONE
+    return [(call.state, (Partial((Lib("cudalint.django.view"),), (cls,), tuple(call.kwargs.items())),))]
+
+
+def view(machine: Machine, call: Call) -> Results:
+    """A request of each kind that a class answers."""
+    made, states = call.args[0], [call.state]
+    found = machine.call_value(made, [], {}, call.state, call.frame, call.site)
+    if len(found) != 1:
+        return [(call.state, unknown("response", call.site))]
+    (state, instance), given = found[0], [unknown("request", call.site)]
+    states = [state]
+    cls = state.get(atom) if isinstance(atom := only(instance), Ref) else None
+    for name in call.texts("methods"):
+        method = machine.user_method(cls, name, state) if isinstance(cls, Instance) else None
+        if method is not None and isinstance(atom, Ref):
+            called = [
+                machine.call_value((Bound(method, atom),), given, {}, one, call.frame, call.site) for one in states
+            ]
+            states = merge([after for results in called for after, _ in results])
+    return [(one, unknown("response", call.site)) for one in states]
+
+
+# -- commands --------------------------------------------------------------------------------------------------------
+
+
+def manage(machine: Machine, call: Call) -> Results:
+    """``execute_from_command_line(sys.argv)``: applications are made ready, then one of the commands runs.
+
+    That is one of the project's own, or ``qcluster`` of django-q, which forks workers for the tasks of applications.
+    """
+    names = [one for one in machine.program.modules_below("management.commands") if not one.endswith("__init__")]
+    done: list[State] = []
+    for state in ready(machine, call.state, call.frame, call.site):
+        for name in names[:_MOST_COMMANDS]:
+            done.extend(_command(machine, call, state.clone(), name))
+        installed = _setting(machine, state, call.frame, call.site, "INSTALLED_APPS")
+        if "django_q" in [n for value in machine.elements(installed, state) for n in strings(value)]:
+            _qcluster(machine, call, state.clone())
+        done.append(state)
+    return [(state, NONE) for state in merge(done)]
+
+
+def _command(machine: Machine, call: Call, state: State, home: str) -> list[State]:
+    """The states after ``Command().handle()`` of a module, with options that are not known."""
+    done: list[State] = []
+    for loaded, module in machine.load(home, state, call.frame, call.site):
+        for after, cls in machine.attribute(module, "Command", loaded, call.frame, call.site):
+            atom = only(cls)
+            if not isinstance(atom, Ref) or not isinstance(after.get(atom), Class):
+                continue
+            if machine.library_base(atom, after) != _COMMAND:
+                continue
+            for current, instance in machine.call_value(cls, [], {}, after, call.frame, call.site):
+                for one, method in machine.attribute(instance, "handle", current, call.frame, call.site):
+                    results = machine.call_value(method, [], {}, one, call.frame, call.site, True)
+                    done.extend(last for last, _ in results)
+    return done
+
+
+def _qcluster(machine: Machine, call: Call, state: State) -> None:
+    """django-q's cluster: processes that are forked import what tasks name, and run it."""
+    for home in machine.program.modules_called("tasks"):
+        for name in machine.program.functions_of(home):
+            named: Value = (Const(f"{home}.{name}"),)
+            work = task((Lib("cudalint.django.task"),), [named])
+            fork_workers(machine, state.clone(), Serving("django-q", call.site, call.frame, certain=False), (work,))
+
+
+def run_task(machine: Machine, call: Call) -> Results:
+    """A task of django-q, which its worker knows by name."""
+    name = constant(call.args[0])
+    results: Results = []
+    for state, function in lookups.named(machine, call, str(name), call.state):
+        given = [unknown("argument", call.site)]
+        results.extend(machine.call_value(function, given, {}, state, call.frame, call.site, True))
+    return results

@@ -18,9 +18,13 @@ def served(machine: Machine, state: State, module: str) -> None:
     web.from_outside(machine, state.clone(), frame)
     scope = state.get(frame.scope)
     names = scope.variables if isinstance(scope, Scope) else {}
+    for name in sorted(machine.program.preloads(module)):
+        gunicorn.preloaded_from_outside(machine, state.clone(), frame, name)
     if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)
     if any(registered(state, "dag-task")):
         queues.dags_from_outside(machine, state.clone(), frame)
+    if any(registered(state, "forked-test")):
+        queues.forked_tests(machine, state.clone(), frame)
     if any(registered(state, "postfork")):
         uwsgi.from_outside(machine, state, frame, names)

@@ -76,6 +76,13 @@ def dags_from_outside(machine: Machine, state: State, frame: Frame) -> None:
         fork_workers(machine, state.clone(), serving, (task(function, [unknown("argument", site)]),))
 
 
+def forked_tests(machine: Machine, state: State, frame: Frame) -> None:
+    """A module of tests that pytest collects before it forks a process for each of these."""
+    for site, function in list(registered(state, "forked-test")):
+        serving = Serving("pytest-forked", site, frame, certain=True)
+        fork_workers(machine, state.clone(), serving, (task(function, []),))
+
+
 def _forks(call: Call) -> bool:
     """Whether the worker was made with what its model says it takes to fork."""
     worker = library_object(call)

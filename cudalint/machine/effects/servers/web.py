@@ -51,8 +51,7 @@ def web_application(machine: Machine, call: Call) -> Results:
 def application_of_class(machine: Machine, call: Call) -> Results:
     """``init_app(Model)``: an application that answers requests by methods of a class, made for them in its worker."""
     made = call.get(call.text("function")) or NONE
-    methods = call.spec.get("methods")
-    names = [const(str(name)) for name in methods] if isinstance(methods, list) else []
+    names = [const(name) for name in call.texts("methods")]
     handler = Partial((Lib("cudalint.component"),), (made, *names), ())
     keep_handler(call.state, "handler", call.site, (handler,))
     return web_application(machine, call)
@@ -60,8 +59,7 @@ def application_of_class(machine: Machine, call: Call) -> Results:
 
 def routes(machine: Machine, call: Call) -> Results:
     """``Application([(pattern, Handler)])``: an application that answers requests by methods of these classes."""
-    methods = call.spec.get("methods")
-    names = [const(str(name)) for name in methods] if isinstance(methods, list) else []
+    names = [const(name) for name in call.texts("methods")]
     rows = (
         machine.exact_items(row, call.state) or [] for row in machine.elements(call.get("handlers") or (), call.state)
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.classes import MOST_BASES
+from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -49,6 +50,9 @@ def getattr_(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("getattr", call.site))]
     name = constant(call.args[1])
     if not isinstance(name, str):
+        named = lookups.methods_in_part(machine, call.args[0], call.args[1], call.state)
+        if named:
+            return lookups.any_of(machine, call.args[0], named, call)
         return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
     if len(call.args) == 2:
         return machine.attribute(call.args[0], name, call.state, call.frame, call.site)
@@ -70,7 +74,9 @@ def lookup(machine: Machine, call: Call) -> Results:
 
 
 def type_(machine: Machine, call: Call) -> Results:
-    """``type(x)`` of an instance of a known class, and of what Python itself has."""
+    """``type(x)`` of an instance of a known class, and of what Python itself has; ``type(name, bases, dict)``."""
+    if len(call.args) == 3:
+        return lookups.class_of_dict(machine, call)
     atom = only(call.args[0]) if len(call.args) == 1 else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     match atom, found:

@@ -11,6 +11,7 @@ from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Bound, Ref, Value, const, integer, only, union, unknown
 
@@ -230,18 +231,49 @@ def consume(machine: Machine, call: Call) -> Results:
     if len(call.args) > 1 and call.path in _CHOICES:
         numbers = [integer(value) for value in call.args]
         known = [number for number in numbers if number is not None]
-        return [(call.state, const(_CHOICES[call.path](known)))] if None not in numbers else arrays.like(machine, call)
+        if None not in numbers or (known and _CHOICES[call.path] is min and _stays_least(min(known), call.args)):
+            return [(call.state, const(_CHOICES[call.path](known)))]
+        return arrays.like(machine, call)
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         inner = replace(call, state=state, args=[*rounds, *call.args[1:]], kwargs={})
         key = call.kwargs.get("key", NONE)
         after = [s for s, _ in machine.call_value(key, rounds[:1], {}, state, call.frame, call.site)] if rounds else []
         inner.state = after[0] if key != NONE and after else state
-        results.extend(arrays.like(machine, inner))
+        answer = _answer(machine, call, rounds, state)
+        results.extend((s, answer or value) for s, value in arrays.like(machine, inner))
     return results
 
 
+def _answer(machine: Machine, call: Call, rounds: list[Value], state: State) -> Value | None:
+    """What ``any`` and ``all`` say of things that are all true or all false, or all of one unknown truth."""
+    if call.path not in _VERDICTS:
+        return None
+    things = machine.exact_items(call.args[0], state) or rounds
+    if not things:
+        return None
+    truths = {machine.truth(value, state)[0] for value in things}
+    if len(truths) > 1:
+        return const(call.path == _ANY) if _decides(call.path, truths) else None
+    truth = truths.pop()
+    if truth is not None:
+        return const(truth)
+    return things[0] if all(value == things[0] for value in things) and only(things[0]) is not None else None
+
+
+def _decides(path: str, truths: set[bool | None]) -> bool:
+    """Whether one thing that is true is enough for ``any``, or one that is false for ``all``."""
+    return (path == _ANY) in truths
+
+
+_ANY = "builtins.any"
+_VERDICTS = frozenset({_ANY, "builtins.all"})
 _CHOICES: dict[str, Callable[[list[int]], int]] = {"builtins.max": max, "builtins.min": min}
+
+
+def _stays_least(number: int, values: Iterable[Value]) -> bool:
+    """Whether a number is at most what these values are, of which the unknown ones are lengths."""
+    return number <= 0 and all(integer(value) is not None or is_length(value) for value in values)
 
 
 def next_(machine: Machine, call: Call) -> Results:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Given, Results
 from cudalint.machine.heap import NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -77,6 +78,8 @@ def variables(machine: Machine, call: Call) -> Results:
     """``vars(x)``: the attributes of an object or the options of a command line, not a copy of them."""
     atom = only(call.args[0]) if len(call.args) == 1 else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, Scope | Class):
+        return [(call.state, lookups.names_of(atom, call.state, call.site) or unknown("vars", call.site))]
     if not isinstance(atom, Ref) or not (isinstance(found, Instance) or _is_namespace(found)):
         return [(call.state, unknown("vars", call.site))]
     return [(call.state, machine.attributes_of(atom, call.state, call.site))]

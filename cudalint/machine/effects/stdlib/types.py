@@ -5,7 +5,21 @@ from __future__ import annotations
 from cudalint.machine.heap import Class, Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import DEVICE, Atom, Const, Dev, Lib, Member, Ref, Tensor, Value, is_device, only
+from cudalint.machine.values import (
+    DEVICE,
+    Atom,
+    Const,
+    Dev,
+    Lib,
+    Member,
+    Rank,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    is_device,
+    only,
+)
 
 
 def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
@@ -65,6 +79,8 @@ def _builtins(atom: Atom, held: object) -> set[str] | None:
     match atom, held:
         case Const(value=bool() | int() | float() | str() | bytes() | None as value), _:
             return {f"builtins.{c.__name__}" for c in type(value).__mro__}
+        case ((Rank(kind="local" | "global", derived=False) | Unknown(sym=("len", *_))), _):
+            return {"builtins.int", "builtins.object"}
         case _, Sequence(kind="list" | "tuple" | "set" as own):
             return {f"builtins.{own}", "collections.abc.Iterable"}
         case _, Dict():

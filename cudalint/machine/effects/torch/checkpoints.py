@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.frame import Call, Results
@@ -9,7 +11,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Dev, Unknown, Value, only, unknown
+from cudalint.machine.values import NONE, Const, Dev, Tensor, Unknown, Value, constant, only, unknown
 
 
 def save(machine: Machine, call: Call) -> Results:
@@ -35,7 +37,23 @@ def load(machine: Machine, call: Call) -> Results:
     state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True)
     if state is None:
         return []
-    return [(state, (arrays.new_tensor(machine, call, state, device),))]
+    return [(state, (arrays.new_tensor(machine, call, state, device, _LOADED),))]
+
+
+_LOADED = "torch.Checkpoint"
+_PART = f"{_LOADED}.Part"
+
+
+def item(machine: Machine, call: Call) -> Results:
+    """What was loaded, by a key: the names that the model calls plain hold no data, and below others nobody knows."""
+    whole, key = call.receiver, constant(call.get("key") or ())
+    if not isinstance(whole, Tensor):
+        return [(call.state, unknown("loaded", call.site))]
+    if not isinstance(key, str):
+        return arrays.tensor_data(machine, whole, "[...]", call.state, call.frame, call.site)
+    if whole.type == _PART or key in call.texts("plain"):
+        return [(call.state, unknown("loaded", call.site, key))]
+    return [(call.state, (replace(whole, type=_PART),))]
 
 
 def _target(machine: Machine, call: Call, value: Value | None) -> Dev | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import arrays, choices, cuda
 from cudalint.machine.effects.gpu.choices import chosen
-from cudalint.machine.effects.receivers import initialised, starter
+from cudalint.machine.effects.receivers import initialised, library_object, starter
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -37,6 +37,7 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     const,
+    constant,
     only,
     strings,
     union,
@@ -45,6 +46,8 @@ from cudalint.machine.values import (
 
 # As many workers as a loader has that takes all processors.
 SEVERAL = 2
+# What a datapipe has whose later stages run in the main process.
+FETCHED = "<fetched>"
 _KEPT = (
     "num_workers",
     "collate_fn",
@@ -80,6 +83,16 @@ def loader(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     made = LibraryObject("torch.utils.data.DataLoader", fields, call.site)
     return [(state, (state.new(("loader", call.site), made),))]
+
+
+def set_on_loader(machine: Machine, call: Call) -> Results:
+    """``loader.collate_fn = f``: what its workers do from the next start on."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject) and len(call.args) > 1:
+        name, value = constant(call.args[0]), call.args[1]
+        said = {str(name): value, **({f"<{name}>": value} if name in _KEPT else {})}
+        call.state.store(call.receiver, replace(found, fields={**found.fields, **said}))
+    return [(call.state, NONE)]
 
 
 def served_loader(machine: Machine, call: Call) -> Results:
@@ -483,6 +496,13 @@ def wrapped_dataset(machine: Machine, call: Call) -> Results:
     return [(state, (ref,))]
 
 
+def dataset_part(machine: Machine, call: Call) -> Results:
+    """``dataset.tensors``, ``subset.dataset``: what it was made of, in the field that its model names."""
+    found = library_object(call)
+    held = None if found is None else found.fields.get(call.text("key"))
+    return [(call.state, held or unknown("part", call.site))]
+
+
 def transform_dataset(machine: Machine, call: Call) -> Results:
     """A library dataset that runs ``transform`` on each item."""
     transform = call.get("transform") or NONE
@@ -501,13 +521,13 @@ def _cached(machine: Machine, call: Call, transform: Value) -> Results:
     last = next((i for i, step in enumerate(steps) if not _is_kept(machine, step, call)), None)
     kept = steps[:last]
     made: Results = []
-    for state, value in _transformed(machine, _in_turn(kept, call.state, call.site), call.state, call.frame, call.site):
+    for state, value in _transformed(machine, in_turn(kept, call.state, call.site), call.state, call.frame, call.site):
         if gpu_memory.tensors_in([value], state):
             rows: Value = (state.new(("rows", call.site), Sequence("list", None, value)),)
             made.append(_transforming(call, state, {"<wrapped>": rows}))
             continue
         rest = steps[len(kept) :]
-        later = {"<transform>": _in_turn(rest, state, call.site)} if rest else {}
+        later = {"<transform>": in_turn(rest, state, call.site)} if rest else {}
         made.append(_transforming(call, state, later))
     return made
 
@@ -545,18 +565,23 @@ def with_format(machine: Machine, call: Call) -> Results:
     device = call.kwargs.get("device", NONE)
     if device == NONE or "torch" not in strings(call.get("type") or ()):
         return _formatted(call, NONE)
-    made = Partial((Lib("cudalint.format"),), (), (("device", device),))
-    return _formatted(call, (made,))
+    return _formatted(call, moving(device))
+
+
+def moving(device: Value) -> Value:
+    """What moves each item to a device."""
+    return (Partial((Lib("cudalint.format"),), (), (("device", device),)),)
 
 
 def mapped_dataset(machine: Machine, call: Call) -> Results:
     """``dataset.map(f)``, one after the other: a dataset that runs each f on what is read of it."""
-    receiver = call.receiver
-    found = call.state.get(receiver) if isinstance(receiver, Ref) else None
-    before = found.fields.get("<transform>", NONE) if isinstance(found, LibraryObject) else NONE
+    found = library_object(call)
+    before = NONE if found is None else found.fields.get("<transform>", NONE)
+    if found is not None and FETCHED in found.fields and call.receiver is not None:
+        return [(call.state, (call.receiver,))]
     given = [value for value in (*call.args, *call.kwargs.values()) if _is_called(value, call.state)]
     steps = [*([] if before == NONE else [before]), *given]
-    return _formatted(call, _in_turn(steps, call.state, call.site) if steps else NONE)
+    return _formatted(call, in_turn(steps, call.state, call.site) if steps else NONE)
 
 
 def _is_called(value: Value, state: State) -> bool:
@@ -567,7 +592,7 @@ def _has_code(ref: Ref, state: State) -> bool:
     return isinstance(state.get(ref), Closure | Instance)
 
 
-def _in_turn(steps: list[Value], state: State, site: Site) -> Value:
+def in_turn(steps: list[Value], state: State, site: Site) -> Value:
     """What calls several things, each on what the one before gave."""
     listed: Value = (state.new(("steps", site), Sequence("list", tuple(steps))),)
     made = LibraryObject("cudalint.compose", {"<steps>": listed}, site)
@@ -587,7 +612,7 @@ def items_loader(machine: Machine, call: Call) -> Results:
         return []
     given = call.get(call.text("function")) or NONE
     steps = machine.elements(given, state) or ([] if given == NONE else [given])
-    dataset = LibraryObject(call.path, {"<transform>": _in_turn(steps, state, call.site)} if steps else {}, call.site)
+    dataset = LibraryObject(call.path, {"<transform>": in_turn(steps, state, call.site)} if steps else {}, call.site)
     fields: dict[str, Value] = {"dataset": (state.new(("dataset", call.site), dataset),)}
     fields["<num_workers>"] = call.get("num_workers") or unknown("workers", call.site)
     return [(state, (state.new(("loader", call.site), LibraryObject(call.text("type"), fields, call.site)),))]

@@ -1,0 +1,238 @@
+"""What programs find by names that they make, in modules, objects and the project; classes without a statement."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterator
+
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    NONE,
+    Const,
+    Lib,
+    Partial,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    constant,
+    only,
+    union,
+    unknown,
+)
+
+# How many functions or modules a name may stand for that is known in part, and how deep configurations are followed.
+MOST_NAMED, _DEEPEST = 4, 4
+_PREDICATES = {"inspect.isfunction": Closure, "inspect.isclass": Class, "inspect.ismethod": Closure}
+
+
+def names_of_frame(machine: Machine, call: Call) -> Results:
+    """``globals()`` and ``locals()``: what the names there stand for by now."""
+    home = Ref(("module", call.frame.module)) if call.text("kind") == "module" else call.frame.scope
+    return [(call.state, _copied(home, call.state, call.site) or unknown("names", call.site))]
+
+
+def names_of(ref: Ref, state: State, site: Site) -> Value | None:
+    """``vars(module)`` and ``vars(cls)``: what the names of a module or class stand for."""
+    found = state.get(ref)
+    return _copied(found.scope if isinstance(found, Class) else ref, state, site, view=ref)
+
+
+def _copied(scope: Ref, state: State, site: Site, view: Ref | None = None) -> Value | None:
+    found = state.get(scope)
+    if not isinstance(found, Scope):
+        return None
+    items: dict[Hashable, Value] = dict(found.variables.items())
+    return (state.new(("names", site), Dict(items, exact=False, view=view)),)
+
+
+# -- names that are known in part ------------------------------------------------------------------------------------
+
+
+def spelled_in_part(name: Value) -> tuple[str, str] | None:
+    """How a text begins and ends that holds something unknown; None where nothing of it is known."""
+    match only(name):
+        case Unknown(sym=(_, tuple(parts))) if len(parts) > 1:
+            first, last = _leading(parts), _leading(parts[::-1])
+            return ("".join(first), "".join(last[::-1])) if first or last else None
+    return None
+
+
+def _leading(parts: tuple[Hashable, ...]) -> list[str]:
+    """The known texts before the first part that is unknown."""
+    texts = [constant(part) if isinstance(part, tuple) else ... for part in parts]
+    known = itertools.takewhile(lambda text: isinstance(text, str), texts)
+    return [str(text) for text in known]
+
+
+def methods_in_part(machine: Machine, owner: Value, name: Value, state: State) -> list[str]:
+    """The functions of an object or module whose names a text known in part may spell; none where they are many."""
+    spelled = spelled_in_part(name)
+    if spelled is None:
+        return []
+    first, last = spelled
+    known = dict.fromkeys(n for n in _functions(machine, owner, state) if n.startswith(first) and n.endswith(last))
+    found = [n for n in known if len(n) > len(first) + len(last)]
+    return found if len(found) <= MOST_NAMED else []
+
+
+def _functions(machine: Machine, owner: Value, state: State) -> Iterator[str]:
+    atom = only(owner)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    cls = atom if isinstance(found, Class) else found.cls if isinstance(found, Instance) else None
+    entries = machine.mro(cls, state) if isinstance(cls, Ref) else ()
+    scopes = [found] if isinstance(found, Scope) else [state.get(e.scope) for e in entries if isinstance(e, Class)]
+    for scope in scopes:
+        for name, value in scope.variables.items() if isinstance(scope, Scope) else ():
+            if isinstance(state.get(held), Closure) if isinstance(held := only(value), Ref) else False:
+                yield name
+
+
+def members(machine: Machine, call: Call) -> Results:
+    """``inspect.getmembers(module, inspect.isfunction)``: names and values, by name."""
+    state = call.state
+    atom = only(call.args[0]) if call.args else None
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    scope = state.get(found.scope) if isinstance(found, Class) else found
+    wanted = only(call.args[1]) if len(call.args) > 1 else None
+    kind = _PREDICATES.get(wanted.path) if isinstance(wanted, Lib) else object if wanted is None else None
+    if not isinstance(scope, Scope) or kind is None:
+        return [(state, unknown("members", call.site))]
+    rows: list[Value] = []
+    for name, value in sorted(scope.variables.items()):
+        held = state.get(atom) if isinstance(atom := only(value), Ref) else None
+        if isinstance(held, kind):
+            rows.append((state.new(("member", call.site, name), Sequence("tuple", (const(name), value))),))
+    return [(state, (state.new(("members", call.site), Sequence("list", tuple(rows))),))]
+
+
+# -- dotted names ----------------------------------------------------------------------------------------------------
+
+
+def by_dotted_name(machine: Machine, call: Call) -> Results:
+    """``pydoc.locate("scoring.embed")``: what a module of the project or a library has under a name."""
+    name = constant(call.get("name") or ())
+    if not isinstance(name, str):
+        return [(call.state, unknown("located", call.site))]
+    return named(machine, call, name, call.state)
+
+
+def named(machine: Machine, call: Call, name: str, state: State) -> Results:
+    """What a dotted name stands for, whose modules are imported for that."""
+    parts = name.replace(":", ".").split(".")
+    for count in range(len(parts), 0, -1):
+        home = machine.program.resolve(call.frame.module, ".".join(parts[:count]), 0)
+        if home is None:
+            continue
+        results = machine.load(home, state, call.frame, call.site)
+        for part in parts[count:]:
+            results = [
+                one for after, value in results for one in machine.attribute(value, part, after, call.frame, call.site)
+            ]
+        return results
+    states = machine.imported(parts[0], state, call.frame, call.site)
+    return [(after, (Lib(machine.library.canonical(".".join(parts))),)) for after in states]
+
+
+def instantiate(machine: Machine, call: Call) -> Results:
+    """``hydra.utils.instantiate(cfg)``: calls what ``_target_`` names with all else that the configuration holds."""
+    return _instantiated(machine, call, call.args[0] if call.args else (), dict(call.kwargs), call.state, 0)
+
+
+def _instantiated(
+    machine: Machine, call: Call, config: Value, more: dict[str, Value], state: State, depth: int
+) -> Results:
+    fields = _held(config, state)
+    target = constant(fields.get("_target_", ())) if fields is not None else ...
+    if fields is None or not isinstance(target, str) or depth > _DEEPEST:
+        return [(state, config if depth else unknown("instantiated", call.site))]
+    given: list[tuple[State, dict[str, Value]]] = [(state, {})]
+    for name, value in {**fields, **more}.items():
+        if name.startswith(("_", "<")):
+            continue
+        given = [
+            (after, {**kwargs, name: made})
+            for current, kwargs in given
+            for after, made in _instantiated(machine, call, value, {}, current, depth + 1)
+        ]
+    is_partial = constant(fields.get("_partial_", ())) is True
+    results: Results = []
+    for current, kwargs in given:
+        for after, function in named(machine, call, target, current):
+            if is_partial:
+                results.append((after, (Partial(function, (), tuple(kwargs.items())),)))
+                continue
+            results.extend(machine.call_value(function, [], kwargs, after, call.frame, call.site))
+    return results
+
+
+def _held(config: Value, state: State) -> dict[str, Value] | None:
+    found = state.get(atom) if isinstance(atom := only(config), Ref) else None
+    match found:
+        case LibraryObject(type="omegaconf.DictConfig", fields=fields):
+            return fields
+        case Dict(items=items):
+            return {str(name): value for name, value in items.items()}
+    return None
+
+
+# -- classes ---------------------------------------------------------------------------------------------------------
+
+
+def class_of_dict(machine: Machine, call: Call) -> Results:
+    """``type("Job", (Base,), {"run": f})``: a class without a statement."""
+    state = call.state
+    title, bases, body = call.args
+    found = state.get(atom) if isinstance(atom := only(body), Ref) else None
+    name, known = constant(title), machine.exact_items(bases, state)
+    if not isinstance(found, Dict) or not isinstance(name, str) or known is None:
+        return [(state, unknown("type", call.site))]
+    variables = {str(key): value for key, value in found.items.items()}
+    scope = state.new(("class", call.site), Scope(variables, None, call.frame.module, "class"))
+    made = Class(name, name, call.frame.module, tuple(known), scope, call.site)
+    ref = state.new(("classobj", call.site), made)
+    machine.own_methods(scope, ref, state)
+    return [(state, (ref,))]
+
+
+# -- command lines ---------------------------------------------------------------------------------------------------
+
+
+def command_object(machine: Machine, call: Call) -> Results:
+    """``fire.Fire(App)``: a function is called; of a class, an object or a dict one of what can be called is."""
+    component = call.args[0] if call.args else call.get("component") or NONE
+    atom = only(component)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Class):
+        made = machine.call_value(component, [], {}, call.state, call.frame, call.site)
+        return [done for state, value in made for done in _one_of(machine, call, value, state)]
+    if isinstance(found, Instance | Dict):
+        return _one_of(machine, call, component, call.state)
+    return machine.call_value(component, [], {}, call.state, call.frame, call.site)
+
+
+def _one_of(machine: Machine, call: Call, component: Value, state: State) -> Results:
+    """What each public method of an object does, or each function of a dict; none of them knows of the others."""
+    found = state.get(atom) if isinstance(atom := only(component), Ref) else None
+    if isinstance(found, Dict):
+        functions = list(found.items.values())
+    else:
+        names = [name for name in _functions(machine, component, state) if not name.startswith("_")]
+        got = [machine.attribute(component, name, state, call.frame, call.site) for name in dict.fromkeys(names)]
+        functions = [one[0][1] for one in got if len(one) == 1]
+    results: Results = [(state.clone(), NONE)]
+    for function in functions:
+        if any(isinstance(a, Const | Unknown) for a in function):
+            continue
+        results.extend(machine.call_value(function, [], {}, state.clone(), call.frame, call.site))
+    return [(after, NONE) for after, _ in results]
+
+
+def any_of(machine: Machine, owner: Value, names: list[str], call: Call) -> Results:
+    """The functions under any of several names of an object, of which one is meant."""
+    found = [machine.attribute(owner, name, call.state, call.frame, call.site) for name in names]
+    return [(call.state, union([one[0][1] for one in found if len(one) == 1]))]
