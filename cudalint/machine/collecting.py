@@ -23,6 +23,7 @@ from cudalint.machine.heap import (
     Scope,
     Sequence,
 )
+from cudalint.machine.questions import Either
 from cudalint.machine.state import FrozenHeap, Journal, State
 from cudalint.machine.values import (
     Atom,
@@ -291,6 +292,8 @@ class _Mark:
                     self.reserved.add(address)
                 case Unknown(sym=inner) | Const(value=inner):
                     stack.append(inner)
+                case Either(one=one, other=other):
+                    stack.extend((one[0], other[0]))
 
 
 # What the identity of an unknown may name objects with; a ``Site`` names none.

@@ -8,6 +8,7 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import TypeGuard
 
 from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
@@ -46,8 +47,16 @@ INSTALLED = "installed"
 RECEIVED = "received"
 # Something of which only the class is known.
 OF_CLASS = "of class"
-# One of two facts holds, where the program refused to go on with neither.
-EITHER = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of two facts holds, where the program refused to go on with neither."""
+
+    one: Fact
+    other: Fact
+
+
 # What does not change while a program runs.
 _LASTING = frozenset(
     {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
@@ -244,8 +253,9 @@ def without(facts: tuple[Fact, ...], subject: Hashable) -> tuple[Fact, ...]:
 
 
 def _is_about(fact: Fact, subject: Hashable) -> bool:
-    if _is_choice(fact):
-        return any(_is_about(one, subject) for one in _alternatives(fact))
+    match fact[0]:
+        case Either(one=one, other=other):
+            return _is_about(one, subject) or _is_about(other, subject)
     return fact[0] == subject or read(fact[0])[0] == Unknown(subject)
 
 
@@ -292,49 +302,44 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
 
     Where ``--gpu`` with more than one job ends the program, what goes on has no ``--gpu``, or it has one job.
     """
-    known = [fact for fact in (*mine, *theirs) if _is_choice(fact) and _follows_from(fact, mine, theirs)]
+    known = [choice for choice in (*_choices(mine), *_choices(theirs)) if _follows_from(choice, mine, theirs)]
     left = [fact for fact in mine if fact not in theirs and is_of_the_run(fact[0])]
-    right = [fact for fact in theirs if fact not in mine and is_of_the_run(fact[0])]
-    if 0 < len(left) * len(right) <= MOST_CHOICES:
-        known.extend(((EITHER, one, other), True) for one in left for other in right if one[0] != other[0])
-    return list(dict.fromkeys(known))
+    right = [fact for fact in theirs if fact not in mine and is_of_the_run(fact[0])] if left else []
+    if len(left) * len(right) <= MOST_CHOICES:
+        known.extend(Either(one, other) for one in left for other in right if one[0] != other[0])
+    return [(choice, True) for choice in dict.fromkeys(known)]
 
 
-def _follows_from(choice: Fact, *paths: tuple[Fact, ...]) -> bool:
-    one, other = _alternatives(choice)
-    return all(choice in facts or one in facts or other in facts for facts in paths)
+def _follows_from(choice: Either, *paths: tuple[Fact, ...]) -> bool:
+    return all((choice, True) in facts or choice.one in facts or choice.other in facts for facts in paths)
 
 
 def settled(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
     """What a path was asked and answered, without what it may choose from."""
-    return tuple(fact for fact in facts if not _is_choice(fact))
+    # Hardly any path has a choice, and this is asked whenever two are compared.
+    for sym, _ in facts:
+        if type(sym) is Either:
+            return tuple(fact for fact in facts if type(fact[0]) is not Either)
+    return facts
 
 
-def _is_choice(fact: Fact) -> bool:
-    sym = fact[0]
-    return isinstance(sym, tuple) and len(sym) == 3 and sym[0] == EITHER
+def _choices(facts: tuple[Fact, ...]) -> list[Either]:
+    return [sym for sym, _ in facts if type(sym) is Either]
 
 
 def _left_over(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
     """What one of two facts says where the other one does not hold."""
-    choices = [fact for fact in facts if _is_choice(fact)]
+    choices = _choices(facts)
     if not choices:
         return None
     known = settled(facts)
     for choice in choices:
-        one, other = _alternatives(choice)
+        one, other = choice.one, choice.other
         for fact, instead in ((one, other), (other, one)):
             told = answered((fact,), wanted)
             if told is not None and answered(known, instead[0]) is (not instead[1]):
                 return told
     return None
-
-
-def _alternatives(choice: Fact) -> tuple[Fact, Fact]:
-    """The two facts of which one holds."""
-    sym = choice[0]
-    assert isinstance(sym, tuple)
-    return sym[1], sym[2]
 
 
 def _of_any_gpus(asked: Asked) -> bool | None:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, inner_statements, last_name
 from cudalint.project.derived import derived_in
+from cudalint.project.distance import lies_far, names_gpu, starting
 from cudalint.project.file_facts import FileFacts
 from cudalint.project.program import FileProgram
 
 # What hands work to a pool that another module may hold, where functions answer requests.
 _HAND_OVER = frozenset({"submit", "run_in_executor", "apply", "apply_async", "map", "map_async", "starmap", "imap"})
 _DEVICES = frozenset({"device", "Device"})
+FAR_TESTS = "that start nothing themselves lead through more code than tests are followed through: not run"
 
 
 def candidates(program: FileProgram, among: frozenset[str] | None = None) -> list[str]:
     """The modules, all or ``among`` some, in which something that a rule judges may start, or that lead to one."""
-    launching = {n for n in program.sources if _may_launch(program, n)}
+    launching = launching_modules(program)
     threads = {n for n in program.sources if program.facts(n).starts_threads}
     selects = {n for n in program.sources if program.facts(n).selects_device}
     result: list[str] = []
+    left_out = 0
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
         # A thread is of another file than what selects a device for it: one of them is where the program starts.
         sought = (launching, *((selects,) if name in threads else ()), *((threads,) if name in selects else ()))
@@ -30,9 +33,35 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
             _may_start(program, name) and any(not found.isdisjoint(program.reach(name)) for found in sought)
         )
         matters = leads and (program.reaches_gpu(name) or program.facts(name).names_modules)
-        if matters or any(home in launching and program.reaches_gpu(home) for home in _asked(program, name)):
+        is_far = matters and _is_only_a_far_test(program, name, launching)
+        asked = (home in launching and program.reaches_gpu(home) for home in _asked(program, name))
+        if (matters and not is_far) or any(asked):
             result.append(name)
+        elif is_far:
+            left_out += 1
+    if left_out:
+        program.note(f"{left_out} test files {FAR_TESTS}")
     return result
+
+
+def _is_only_a_far_test(program: FileProgram, name: str, launching: Set[str]) -> bool:
+    """Whether a module has nothing but tests, far from a GPU or from all that starts something.
+
+    A test that is near names both, itself or by what it imports and by its fixtures.
+    """
+    if not is_test_module(program.sources[name].path) or program.guards_main(name) or not lies_far(program, name):
+        return False
+    facts = program.facts(name)
+    if facts.starts_threads or facts.selects_device or facts.may_answer or may_serve(program, name):
+        return False
+    homes = (name, *_asked(program, name))
+    starts = name in launching or any(starting(program, home, launching) for home in homes)
+    return not starts or not any(names_gpu(program, home) for home in homes)
+
+
+def launching_modules(program: FileProgram) -> frozenset[str]:
+    """The modules in which something that a rule judges may start."""
+    return frozenset(name for name in program.sources if _may_launch(program, name))
 
 
 def _may_launch(program: FileProgram, name: str) -> bool:

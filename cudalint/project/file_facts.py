@@ -23,6 +23,7 @@ from cudalint.project.markers import (
     acts_at_top,
     calls_at_top,
     device_statement,
+    leading_names,
     may_answer,
     may_launch,
     may_matter,
@@ -112,6 +113,11 @@ class FileFacts:
     def may_launch(self) -> bool:
         """Whether something that a rule judges may start in the file."""
         return bool(self._asked("launches", lambda: may_launch(self._text)))
+
+    @property
+    def leading(self) -> tuple[bytes, ...]:
+        """The functions and classes of the file that mention what starts something, or lead there within it."""
+        return tuple(self._asked("leads", lambda: sorted(leading_names(self._text))))
 
     @property
     def starts_threads(self) -> bool:
@@ -245,6 +251,7 @@ _FACTS: Mapping[str, str] = {
     "own": "mentions_own",
     "matters": "may_matter",
     "launches": "may_launch",
+    "leads": "leading",
     "threads": "starts_threads",
     "selects": "selects_device",
     "registers": "may_register",

@@ -271,6 +271,7 @@ def places_on_gpu(data: bytes) -> bool:
 _TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async)\b|[ \t#'\")\]}])[^#\n]*", re.MULTILINE)
 _CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)(?=\(|\s*$)|\.([A-Za-z_]\w*)(?=\(|\s*$)")
 _DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_BOUND_AT_TOP = re.compile(rb"^(\w+)[ \t]*(?::[^=\n]+)?=[^=][^\n]*", re.MULTILINE)
 _KEEPS = re.compile(rb"\]\s*=[^=]|\.(?:append|add|update|setdefault|insert)\(")
 _SPAN = 4_000
 
@@ -342,10 +343,27 @@ class Definitions:
         return self._known[name]
 
     def _definition(self, end: int, indent: int) -> Definition:
-        body = _body(self.data, end, indent)
+        body = _body(self.data, end, indent)[:_SPAN]
         text = Text.of(body, self.vocabulary)
         uses = mentions_gpu(text) or text.shows(self.vocabulary.starts)
         return Definition(uses, _KEEPS.search(body) is not None, frozenset(_called_in(body)))
+
+
+def leading_names(text: Text) -> frozenset[bytes]:
+    """What a file defines that mentions a launcher, itself or by something else that it defines and calls."""
+    # Methods are of objects whose classes are named, by names that others have as well.
+    outer = (found for found in _DEFINED.finditer(text.data) if not found[1])
+    named = [(found[2], _body(text.data, found.end(), 0)) for found in outer]
+    named.extend((found[1], found.group()) for found in _BOUND_AT_TOP.finditer(text.data))
+    leading = {name for name, body in named if _mentions_launcher(Text.of(body, text.vocabulary))}
+    called = {name: frozenset(_called_in(body)) for name, body in named if name not in leading} if leading else {}
+    while new := {name for name, others in called.items() if name not in leading and not leading.isdisjoint(others)}:
+        leading |= new
+    return frozenset(leading)
+
+
+def _mentions_launcher(text: Text) -> bool:
+    return text.shows(text.vocabulary.starts) or not text.vocabulary.own.isdisjoint(text.words)
 
 
 def does_something(defined: Definitions, calls: TopCalls, on_gpu: frozenset[bytes], *, registers: bool) -> bool:
@@ -365,4 +383,4 @@ def does_something(defined: Definitions, calls: TopCalls, on_gpu: frozenset[byte
 def _body(data: bytes, start: int, indent: int) -> bytes:
     """The lines of a definition: those that stand deeper than its first one."""
     end = re.compile(rb"^[ \t]{0,%d}[^ \t\r\n#)]" % indent, re.MULTILINE).search(data, start)
-    return data[start : min(end.start() if end is not None else len(data), start + _SPAN)]
+    return data[start : end.start() if end is not None else len(data)]

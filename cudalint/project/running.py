@@ -27,10 +27,13 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only, unknown
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.derived import launchers
+from cudalint.project.distance import lies_far, starting
 from cudalint.project.entries import (
+    FAR_TESTS,
     conftests,
     is_test_module,
     launching,
+    launching_modules,
     may_serve,
     tests,
     unreached,
@@ -180,6 +183,7 @@ class Runner:
     # The processor time of this process at which the entries of a group end.
     _until: float | None = None
     _shared: frozenset[Group] | None = None
+    _launching: frozenset[str] | None = None
     _callers: Callers | None = None
     _importer: PreparedImports | None = None
     _instances: Instances | None = None
@@ -279,7 +283,9 @@ class Runner:
     def _real_key(self, name: str) -> str:
         reached = _outermost(self.entered, {name})
         chosen = None if self.chosen is None else sorted(label for owner, label in self.chosen if owner == name)
-        return repr(("starts", name, self.starts(name), sorted(self.files.scripts(name)), reached, chosen))
+        leading = self._starting_elsewhere(name) if is_test_module(self.files.sources[name].path) else None
+        far = None if leading is None else sorted(leading)
+        return repr(("starts", name, self.starts(name), sorted(self.files.scripts(name)), reached, chosen, far))
 
     def _assumed_key(self, name: str) -> str:
         """Of launchers that no entry reached: who may call them lies in the modules that lead there."""
@@ -371,8 +377,7 @@ class Runner:
         yield Ran(module.name, module.name, collector)
         if skips_all(collector, fresh, _top_of(module.name)):
             return
-        facts = self.files.facts(module.name)
-        patience = Patience(module, lambda: launching(module, facts, launchers(self.files)))
+        patience = self._patience(module)
         for function in given:
             machine = self._machine(module.name, in_test=True)
             machine.record.cut = collector.record.cut
@@ -380,9 +385,27 @@ class Runner:
             if self.chosen is not None or patience.lasts_for(function):
                 self._test(machine, module, function, fresh.clone())
                 patience.note(machine.record)
+            elif patience.is_far:
+                self.files.note(f"{self.files.sources[module.name].path}: tests {FAR_TESTS}")
+                continue
             else:
                 machine.record.cut = GIVEN_UP
             yield Ran(module.name, function.qualname, machine)
+
+    def _patience(self, module: ir.Module) -> Patience:
+        facts = self.files.facts(module.name)
+        elsewhere = self._starting_elsewhere(module.name)
+        named = elsewhere or frozenset()
+        return Patience(module, lambda: launching(module, facts, launchers(self.files) | named), elsewhere is not None)
+
+    def _starting_elsewhere(self, name: str) -> frozenset[str] | None:
+        """What a module of tests names that starts something elsewhere; None where its tests are all followed."""
+        if not lies_far(self.files, name):
+            return None
+        if self._launching is None:
+            self._launching = launching_modules(self.files)
+        homes = (name, *conftests(self.files, name))
+        return frozenset[str]().union(*(starting(self.files, home, self._launching) for home in homes))
 
     def _own_tests(self, module: ir.Module, state: State) -> Iterator[Ran]:
         """The tests of a program that runs them itself, in the state in which it does: methods of classes."""
