@@ -11,8 +11,8 @@ from collections.abc import Iterator, Set
 from cudalint.project.program import FileProgram
 from cudalint.text.words import has_word
 
-# The code that a test may reach by imports and is still followed through: one that reaches more, and names nothing, spends
-# its steps on imports and on what comes first.
+# The code that a test may reach by imports and is still followed through: one that reaches more, and names nothing,
+# spends its steps on imports and on what comes first.
 MOST_BETWEEN = 1_000_000
 
 
