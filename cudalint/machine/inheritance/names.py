@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from collections.abc import Sequence as Seq
 
 from cudalint.ir import nodes as ir
@@ -21,9 +21,9 @@ _PROCESS = "multiprocessing.Process"
 _CURRENT = "multiprocessing.current_process"
 # What Python says of the main module under its names, which is run as another one in a fresh process.
 OF_MAIN = frozenset({"__name__", "__package__", "__spec__", "__loader__", "__builtins__", "__cached__"})
-# Methods by which an object has a text of its own, and what makes text of objects.
+# Methods by which an object has a text of its own, and those that objects have which have none.
 _OWN_TEXTS = ("__repr__", "__str__", "__format__")
-_MAKES_TEXT = frozenset({"builtins.print", "builtins.str", "builtins.repr", "builtins.format", "builtins.ascii"})
+_OF_NO_TEXT = frozenset({"builtins.object.__repr__", "builtins.object.__str__", "builtins.object.__format__"})
 _TELLS_CLASSES = frozenset({"builtins.isinstance", "builtins.issubclass"})
 # Attributes of classes that lead to those above and below, and of what libraries give that say how it starts workers.
 _OF_BASES = frozenset({"__mro__", "mro", "__bases__", "__base__", "__subclasses__"})
@@ -86,12 +86,12 @@ class Names(Submodules):
         if not self.library.traits.has(path, "names-nothing"):
             self._may_name((*call.args, *call.kwargs.values()), site, state)
         self._asks_by_name(path, call.kwargs, site, state)
+        self._warns(path, call.args, call.kwargs, call.frame, site, state)
         self._tells_class(path, call.args, site, state)
         if path == "builtins.type" and call.args:
             self._asks_of(call.args[0], "type()", site, state, tells_class=True)
         self._formats((*call.args, *call.kwargs.values()), site)
-        if path in _MAKES_TEXT:
-            self._shows_objects(call.args, site, state)
+        self._makes_text(path, (*call.args, *call.kwargs.values()), site, state)
         if call.text("does") == "process" and call.get("name") is not None:
             self._named.add(site)
         return super().library_call(call)
@@ -101,13 +101,41 @@ class Names(Submodules):
         if path == "builtins.input":
             self._differs_in_loky("sys.stdin", given.site, given.state)
         self._formats(values, given.site)
-        if path in _MAKES_TEXT:
-            self._shows_objects(given.args, given.site, given.state)
+        self._makes_text(path, values, given.site, given.state)
         self._tells_class(path, given.args, given.site, given.state)
         if not self.library.traits.has(path, "names-nothing"):
             self._may_name(values, given.site, given.state)
         self._asks_by_name(path, given.kwargs, given.site, given.state)
+        self._warns(path, given.args, given.kwargs, given.frame, given.site, given.state)
         return super()._foreign(path, atom, given)
+
+    def _warns(
+        self, path: str, args: Seq[Value], kwargs: dict[str, Value], frame: Frame, site: Site, state: State
+    ) -> None:
+        """Some warnings are shown by the name of the module that gives them."""
+        filters, gives = (self.library.traits.of(path, kind) for kind in ("filters-modules", "gives-warning"))
+        if filters is not None:
+            module = _argument(args, kwargs, filters.place, "module")
+            text = constant(module)
+            if module and (not isinstance(text, str) or "main" in text):
+                self._asked.setdefault(Doubt(Why.NAME, f"{shown(path)}()", site))
+        elif gives is not None and (frame.module == self.main or len(args) > 2 or "stacklevel" in kwargs):
+            # A message may be a warning itself.
+            category = _argument(args, kwargs, gives.place, "category") or _argument(args, kwargs, 0, "message")
+            if any(self._may_deprecate(atom, state) for atom in category):
+                self._is_called(f"{shown(path)}()", site, state)
+
+    def _may_deprecate(self, atom: Atom, state: State) -> bool:
+        """Whether something is a warning, or a class of warnings, that only the main module's users are shown."""
+        match atom:
+            case Lib(path=path) | Unknown(sym=("call", _, _, _, str(path))):
+                return path.endswith("DeprecationWarning")
+            case Ref():
+                found = state.get(atom)
+                cls = found.cls if isinstance(found, Instance) else atom
+                base = self.library_base(cls, state) if isinstance(state.get(cls), Class) else None
+                return base is not None and base.endswith("DeprecationWarning")
+        return False
 
     def _asks_by_name(self, path: str, kwargs: dict[str, Value], site: Site, state: State) -> None:
         name = path.rpartition(".")[2]
@@ -120,8 +148,16 @@ class Names(Submodules):
         shows_error = path.startswith("traceback.") or name == "exception" or "exc_info" in kwargs
         if "stack_info" in kwargs:
             self._is_called("", site, state)
-        if shows_error and self._has_own_errors(state):
-            self._is_called("", site, state)
+        if shows_error:
+            self._shows_error("", site, state)
+
+    def _shows_error(self, name: str, site: Site, state: State) -> None:
+        """A traceback is shown, of a process or, where it starts some, of one of its workers."""
+        if not self._has_own_errors(state):
+            return
+        self._is_called(name, site, state)
+        if self.record.launches:
+            self._asked.setdefault(Doubt(Why.NAME, name, site))
 
     def _has_own_errors(self, state: State) -> bool:
         """Whether the main module defines exceptions, which tracebacks name with their module."""
@@ -191,18 +227,72 @@ class Names(Submodules):
         self._may_name(values, site, state)
         self._shows_objects(values, site, state)
 
-    def _shows_objects(self, values: Iterable[Value], site: Site, state: State) -> None:
-        """An object that has no text of its own shows the module of its class."""
-        for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):
-            found = state.get(atom) if isinstance(atom, Ref) else None
-            if not isinstance(found, Instance) or any(
-                self.user_method(found, name, state) is not None for name in _OWN_TEXTS
-            ):
+    def _makes_text(self, path: str, values: Seq[Value], site: Site, state: State) -> None:
+        """A function of a library makes text of what it is given, now or when that is shown."""
+        if path in _OF_NO_TEXT:
+            self._shows_objects(values, site, state, own=False)
+        elif self.library.traits.has(path, "makes-text"):
+            self._shows_objects(values, site, state)
+
+    def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
+        """A new instance; the text of an exception is what it is made of."""
+        base = self.library_base(ref, given.state)
+        if base is not None and self.library.traits.has(base, "makes-text"):
+            self._shows_objects(given.args, given.site, given.state)
+        return super().construct(ref, cls, given)
+
+    def _shows_objects(self, values: Iterable[Value], site: Site, state: State, own: bool = True) -> None:
+        """An object that has no text of its own shows the module of its class, and so does a class.
+
+        ``own`` is false where a text of its own is passed over.
+        """
+        if not any(self._reading(state)):
+            return
+        for name in self._named_in(values, state, own):
+            self._is_called(name, site, state, by_value=True)
+
+    def _named_in(self, values: Iterable[Value], state: State, own: bool) -> Iterator[str]:
+        """What of the main module a text of some values names, however deep in them."""
+        stack = [atom for value in values for atom in value]
+        seen: set[Atom] = set()
+        while stack:
+            atom = stack.pop()
+            if atom in seen:
                 continue
-            cls = state.get(found.cls)
-            is_plain = isinstance(cls, Class) and not cls.is_dataclass and self.library_base(found.cls, state) is None
-            if is_plain and isinstance(cls, Class) and cls.module == self.main:
-                self._is_called(f"{cls.name}.__module__", site, state, by_value=True)
+            seen.add(atom)
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            match atom, found:
+                case Unknown(sym=sym), _:
+                    yield from self._named_in_unknown(sym, state)
+                case _, Class(module=module, name=name) if module == self.main:
+                    yield f"{name}.__module__"
+                case _, Instance(cls=cls, attributes=attributes) if not self._has_text(found, own, state):
+                    made = state.get(cls)
+                    if isinstance(made, Class) and made.is_dataclass:
+                        stack.extend(inner for value in attributes.values() for inner in value)
+                    elif isinstance(made, Class) and made.module == self.main:
+                        yield f"{made.name}.__module__"
+                case _, Sequence() | Dict():
+                    stack.extend(inner for value in self._rows((atom,), state) for inner in value)
+
+    def _has_text(self, found: Instance, own: bool, state: State) -> bool:
+        """Whether an object has a text of its own, or one that its class has from a library."""
+        if not own:
+            return False
+        if any(self.user_method(found, name, state) is not None for name in _OWN_TEXTS):
+            return True
+        base = self.library_base(found.cls, state)
+        return base is not None and self.library.traits.has(base, "has-text")
+
+    def _named_in_unknown(self, sym: Hashable, state: State) -> Iterator[str]:
+        match sym:
+            case ("class", str(name), str(attribute)) if attribute in _OF_BASES and self._own_classes(state):
+                yield f"{name}.{attribute}"
+            case (_, *_, "__annotations__") if self._own_classes(state):
+                yield "__annotations__"
+            case (Lib(), "[]", tuple(key)):
+                # The types that a type is made of.
+                yield from self._named_in((tuple(a for a in key if isinstance(a, Ref)),), state, own=True)
 
     def _may_name(self, values: Iterable[Value], site: Site, state: State) -> None:
         for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):
@@ -285,6 +375,11 @@ class Names(Submodules):
         if dotted == "__main__":
             self._is_called("__main__", Site(frame.module, ordinal), state)
         return super()._library_import(dotted, state, frame, ordinal)
+
+
+def _argument(args: Seq[Value], kwargs: dict[str, Value], place: int | None, name: str) -> Value:
+    """An argument by its name or its place; empty where it is not given."""
+    return kwargs.get(name) or (args[place] if place is not None and place < len(args) else ())
 
 
 def _is_instance(ref: Ref, state: State) -> bool:
