@@ -291,6 +291,8 @@ class Calls(Iteration):
             results = [
                 (s, unknown("next", site) if isinstance(constant(v), _NUMBER_OR_TEXT) else v) for s, v in results
             ]
+        if does == "environ.get":
+            results = [(after, _by_environment(value)) for after, value in results]
         if path == "builtins.frozenset":
             for after, value in results:
                 as_set(value, after)
@@ -463,6 +465,14 @@ def _has_plain_fields(text: Atom | None) -> bool:
 def _is_implicit(name: str) -> bool:
     """Whether Python calls a method of this name by itself, where the machine does not follow."""
     return name.startswith("__") and name not in _RUN
+
+
+def _by_environment(value: Value) -> Value:
+    """A variable of the environment with a default: whichever of the two it is follows from the environment."""
+    match value:
+        case (Const() as default, Unknown(sym=("environ", str(name)))):
+            return unknown("follows", "os.environ.get", const(name), (default,))
+    return value
 
 
 def _all_known(given: Given) -> bool:

@@ -10,6 +10,7 @@ from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.inheritance.sameness import as_main, is_logger
 from cudalint.machine.inheritance.submodules import Submodules
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.launch.crossing import visited
@@ -40,6 +41,7 @@ _PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
 # What a format for messages has where the name of the process is to stand, or how long ago that began; and its thread.
 _OF_PROCESS_IN_FORMATS = ("processName", "relativeCreated")
 _OF_THREAD_IN_FORMATS = "threadName"
+_NAMES_IN_FORMATS = ("%(name)", "{name", "$name", "${name")
 
 
 class Names(Submodules):
@@ -52,6 +54,8 @@ class Names(Submodules):
         self._named: set[Site] = set()
         # Formats that show in which thread something happened.
         self._threads_shown: dict[Doubt, None] = {}
+        # Whether messages show the names of their loggers.
+        self._names_loggers = False
 
     def _differs_in_loky(self, name: str, site: Site, state: State) -> None:
         """A worker of loky is no daemon, and has its parent's standard input."""
@@ -91,6 +95,7 @@ class Names(Submodules):
         if path == "builtins.type" and call.args:
             self._asks_of(call.args[0], "type()", site, state, tells_class=True)
         self._formats((*call.args, *call.kwargs.values()), site)
+        self._sets_messages(path, call.args, call.kwargs)
         self._makes_text(path, (*call.args, *call.kwargs.values()), site, state)
         if call.text("does") == "process" and call.get("name") is not None:
             self._named.add(site)
@@ -101,6 +106,7 @@ class Names(Submodules):
         if path == "builtins.input":
             self._differs_in_loky("sys.stdin", given.site, given.state)
         self._formats(values, given.site)
+        self._sets_messages(path, given.args, given.kwargs)
         self._makes_text(path, values, given.site, given.state)
         self._tells_class(path, given.args, given.site, given.state)
         if not self.library.traits.has(path, "names-nothing"):
@@ -180,6 +186,15 @@ class Names(Submodules):
         if any(_OF_THREAD_IN_FORMATS in text for text in texts):
             self._threads_shown.setdefault(Doubt(Why.NAME, _OF_THREAD_IN_FORMATS, site))
 
+    def _sets_messages(self, path: str, args: Iterable[Value], kwargs: dict[str, Value]) -> None:
+        """Something says how messages are written, perhaps with the names of their loggers."""
+        if not path.startswith("logging."):
+            return
+        texts = [text for text in map(constant, (*args, *kwargs.values())) if isinstance(text, str)]
+        by_default = path == "logging.basicConfig" and "format" not in kwargs
+        named = any(mark in text for text in texts for mark in _NAMES_IN_FORMATS)
+        self._names_loggers = self._names_loggers or by_default or named or path.startswith("logging.config.")
+
     def _tells_class(self, path: str, args: Seq[Value], site: Site, state: State) -> None:
         if path in _TELLS_CLASSES and len(args) > 1 and self._may_be_class_of_processes(args[1], state):
             self._tests_class(args[0], f"{shown(path)}()", site, state)
@@ -236,9 +251,11 @@ class Names(Submodules):
 
     def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
         """A new instance; the text of an exception is what it is made of."""
-        base = self.library_base(ref, given.state)
-        if base is not None and self.library.traits.has(base, "makes-text"):
+        base = self.library_base(ref, given.state) or ""
+        if self.library.traits.has(base, "makes-text"):
             self._shows_objects(given.args, given.site, given.state)
+        # Whatever a class of the program's own makes of messages.
+        self._names_loggers = self._names_loggers or base.startswith("logging.")
         return super().construct(ref, cls, given)
 
     def _shows_objects(self, values: Iterable[Value], site: Site, state: State, own: bool = True) -> None:
@@ -288,6 +305,8 @@ class Names(Submodules):
         match sym:
             case ("class", str(name), str(attribute)) if attribute in _OF_BASES and self._own_classes(state):
                 yield f"{name}.{attribute}"
+            case ("follows", "logging.getLogger", *_) if as_main(sym) != sym:
+                yield "__name__"
             case (_, *_, "__annotations__") if self._own_classes(state):
                 yield "__annotations__"
             case (Lib(), "[]", tuple(key)):
@@ -370,6 +389,11 @@ class Names(Submodules):
         if path == "__main__" or f"{path}.{name}" in _OF_PROCESS:
             self._is_called(f"{path}.{name}", site, state)
         return super()._library_attribute(path, name, state, frame, site)
+
+    def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
+        if name == "name" and isinstance(atom, Unknown) and is_logger(atom.sym) and as_main(atom.sym) != atom.sym:
+            self._is_called("name", site, state)
+        return super()._attribute_of(atom, name, state, frame, site)
 
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         if dotted == "__main__":
