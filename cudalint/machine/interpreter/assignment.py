@@ -17,6 +17,7 @@ from cudalint.machine.heap import (
     Generator,
     Instance,
     LibraryObject,
+    Object,
     Scope,
     Sequence,
     item_field,
@@ -313,14 +314,25 @@ class Assignment(Core):
         return [state]
 
     def store_dict(self, ref: Ref, made: Dict, state: State) -> None:
-        """A dict after a change; that of an object's attributes changes the object."""
+        """A dict after a change; that of the names of an object, a class or a module changes these."""
+        before = state.get(ref)
         state.store(ref, made)
         owner = state.get(made.view) if made.view is not None else None
+        if made.view is not None and isinstance(owner, Scope | Class):
+            home = owner.scope if isinstance(owner, Class) else made.view
+            for name, value in named_anew(before, made).items():
+                state.set_variable(home, name, value)
         if made.view is None or not isinstance(owner, Instance):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
         named = {k: v for k, v in made.items.items() if isinstance(k, str)}
         state.store(made.view, replace(owner, attributes={**kept, **named}))
+
+
+def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:
+    """What a change of a dict gave to names."""
+    known = before.items if isinstance(before, Dict) else {}
+    return {k: v for k, v in made.items.items() if isinstance(k, str) and known.get(k) != v}
 
 
 def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> None:
