@@ -318,8 +318,10 @@ def _held(value: Value, state: State) -> Iterator[Atom]:
 
 
 def _is_mutable(ref: Ref, state: State) -> bool:
-    """Whether a change of an object is seen by all who hold it."""
+    """Whether a change of an object is seen by all who hold it; of contexts each process has its own."""
     found = state.get(ref)
+    if isinstance(found, LibraryObject) and found.type.endswith(".context"):
+        return False
     return isinstance(found, Instance | Dict | LibraryObject) or (isinstance(found, Sequence) and found.kind != "tuple")
 
 
