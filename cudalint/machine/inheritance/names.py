@@ -14,9 +14,10 @@ from cudalint.machine.inheritance.sameness import as_main, is_logger
 from cudalint.machine.inheritance.submodules import Submodules
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.launch.crossing import visited
+from cudalint.machine.mappings import content_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
+from cudalint.machine.values import Atom, Bound, Const, Lib, Member, Ref, Unknown, Value, constant
 
 _PROCESS = "multiprocessing.Process"
 _CURRENT = "multiprocessing.current_process"
@@ -24,6 +25,8 @@ _CURRENT = "multiprocessing.current_process"
 OF_MAIN = frozenset({"__name__", "__package__", "__spec__", "__loader__", "__builtins__", "__cached__"})
 # Methods by which an object has a text of its own, and those that objects have which have none.
 _OWN_TEXTS = ("__repr__", "__str__", "__format__")
+_OWN_REPR = ("__repr__",)
+_MAKES_REPR = frozenset({"builtins.repr", "builtins.ascii"})
 _OF_NO_TEXT = frozenset({"builtins.object.__repr__", "builtins.object.__str__", "builtins.object.__format__"})
 _TELLS_CLASSES = frozenset({"builtins.isinstance", "builtins.issubclass"})
 # Attributes of classes that lead to those above and below, and of what libraries give that say how it starts workers.
@@ -245,7 +248,9 @@ class Names(Submodules):
     def _makes_text(self, path: str, values: Seq[Value], site: Site, state: State) -> None:
         """A function of a library makes text of what it is given, now or when that is shown."""
         if path in _OF_NO_TEXT:
-            self._shows_objects(values, site, state, own=False)
+            self._shows_objects(values, site, state, own=())
+        elif path in _MAKES_REPR:
+            self._shows_objects(values, site, state, own=_OWN_REPR)
         elif self.library.traits.has(path, "makes-text"):
             self._shows_objects(values, site, state)
 
@@ -258,48 +263,63 @@ class Names(Submodules):
         self._names_loggers = self._names_loggers or base.startswith("logging.")
         return super().construct(ref, cls, given)
 
-    def _shows_objects(self, values: Iterable[Value], site: Site, state: State, own: bool = True) -> None:
+    def _shows_objects(
+        self, values: Iterable[Value], site: Site, state: State, own: tuple[str, ...] = _OWN_TEXTS
+    ) -> None:
         """An object that has no text of its own shows the module of its class, and so does a class.
 
-        ``own`` is false where a text of its own is passed over.
+        ``own`` are the methods that may give it a text; what lies in containers is shown by its ``__repr__``.
         """
         if not any(self._reading(state)):
             return
-        for name in self._named_in(values, state, own):
-            self._is_called(name, site, state, by_value=True)
-
-    def _named_in(self, values: Iterable[Value], state: State, own: bool) -> Iterator[str]:
-        """What of the main module a text of some values names, however deep in them."""
-        stack = [atom for value in values for atom in value]
+        shown = [(atom, own) for value in values for atom in value]
         seen: set[Atom] = set()
-        while stack:
-            atom = stack.pop()
+        while shown:
+            atom, texts = shown.pop()
             if atom in seen:
                 continue
             seen.add(atom)
-            found = state.get(atom) if isinstance(atom, Ref) else None
-            match atom, found:
-                case Unknown(sym=sym), _:
-                    yield from self._named_in_unknown(sym, state)
-                case _, Class(module=module, name=name) if module == self.main:
-                    yield f"{name}.__module__"
-                case _, Instance(cls=cls, attributes=attributes) if not self._has_text(found, own, state):
-                    made = state.get(cls)
-                    if isinstance(made, Class) and made.is_dataclass:
-                        stack.extend(inner for value in attributes.values() for inner in value)
-                    elif isinstance(made, Class) and made.module == self.main:
-                        yield f"{made.name}.__module__"
-                case _, Sequence() | Dict():
-                    stack.extend(inner for value in self._rows((atom,), state) for inner in value)
+            for name in self._names_main(atom, texts, state):
+                self._is_called(name, site, state, by_value=True)
+            self._iterates(atom, site, state)
+            shown.extend((inner, _OWN_REPR) for inner in self._shown_within(atom, texts, state))
 
-    def _has_text(self, found: Instance, own: bool, state: State) -> bool:
+    def _names_main(self, atom: Atom, own: tuple[str, ...], state: State) -> Iterator[str]:
+        """What of the main module the text of something names."""
+        match atom, state.get(atom) if isinstance(atom, Ref) else None:
+            case Unknown(sym=sym), _:
+                yield from self._named_in_unknown(sym, state)
+            case _, Class(module=module, name=name) if module == self.main:
+                yield f"{name}.__module__"
+            case _, Instance(cls=cls) as found if not self._has_text(found, own, state):
+                made = state.get(cls)
+                if isinstance(made, Class) and not made.is_dataclass and made.module == self.main:
+                    yield f"{made.name}.__module__"
+
+    def _shown_within(self, atom: Atom, own: tuple[str, ...], state: State) -> Iterator[Atom]:
+        """What the text of something shows of what it holds."""
+        match atom, state.get(atom) if isinstance(atom, Ref) else None:
+            case Const(value=Member(value=value)), _:
+                yield from value
+            case _, Instance(cls=cls, attributes=attributes) as found if not self._has_own_text(found, own, state):
+                made = state.get(cls)
+                if isinstance(made, Class) and made.is_dataclass:
+                    yield from (inner for value in attributes.values() for inner in value)
+                held = content_of(atom, state)
+                if held is not None:
+                    yield held
+            case _, Sequence() | Dict():
+                yield from (inner for value in self._rows((atom,), state) for inner in value)
+
+    def _has_text(self, found: Instance, own: tuple[str, ...], state: State) -> bool:
         """Whether an object has a text of its own, or one that its class has from a library."""
-        if not own:
-            return False
-        if any(self.user_method(found, name, state) is not None for name in _OWN_TEXTS):
+        if self._has_own_text(found, own, state):
             return True
-        base = self.library_base(found.cls, state)
+        base = self.library_base(found.cls, state) if own else None
         return base is not None and self.library.traits.has(base, "has-text")
+
+    def _has_own_text(self, found: Instance, own: tuple[str, ...], state: State) -> bool:
+        return any(self.user_method(found, name, state) is not None for name in own)
 
     def _named_in_unknown(self, sym: Hashable, state: State) -> Iterator[str]:
         match sym:
@@ -311,7 +331,7 @@ class Names(Submodules):
                 yield "__annotations__"
             case (Lib(), "[]", tuple(key)):
                 # The types that a type is made of.
-                yield from self._named_in((tuple(a for a in key if isinstance(a, Ref)),), state, own=True)
+                yield from (name for a in key if isinstance(a, Ref) for name in self._names_main(a, (), state))
 
     def _may_name(self, values: Iterable[Value], site: Site, state: State) -> None:
         for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):

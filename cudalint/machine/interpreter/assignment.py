@@ -44,6 +44,9 @@ from cudalint.machine.values import (
     unknown,
 )
 
+# Operators that change a set in place.
+_OF_SETS = frozenset({"|", "&", "-", "^"})
+
 
 @room
 class Assignment(Core):
@@ -76,6 +79,10 @@ class Assignment(Core):
         atom = only(left)
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
             state.store(atom, operators.extend(found, self.elements(right, state)))
+            return left
+        if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "set" and node.op in _OF_SETS:
+            held = union([*self.elements(left, state), *self.elements(right, state)])
+            state.store(atom, Sequence("set", None, held))
             return left
         second = state.get(two) if isinstance(two := only(right), Ref) else None
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict) and isinstance(second, Dict):
