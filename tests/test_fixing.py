@@ -16,7 +16,7 @@ import pytest
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Span
 from cudalint.fixing.rounds import Changed, fix_text
-from cudalint.fixing.write import Refused, clear_leftovers, write
+from cudalint.fixing.write import Refused, clear_leftovers, write, write_together
 from cudalint.found import Effort, Report
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -289,6 +289,61 @@ def test_a_repair_does_no_more_than_is_needed(run: Run, tmp_path: Path) -> None:
         "-    with multiprocessing.Pool(1) as pool:",
         '+    with multiprocessing.get_context("spawn").Pool(1) as pool:',
     ]
+
+
+SENDS = """\
+import multiprocessing as mp
+import torch
+from jobs import QUEUE, work
+def main():
+    torch.zeros(1, device="cuda")
+    p = mp.Process(target=work, args=(QUEUE,))
+    p.start()
+    print(QUEUE.get())
+    p.join()
+if __name__ == "__main__":
+    main()
+"""
+JOBS = """\
+import multiprocessing as mp
+import torch
+QUEUE = mp.Queue()
+def work(queue):
+    queue.put(torch.ones(2, device="cuda").sum().item())
+"""
+
+
+@pytest.mark.parametrize("kept", ["jobs.py", "main.py"])
+def test_files_of_one_repair_are_written_together_or_not_at_all(run: Run, tmp_path: Path, kept: str) -> None:
+    texts = {"jobs.py": JOBS, "main.py": SENDS}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "other.py").write_text(PINNED, encoding="utf-8")
+    (tmp_path / kept).chmod(0o444)
+    done = run("check", "--fix-only", "--unsafe-fixes")
+    (other,) = texts.keys() - {kept}
+    assert done.returncode == 2
+    assert f"{kept} is not repaired: it is read-only" in done.stderr
+    assert f"{other} is not repaired: {kept} is not, and a repair needs both" in done.stderr
+    assert {name: (tmp_path / name).read_text() for name in texts} == texts
+    assert (tmp_path / "other.py").read_text(encoding="utf-8") == repaired(PINNED)
+    (tmp_path / kept).chmod(0o644)
+    assert run("check", "--fix-only", "--unsafe-fixes").returncode == 0
+    assert all((tmp_path / name).read_text() != text for name, text in texts.items())
+
+
+def test_what_was_written_is_taken_back_where_another_file_fails(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.py", tmp_path / "b.py"
+    second.symlink_to(first)
+    first.write_bytes(b"old")
+    # Each may be written until the other one was: they are one file.
+    changes = [Changed(str(path), b"old", b"new") for path in (first, second)]
+    refused = write_together(changes, [frozenset(change.path for change in changes)])
+    assert {path: str(reason) for path, reason in refused.items()} == {
+        str(first): "b.py is not, and a repair needs both",
+        str(second): "it changed while it was checked; run again",
+    }
+    assert first.read_bytes() == b"old"
 
 
 KILLS = 300

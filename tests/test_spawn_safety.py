@@ -25,7 +25,7 @@ def work(n{parameter}):
 
 def main():
     torch.zeros(1, device="cuda")
-{before}    with mp.Pool(1) as pool:
+{before}    with {pool} as pool:
         print(pool.{call})
 
 
@@ -39,6 +39,7 @@ PARTS = {
     "body": "",
     "size": "n",
     "before": "",
+    "pool": "mp.Pool(1)",
     "call": "map(work, [1, 2])",
     "guard": "",
 }
@@ -99,7 +100,11 @@ DOUBTED = {
     ),
     "work at the top of the module": ({"top": "print('loading')\n"}, "top of the module does work"),
     "an argument that nobody sees": (
-        {"imports": "import vendor\n", "call": "map(work, [vendor.load()])"},
+        {
+            "imports": "import vendor\n",
+            "top": "def prepare(x):\n    pass\n\n",
+            "pool": "mp.Pool(1, prepare, (vendor.load(),))",
+        },
         "may not pickle",
     ),
     "an object that pickles itself": (

@@ -16,6 +16,8 @@ from cudalint.fixes.view import View
 _PROMISING = frozenset({"apply_async", "map_async", "starmap_async", "submit"})
 _ITERATING = frozenset({"imap", "imap_unordered"})
 _TAKING = frozenset({"get", "result"})
+# What runs a function where its failure is told, and goes no further.
+_SWALLOWING = "add_done_callback"
 
 
 def may_be_lost(case: Case) -> bool:
@@ -32,7 +34,9 @@ def may_be_lost(case: Case) -> bool:
     body = view.function(call) or view.tree
     if isinstance(view.parent(call), cst.Expr) or any(_catches(view, body, call)):
         return True
-    return _is_dropped(view, body, call) if lazy else not any(_takes(node) for node in view.inside(body))
+    if lazy:
+        return _is_dropped(view, body, call)
+    return not any(_takes(node) and not _is_swallowed(view, node) for node in view.inside(body))
 
 
 def _catches(view: View, body: cst.CSTNode, call: cst.Call) -> Iterator[cst.CSTNode]:
@@ -45,6 +49,14 @@ def _catches(view: View, body: cst.CSTNode, call: cst.Call) -> Iterator[cst.CSTN
 
 def _takes(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _TAKING
+
+
+def _is_swallowed(view: View, node: cst.CSTNode) -> bool:
+    """Whether a call stands in a function that a promise runs when it is kept."""
+    return any(
+        isinstance(outer, cst.Call) and isinstance(outer.func, cst.Attribute) and outer.func.attr.value == _SWALLOWING
+        for outer in view.around(node)
+    )
 
 
 def _is_dropped(view: View, body: cst.CSTNode, call: cst.Call) -> bool:

@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from cudalint import disk
 from cudalint.fixing.rounds import Changed
@@ -33,6 +33,64 @@ def write(change: Changed) -> None:
     Raises ``Refused`` for a file that is read-only, that has other names, that changed since it was read, or that
     cannot be replaced.
     """
+    target, status = _admitted(change)
+    _replace(target, change.after, status)
+
+
+def write_together(changes: Sequence[Changed], homes: Iterable[frozenset[str]] = ()) -> dict[str, Refused]:
+    """Put repaired files in place; those that one repair is about all together, or none of them.
+
+    ``homes`` are the files of each repair. Gives, by file, why it is left as it is.
+    """
+    refused: dict[str, Refused] = {}
+    for group in _groups(changes, homes):
+        failed = _unwritable(group) or _written(group)
+        if failed is None:
+            continue
+        path, reason = failed
+        other = Refused(f"{os.path.basename(path)} is not, and a repair needs both")
+        refused.update({change.path: reason if change.path == path else other for change in group})
+    return refused
+
+
+def _groups(changes: Sequence[Changed], homes: Iterable[frozenset[str]]) -> list[list[Changed]]:
+    """The changes that hang together by repairs, in the order of their files."""
+    groups = [{change.path} for change in changes]
+    for files in homes:
+        meeting = [group for group in groups if group & files]
+        groups = [group for group in groups if not group & files]
+        groups.append(set().union(*meeting))
+    made = [[change for change in changes if change.path in group] for group in groups]
+    return sorted((group for group in made if group), key=lambda group: group[0].path)
+
+
+def _unwritable(group: Iterable[Changed]) -> tuple[str, Refused] | None:
+    """The first file of some that may not be written, and why."""
+    for change in group:
+        try:
+            _admitted(change)
+        except Refused as refusal:
+            return change.path, refusal
+    return None
+
+
+def _written(group: Iterable[Changed]) -> tuple[str, Refused] | None:
+    """Write some files, or take back what was written and say which of them could not be."""
+    done: list[Changed] = []
+    for change in group:
+        try:
+            write(change)
+        except Refused as refusal:
+            for earlier in done:
+                with contextlib.suppress(Refused):
+                    write(Changed(earlier.path, earlier.after, earlier.before))
+            return change.path, refusal
+        done.append(change)
+    return None
+
+
+def _admitted(change: Changed) -> tuple[str, os.stat_result]:
+    """The file that a path leads to, and how it is; raises ``Refused`` where it is to be left as it is."""
     target = os.path.realpath(change.path)
     try:
         status = os.stat(target)
@@ -46,7 +104,7 @@ def write(change: Changed) -> None:
     if status.st_nlink > 1:
         # To replace it would part it from its other names, to write into it would change files that nobody named.
         raise Refused(f"it has {status.st_nlink} names (hard links), which may lie anywhere")
-    _replace(target, change.after, status)
+    return target, status
 
 
 def clear_leftovers(folders: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -111,7 +111,7 @@ def fix(paths: tuple[str, ...], options: CheckOptions, *, quiet: bool) -> int:
     """Write the repairs, and report what is left. Repaired standard input goes to standard output."""
     given, printing = _input(paths, options), options.printing
     fixed = given.repaired(printing.unsafe_fixes)
-    refused = _unwritten(given, fixed.changes, fixed.stdin, "repaired")
+    refused = _unwritten(given, fixed.changes, fixed.stdin, "repaired", fixed.homes)
     made, failed = fixed.made_without(refused), bool(refused)
     printing.warn(fixed.notes)
     if quiet:
@@ -201,21 +201,22 @@ def _tell(report: Report, given: Input, options: CheckOptions, fixed: int = 0) -
     baselines.tell(report, given.effective, prune=options.prune_baseline, quiet=options.printing.quiet)
 
 
-def _unwritten(given: Input, changes: Iterable[Changed], stdin: bytes, what: str) -> frozenset[str]:
-    """Put changed texts where they belong; gives the files that could not be written."""
-    from cudalint.fixing.write import Refused, clear_leftovers, write
+def _unwritten(
+    given: Input, changes: Sequence[Changed], stdin: bytes, what: str, homes: Iterable[frozenset[str]] = ()
+) -> frozenset[str]:
+    """Put changed texts where they belong; gives the files that could not be written.
+
+    ``homes`` are the files that have to be written together.
+    """
+    from cudalint.fixing.write import clear_leftovers, write_together
 
     if given.is_stdin:
         streams.put_bytes(stdin)
         return frozenset()
     clear_leftovers(os.path.dirname(os.path.realpath(path)) for path in given.files())
-    refused = set()
-    for change in changes:
-        try:
-            write(change)
-        except Refused as refusal:
-            refused.add(change.path)
-            streams.say(f"cudalint: error: {change.path} is not {what}: {refusal}")
+    refused = write_together(changes, homes)
+    for path, refusal in refused.items():
+        streams.say(f"cudalint: error: {path} is not {what}: {refusal}")
     return frozenset(refused)
 
 

@@ -28,7 +28,7 @@ TRAITS = frozenset(
         "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
         "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
         "gives-texts", "gives-rows",
-        "equals-only-itself", "named-as-written",
+        "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content",
     }
 )  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Frame, Given, Results
-from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Scope
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.iteration import ITERATING, WITHOUT_ORDER, Iteration, as_set
 from cudalint.machine.inheritance.process_effects import shown
@@ -177,6 +177,11 @@ class Calls(Iteration):
                 return
             case Bound(function=Ref() as ref), _:
                 found = state.get(ref)
+            case Bound(function=Lib() as changing, receiver=Ref() as held), _:
+                # A method of a container, which changes that.
+                if isinstance(state.get(held), Sequence | Dict):
+                    self._runs_some_day(atom, (changing, held), [unknown("given", site)], state, frame, site)
+                return
             case Ref(), Instance(cls=cls):
                 for _, method in _methods(cls, state):
                     self._speculate(Bound(method, atom), state, frame, site)
@@ -191,12 +196,18 @@ class Calls(Iteration):
                 return
         if not isinstance(found, Closure):
             return
-        place = (found.module, found.function.ordinal, state.process.identity, any(self._reading(state)))
-        if place in self._speculated:
+        self._runs_some_day(atom, (found.module, found.function.ordinal), [], state, frame, site)
+
+    def _runs_some_day(
+        self, atom: Atom, place: Hashable, args: list[Value], state: State, frame: Frame, site: Site
+    ) -> None:
+        """Call something on a copy, unless that was done."""
+        key = (place, state.process.identity, any(self._reading(state)))
+        if key in self._speculated:
             return
-        self._speculated.add(place)
+        self._speculated.add(key)
         around = Frame(frame.scope, frame.module, tries=1)
-        self._some_day(state, lambda copy: self.drained(self.call_value((atom,), [], {}, copy, around, site), around))
+        self._some_day(state, lambda copy: self.drained(self.call_value((atom,), args, {}, copy, around, site), around))
 
     def _call_ref(self, ref: Ref, given: Given) -> Results:
         site, state = given.site, given.state
@@ -280,6 +291,8 @@ class Calls(Iteration):
             results = [
                 (s, unknown("next", site) if isinstance(constant(v), _NUMBER_OR_TEXT) else v) for s, v in results
             ]
+        if does == "environ.get":
+            results = [(after, _by_environment(value)) for after, value in results]
         if path == "builtins.frozenset":
             for after, value in results:
                 as_set(value, after)
@@ -452,6 +465,14 @@ def _has_plain_fields(text: Atom | None) -> bool:
 def _is_implicit(name: str) -> bool:
     """Whether Python calls a method of this name by itself, where the machine does not follow."""
     return name.startswith("__") and name not in _RUN
+
+
+def _by_environment(value: Value) -> Value:
+    """A variable of the environment with a default: whichever of the two it is follows from the environment."""
+    match value:
+        case (Const() as default, Unknown(sym=("environ", str(name)))):
+            return unknown("follows", "os.environ.get", const(name), (default,))
+    return value
 
 
 def _all_known(given: Given) -> bool:

@@ -19,6 +19,8 @@ from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value
 _LARGEST_KEPT = 256
 # Where a container looks for something, or compares what it holds: it takes what is one for equal.
 _OF_CONTAINERS = frozenset({"in", "not in", "==", "!="})
+# What an error has of a worker: its traceback, as text.
+_OF_ERRORS = frozenset({"__cause__", "__context__"})
 # Files in which the system tells about processes.
 _OF_PROCESSES = "/proc"
 
@@ -101,6 +103,8 @@ class Identity(Progress):
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
         if name == "__module__" and isinstance(atom, Unknown) and self._own_classes(state):
             self._is_called("__module__", site, state, by_value=True)
+        if name in _OF_ERRORS and isinstance(atom, Unknown):
+            self._shows_error(name, site, state)
         return super()._attribute_of(atom, name, state, frame, site)
 
 

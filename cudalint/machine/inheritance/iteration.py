@@ -32,6 +32,8 @@ _WITHOUT_ELEMENTS = frozenset(
         "builtins.setattr", "builtins.hasattr", "copy.copy", "copy.deepcopy", "builtins.issubclass",
     }
 )  # fmt: skip
+# Operators of sets, which views of dicts have too.
+_OF_SETS = frozenset({"|", "&", "-", "^"})
 _COROUTINE = "cudalint.coroutine"
 # Libraries whose functions run the coroutines that they are given.
 _WAIT_FOR_COROUTINES = frozenset({"asyncio", "anyio", "trio", "uvloop"})
@@ -207,10 +209,15 @@ class Iteration(Stores):
             state.store(grown, replace(longer, open=True))
         return _of_some_round(made, state, ("aug", node.ordinal), node.op, left, right)
 
+    def _is_set(self, atom: Atom, state: State) -> bool:
+        """Whether something is a set, or a view of a dict, of which operators make sets."""
+        if not isinstance(atom, Ref):
+            return False
+        found = state.get(atom)
+        return isinstance(found, Sequence) and (found.kind == "set" or atom.address in self._views)
+
     def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
-        atom = only(left)
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Sequence) and found.kind == "set" and op in ("|", "&", "-", "^"):
+        if op in _OF_SETS and any(self._is_set(atom, state) for atom in (*left, *right)):
             parts = [*self.elements(left, state), *self.elements(right, state)]
             made = Sequence("set", None, union(parts) or unknown("element", Site(frame.module, ordinal)))
             return (state.new(("set", frame.module, ordinal), made),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from collections.abc import Sequence as Seq
 
 from cudalint.ir import nodes as ir
@@ -10,20 +10,24 @@ from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.inheritance.sameness import as_main, is_logger
 from cudalint.machine.inheritance.submodules import Submodules
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.launch.crossing import visited
+from cudalint.machine.mappings import content_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
+from cudalint.machine.values import Atom, Bound, Const, Lib, Member, Ref, Unknown, Value, constant
 
 _PROCESS = "multiprocessing.Process"
 _CURRENT = "multiprocessing.current_process"
 # What Python says of the main module under its names, which is run as another one in a fresh process.
 OF_MAIN = frozenset({"__name__", "__package__", "__spec__", "__loader__", "__builtins__", "__cached__"})
-# Methods by which an object has a text of its own, and what makes text of objects.
+# Methods by which an object has a text of its own, and those that objects have which have none.
 _OWN_TEXTS = ("__repr__", "__str__", "__format__")
-_MAKES_TEXT = frozenset({"builtins.print", "builtins.str", "builtins.repr", "builtins.format", "builtins.ascii"})
+_OWN_REPR = ("__repr__",)
+_MAKES_REPR = frozenset({"builtins.repr", "builtins.ascii"})
+_OF_NO_TEXT = frozenset({"builtins.object.__repr__", "builtins.object.__str__", "builtins.object.__format__"})
 _TELLS_CLASSES = frozenset({"builtins.isinstance", "builtins.issubclass"})
 # Attributes of classes that lead to those above and below, and of what libraries give that say how it starts workers.
 _OF_BASES = frozenset({"__mro__", "mro", "__bases__", "__base__", "__subclasses__"})
@@ -40,6 +44,7 @@ _PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
 # What a format for messages has where the name of the process is to stand, or how long ago that began; and its thread.
 _OF_PROCESS_IN_FORMATS = ("processName", "relativeCreated")
 _OF_THREAD_IN_FORMATS = "threadName"
+_NAMES_IN_FORMATS = ("%(name)", "{name", "$name", "${name")
 
 
 class Names(Submodules):
@@ -52,6 +57,8 @@ class Names(Submodules):
         self._named: set[Site] = set()
         # Formats that show in which thread something happened.
         self._threads_shown: dict[Doubt, None] = {}
+        # Whether messages show the names of their loggers.
+        self._names_loggers = False
 
     def _differs_in_loky(self, name: str, site: Site, state: State) -> None:
         """A worker of loky is no daemon, and has its parent's standard input."""
@@ -86,12 +93,13 @@ class Names(Submodules):
         if not self.library.traits.has(path, "names-nothing"):
             self._may_name((*call.args, *call.kwargs.values()), site, state)
         self._asks_by_name(path, call.kwargs, site, state)
+        self._warns(path, call.args, call.kwargs, call.frame, site, state)
         self._tells_class(path, call.args, site, state)
         if path == "builtins.type" and call.args:
             self._asks_of(call.args[0], "type()", site, state, tells_class=True)
         self._formats((*call.args, *call.kwargs.values()), site)
-        if path in _MAKES_TEXT:
-            self._shows_objects(call.args, site, state)
+        self._sets_messages(path, call.args, call.kwargs)
+        self._makes_text(path, (*call.args, *call.kwargs.values()), site, state)
         if call.text("does") == "process" and call.get("name") is not None:
             self._named.add(site)
         return super().library_call(call)
@@ -101,13 +109,42 @@ class Names(Submodules):
         if path == "builtins.input":
             self._differs_in_loky("sys.stdin", given.site, given.state)
         self._formats(values, given.site)
-        if path in _MAKES_TEXT:
-            self._shows_objects(given.args, given.site, given.state)
+        self._sets_messages(path, given.args, given.kwargs)
+        self._makes_text(path, values, given.site, given.state)
         self._tells_class(path, given.args, given.site, given.state)
         if not self.library.traits.has(path, "names-nothing"):
             self._may_name(values, given.site, given.state)
         self._asks_by_name(path, given.kwargs, given.site, given.state)
+        self._warns(path, given.args, given.kwargs, given.frame, given.site, given.state)
         return super()._foreign(path, atom, given)
+
+    def _warns(
+        self, path: str, args: Seq[Value], kwargs: dict[str, Value], frame: Frame, site: Site, state: State
+    ) -> None:
+        """Some warnings are shown by the name of the module that gives them."""
+        filters, gives = (self.library.traits.of(path, kind) for kind in ("filters-modules", "gives-warning"))
+        if filters is not None:
+            module = _argument(args, kwargs, filters.place, "module")
+            text = constant(module)
+            if module and (not isinstance(text, str) or "main" in text):
+                self._asked.setdefault(Doubt(Why.NAME, f"{shown(path)}()", site))
+        elif gives is not None and (frame.module == self.main or len(args) > 2 or "stacklevel" in kwargs):
+            # A message may be a warning itself.
+            category = _argument(args, kwargs, gives.place, "category") or _argument(args, kwargs, 0, "message")
+            if any(self._may_deprecate(atom, state) for atom in category):
+                self._is_called(f"{shown(path)}()", site, state)
+
+    def _may_deprecate(self, atom: Atom, state: State) -> bool:
+        """Whether something is a warning, or a class of warnings, that only the main module's users are shown."""
+        match atom:
+            case Lib(path=path) | Unknown(sym=("call", _, _, _, str(path))):
+                return path.endswith("DeprecationWarning")
+            case Ref():
+                found = state.get(atom)
+                cls = found.cls if isinstance(found, Instance) else atom
+                base = self.library_base(cls, state) if isinstance(state.get(cls), Class) else None
+                return base is not None and base.endswith("DeprecationWarning")
+        return False
 
     def _asks_by_name(self, path: str, kwargs: dict[str, Value], site: Site, state: State) -> None:
         name = path.rpartition(".")[2]
@@ -120,8 +157,16 @@ class Names(Submodules):
         shows_error = path.startswith("traceback.") or name == "exception" or "exc_info" in kwargs
         if "stack_info" in kwargs:
             self._is_called("", site, state)
-        if shows_error and self._has_own_errors(state):
-            self._is_called("", site, state)
+        if shows_error:
+            self._shows_error("", site, state)
+
+    def _shows_error(self, name: str, site: Site, state: State) -> None:
+        """A traceback is shown, of a process or, where it starts some, of one of its workers."""
+        if not self._has_own_errors(state):
+            return
+        self._is_called(name, site, state)
+        if self.record.launches:
+            self._asked.setdefault(Doubt(Why.NAME, name, site))
 
     def _has_own_errors(self, state: State) -> bool:
         """Whether the main module defines exceptions, which tracebacks name with their module."""
@@ -143,6 +188,15 @@ class Names(Submodules):
                 self._asked.setdefault(Doubt(Why.NAME, name, site))
         if any(_OF_THREAD_IN_FORMATS in text for text in texts):
             self._threads_shown.setdefault(Doubt(Why.NAME, _OF_THREAD_IN_FORMATS, site))
+
+    def _sets_messages(self, path: str, args: Iterable[Value], kwargs: dict[str, Value]) -> None:
+        """Something says how messages are written, perhaps with the names of their loggers."""
+        if not path.startswith("logging."):
+            return
+        texts = [text for text in map(constant, (*args, *kwargs.values())) if isinstance(text, str)]
+        by_default = path == "logging.basicConfig" and "format" not in kwargs
+        named = any(mark in text for text in texts for mark in _NAMES_IN_FORMATS)
+        self._names_loggers = self._names_loggers or by_default or named or path.startswith("logging.config.")
 
     def _tells_class(self, path: str, args: Seq[Value], site: Site, state: State) -> None:
         if path in _TELLS_CLASSES and len(args) > 1 and self._may_be_class_of_processes(args[1], state):
@@ -191,18 +245,93 @@ class Names(Submodules):
         self._may_name(values, site, state)
         self._shows_objects(values, site, state)
 
-    def _shows_objects(self, values: Iterable[Value], site: Site, state: State) -> None:
-        """An object that has no text of its own shows the module of its class."""
-        for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):
-            found = state.get(atom) if isinstance(atom, Ref) else None
-            if not isinstance(found, Instance) or any(
-                self.user_method(found, name, state) is not None for name in _OWN_TEXTS
-            ):
+    def _makes_text(self, path: str, values: Seq[Value], site: Site, state: State) -> None:
+        """A function of a library makes text of what it is given, now or when that is shown."""
+        if path in _OF_NO_TEXT:
+            self._shows_objects(values, site, state, own=())
+        elif path in _MAKES_REPR:
+            self._shows_objects(values, site, state, own=_OWN_REPR)
+        elif self.library.traits.has(path, "makes-text"):
+            self._shows_objects(values, site, state)
+
+    def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
+        """A new instance; the text of an exception is what it is made of."""
+        base = self.library_base(ref, given.state) or ""
+        if self.library.traits.has(base, "makes-text"):
+            self._shows_objects(given.args, given.site, given.state)
+        # Whatever a class of the program's own makes of messages.
+        self._names_loggers = self._names_loggers or base.startswith("logging.")
+        return super().construct(ref, cls, given)
+
+    def _shows_objects(
+        self, values: Iterable[Value], site: Site, state: State, own: tuple[str, ...] = _OWN_TEXTS
+    ) -> None:
+        """An object that has no text of its own shows the module of its class, and so does a class.
+
+        ``own`` are the methods that may give it a text; what lies in containers is shown by its ``__repr__``.
+        """
+        if not any(self._reading(state)):
+            return
+        shown = [(atom, own) for value in values for atom in value]
+        seen: set[Atom] = set()
+        while shown:
+            atom, texts = shown.pop()
+            if atom in seen:
                 continue
-            cls = state.get(found.cls)
-            is_plain = isinstance(cls, Class) and not cls.is_dataclass and self.library_base(found.cls, state) is None
-            if is_plain and isinstance(cls, Class) and cls.module == self.main:
-                self._is_called(f"{cls.name}.__module__", site, state, by_value=True)
+            seen.add(atom)
+            for name in self._names_main(atom, texts, state):
+                self._is_called(name, site, state, by_value=True)
+            self._iterates(atom, site, state)
+            shown.extend((inner, _OWN_REPR) for inner in self._shown_within(atom, texts, state))
+
+    def _names_main(self, atom: Atom, own: tuple[str, ...], state: State) -> Iterator[str]:
+        """What of the main module the text of something names."""
+        match atom, state.get(atom) if isinstance(atom, Ref) else None:
+            case Unknown(sym=sym), _:
+                yield from self._named_in_unknown(sym, state)
+            case _, Class(module=module, name=name) if module == self.main:
+                yield f"{name}.__module__"
+            case _, Instance(cls=cls) as found if not self._has_text(found, own, state):
+                made = state.get(cls)
+                if isinstance(made, Class) and not made.is_dataclass and made.module == self.main:
+                    yield f"{made.name}.__module__"
+
+    def _shown_within(self, atom: Atom, own: tuple[str, ...], state: State) -> Iterator[Atom]:
+        """What the text of something shows of what it holds."""
+        match atom, state.get(atom) if isinstance(atom, Ref) else None:
+            case Const(value=Member(value=value)), _:
+                yield from value
+            case _, Instance(cls=cls, attributes=attributes) as found if not self._has_own_text(found, own, state):
+                made = state.get(cls)
+                if isinstance(made, Class) and made.is_dataclass:
+                    yield from (inner for value in attributes.values() for inner in value)
+                held = content_of(atom, state)
+                if held is not None:
+                    yield held
+            case _, Sequence() | Dict():
+                yield from (inner for value in self._rows((atom,), state) for inner in value)
+
+    def _has_text(self, found: Instance, own: tuple[str, ...], state: State) -> bool:
+        """Whether an object has a text of its own, or one that its class has from a library."""
+        if self._has_own_text(found, own, state):
+            return True
+        base = self.library_base(found.cls, state) if own else None
+        return base is not None and self.library.traits.has(base, "has-text")
+
+    def _has_own_text(self, found: Instance, own: tuple[str, ...], state: State) -> bool:
+        return any(self.user_method(found, name, state) is not None for name in own)
+
+    def _named_in_unknown(self, sym: Hashable, state: State) -> Iterator[str]:
+        match sym:
+            case ("class", str(name), str(attribute)) if attribute in _OF_BASES and self._own_classes(state):
+                yield f"{name}.{attribute}"
+            case ("follows", "logging.getLogger", *_) if as_main(sym) != sym:
+                yield "__name__"
+            case (_, *_, "__annotations__") if self._own_classes(state):
+                yield "__annotations__"
+            case (Lib(), "[]", tuple(key)):
+                # The types that a type is made of.
+                yield from (name for a in key if isinstance(a, Ref) for name in self._names_main(a, (), state))
 
     def _may_name(self, values: Iterable[Value], site: Site, state: State) -> None:
         for atom in (a for value in values for a in (*value, *(b for v in self._rows(value, state) for b in v))):
@@ -281,10 +410,20 @@ class Names(Submodules):
             self._is_called(f"{path}.{name}", site, state)
         return super()._library_attribute(path, name, state, frame, site)
 
+    def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
+        if name == "name" and isinstance(atom, Unknown) and is_logger(atom.sym) and as_main(atom.sym) != atom.sym:
+            self._is_called("name", site, state)
+        return super()._attribute_of(atom, name, state, frame, site)
+
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         if dotted == "__main__":
             self._is_called("__main__", Site(frame.module, ordinal), state)
         return super()._library_import(dotted, state, frame, ordinal)
+
+
+def _argument(args: Seq[Value], kwargs: dict[str, Value], place: int | None, name: str) -> Value:
+    """An argument by its name or its place; empty where it is not given."""
+    return kwargs.get(name) or (args[place] if place is not None and place < len(args) else ())
 
 
 def _is_instance(ref: Ref, state: State) -> bool:

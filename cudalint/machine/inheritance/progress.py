@@ -21,7 +21,9 @@ _ENDS = frozenset({"join", "recv", "result", "get", "wait", "as_completed", "shu
 # What launchers keep to themselves, and of which class they are, is another thing for fresh processes.
 _OF_LAUNCHERS = ("multiprocessing.Pool", "multiprocessing.Process", "concurrent.futures.ProcessPoolExecutor")
 _TAKES_EXTREME = frozenset({"builtins.max", "builtins.min"})
-_OF_ORDER = frozenset({"<", "<=", ">", ">="})
+_COMPARES = frozenset({"<", "<=", ">", ">=", "==", "!="})
+# What makes few numbers of many: which of them a time becomes depends on how long workers take.
+_ROUNDS = frozenset({"int", "round", "//"})
 # What shows how far a worker is without a call.
 _SHOWS_PROGRESS = frozenset({("multiprocessing.Process", "exitcode"), ("multiprocessing.Value", "value")})
 # It waits for one process, or for any.
@@ -125,19 +127,44 @@ class Progress(Files):
     def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
         """Two values are compared: what depends on the time depends on how long workers take."""
         super().compares(op, values, site, state)
-        if self._clocks and op in _OF_ORDER and any(map(self._is_time, values)):
+        if self._clocks and op in _COMPARES and any(map(self._is_time, values)):
             self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+
+    def truth(self, value: Value, state: State) -> tuple[bool | None, Hashable | None]:
+        """Whether a value is true; a time is, until it is made a whole number."""
+        for atom in value if self._clocks else ():
+            match atom:
+                case Unknown(sym=(str(rounding), inner)) | Unknown(sym=(_, str(rounding), inner, _)) if (
+                    rounding in _ROUNDS
+                ):
+                    self._depends_on_time(inner)
+        return super().truth(value, state)
+
+    def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``value[key]``, where a time may say which element."""
+        if self._clocks and any(map(self._is_time, key)) and not any(map(self._is_time, value)):
+            self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+        return super().item(value, key, state, frame, site)
+
+    def _depends_on_time(self, part: Hashable) -> None:
+        site = self._clock_in(part) if self._clocks else None
+        if site is not None:
+            self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+
+    def _clock_in(self, part: Hashable) -> Site | None:
+        """The call that tells the time of which a value is made."""
+        match part:
+            case Site():
+                return part if part in self._clocks else None
+            case Unknown(sym=sym):
+                return self._clock_in(sym)
+            case tuple():
+                return next((site for inner in part if (site := self._clock_in(inner)) is not None), None)
+        return None
 
     def _is_time(self, part: Hashable) -> bool:
         """Whether a value comes from a call that tells the time."""
-        match part:
-            case Site():
-                return part in self._clocks
-            case Unknown(sym=sym):
-                return self._is_time(sym)
-            case tuple():
-                return any(map(self._is_time, part))
-        return False
+        return self._clock_in(part) is not None
 
 
 def _is_any_child(pid: Value) -> bool:

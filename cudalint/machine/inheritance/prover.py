@@ -265,7 +265,7 @@ class Prover(Endings):
             effect = self.library.process_effect(kind)
             return kind == "argparse.Namespace" or (effect is not None and effect.gives == "value")
 
-        return Comparison(parent, state, unsteady, is_value)
+        return Comparison(parent, state, unsteady, is_value, self._names_loggers)
 
     def _compared(
         self, watch: Watch, comparison: Comparison, scope: Scope, module: str, name: str, doubt: Doubt
@@ -282,7 +282,8 @@ class Prover(Endings):
             yield doubt
             return
         for found in comparison.variables(scope.variables[name], there.variables[name], doubt.name):
-            yield replace(doubt, why=Why.HIDDEN if found.hidden else Why.DIFFERS, name=found.path)
+            why = Why.NAME if found.named else Why.HIDDEN if found.hidden else Why.DIFFERS
+            yield replace(doubt, why=why, name=found.path)
 
 
 def _place_of(ref: Ref) -> Hashable:
@@ -317,8 +318,10 @@ def _held(value: Value, state: State) -> Iterator[Atom]:
 
 
 def _is_mutable(ref: Ref, state: State) -> bool:
-    """Whether a change of an object is seen by all who hold it."""
+    """Whether a change of an object is seen by all who hold it; of contexts each process has its own."""
     found = state.get(ref)
+    if isinstance(found, LibraryObject) and found.type.endswith(".context"):
+        return False
     return isinstance(found, Instance | Dict | LibraryObject) or (isinstance(found, Sequence) and found.kind != "tuple")
 
 

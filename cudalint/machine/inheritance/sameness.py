@@ -40,21 +40,28 @@ _BARE = frozenset(
 )  # fmt: skip
 # Libraries whose names are constants, types and functions, not what a process is about.
 _CONSTANT = frozenset({"cmath", "datetime", "enum", "math", "numpy", "operator", "re", "string", "torch", "typing"})
+# The name of the main module in a process that was started afresh.
+MAIN_OF_CHILDREN = "__mp_main__"
 _FROM_CASTS = frozenset({"int", "str", "float", "bool"})
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two sides are not seen to be the same; ``hidden`` where that is because the code does not show it."""
+    """Where two sides are not seen to be the same; ``hidden`` where that is because the code does not show it.
+
+    ``named`` where only the name of the main module differs, which is another one in a fresh process.
+    """
 
     path: str
     hidden: bool
+    named: bool = False
 
 
 @dataclass(slots=True)
 class Comparison:
     """Compares variables of a process with those of another; what was compared once is not looked at again.
 
+    ``names_loggers`` says whether messages show the names of their loggers.
     ``unsteady`` says of an address of the left side whether it was changed in a way that its content does not show.
     ``is_value`` says of a library's type whether its objects hold nothing beside the fields that are seen.
     """
@@ -63,6 +70,7 @@ class Comparison:
     right: State
     unsteady: Callable[[Hashable], bool]
     is_value: Callable[[str], bool]
+    names_loggers: bool = True
     _seen: set[tuple[Hashable, Hashable]] = field(default_factory=set)
 
     def variables(self, one: Value, two: Value, path: str) -> Iterator[Difference]:
@@ -79,11 +87,17 @@ class Comparison:
             case Const(value=Member() as mine), Const(value=Member() as theirs):
                 yield from self._equal(mine == theirs, path)
                 yield from self.variables(mine.value, theirs.value, f"{path}.value")
+            case Const(value=str(mine)), Const(value=str(theirs)) if mine != theirs:
+                yield Difference(path, hidden=False, named=as_main(mine) == as_main(theirs))
             case ((Const() | Lib() | Dev() | Rank() | Deferred()), _):
                 yield from self._equal(one == two, path)
             case Unknown(sym=mine), Unknown(sym=theirs):
-                if mine != theirs or not follows(mine):
+                if not follows(mine):
                     yield Difference(path, hidden=True)
+                elif mine != theirs:
+                    named = as_main(mine) == as_main(theirs)
+                    if not (named and is_logger(mine) and not self.names_loggers):
+                        yield Difference(path, hidden=not named, named=named)
             case Bound(), Bound():
                 yield from self._atoms(one.function, two.function, path)
                 yield from self._atoms(one.receiver, two.receiver, path)
@@ -244,6 +258,25 @@ class Comparison:
                 yield from self.variables(one[name], two[name], inside)
 
 
+def is_logger(sym: Hashable) -> bool:
+    """Whether an unknown is a logger, of which a process has one for each name."""
+    return isinstance(sym, tuple) and sym[:2] == ("follows", "logging.getLogger")
+
+
+def as_main(part: Hashable) -> Hashable:
+    """What something would be in the process that was started first, whose main module has its own name."""
+    match part:
+        case str(text):
+            return text.replace(MAIN_OF_CHILDREN, "__main__")
+        case Const(value=str(text)):
+            return Const(text.replace(MAIN_OF_CHILDREN, "__main__"))
+        case Unknown(sym=sym):
+            return as_main(sym)
+        case tuple():
+            return tuple(map(as_main, part))
+    return part
+
+
 def is_bare(path: str) -> bool:
     """Whether the instances of a library's class hold nothing beside their attributes."""
     return path in _BARE
@@ -269,6 +302,8 @@ def follows(sym: Hashable) -> bool:
             return follows(inner)
         case (inner, "[]", tuple(key)) if isinstance(inner, tuple):
             return follows(inner) and known(key)
+        case ("is", str(), left, Const()):
+            return known(left if isinstance(left, tuple) else (left,))
         case (("bin" | "compare" | "aug" | "joined", *_), str(), tuple(left), tuple(right)):
             return known(left) and known(right)
         case (("joined", *_), tuple(parts)):

@@ -81,9 +81,11 @@ class Statements(Calls):
                 self._speculate(atom, current, frame, Site(frame.module, node.ordinal))
 
     def _makes(self, args: tuple[ir.Arg, ...], state: State, frame: Frame) -> None:
-        """The arguments of an exception, of which other runs only want the class."""
+        """The arguments of an exception, of which other runs only want the class, and what calls do."""
         around = Frame(frame.scope, frame.module, tries=1)
         for arg in args:
+            if isinstance(arg.value, ir.Call) and not arg.star:
+                continue
             for current, value in self.eval(arg.value, state.clone(), around):
                 if arg.star:
                     self.spreads(value, Site(frame.module, arg.value.ordinal), current)

@@ -12,6 +12,7 @@ from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject,
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.process_effects import ProcessEffects
 from cudalint.machine.interpreter import Setting
+from cudalint.machine.interpreter.assignment import named_anew
 from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reached
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -201,9 +202,14 @@ class Stores(ProcessEffects):
                 self._note(Why.STORES, "", site, state)
 
     def store_dict(self, ref: Ref, made: Dict, state: State) -> None:
-        """A dict after a change; that of an object's attributes changes the object."""
+        """A dict after a change; that of the names of an object, a class or a module changes these."""
         if made.view is not None and not isinstance(state.get(made.view), Instance):
-            self._unsteady.setdefault(made.view.address, set()).add(("view", made.view.address))
+            address = made.view.address
+            before = state.get(ref)
+            gone = before.items.keys() - made.items.keys() if isinstance(before, Dict) else ()
+            changed = named_anew(before, made) if state.second_round or self._late else ()
+            for key in (address, *((address, name) for name in (*gone, *changed))):
+                self._unsteady.setdefault(key, set()).add(("view", address))
         super().store_dict(ref, made, state)
 
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:

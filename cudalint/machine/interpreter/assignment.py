@@ -17,6 +17,7 @@ from cudalint.machine.heap import (
     Generator,
     Instance,
     LibraryObject,
+    Object,
     Scope,
     Sequence,
     item_field,
@@ -42,6 +43,9 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+
+# Operators that change a set in place.
+_OF_SETS = frozenset({"|", "&", "-", "^"})
 
 
 @room
@@ -75,6 +79,10 @@ class Assignment(Core):
         atom = only(left)
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
             state.store(atom, operators.extend(found, self.elements(right, state)))
+            return left
+        if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "set" and node.op in _OF_SETS:
+            held = union([*self.elements(left, state), *self.elements(right, state)])
+            state.store(atom, Sequence("set", None, held))
             return left
         second = state.get(two) if isinstance(two := only(right), Ref) else None
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict) and isinstance(second, Dict):
@@ -313,14 +321,25 @@ class Assignment(Core):
         return [state]
 
     def store_dict(self, ref: Ref, made: Dict, state: State) -> None:
-        """A dict after a change; that of an object's attributes changes the object."""
+        """A dict after a change; that of the names of an object, a class or a module changes these."""
+        before = state.get(ref)
         state.store(ref, made)
         owner = state.get(made.view) if made.view is not None else None
+        if made.view is not None and isinstance(owner, Scope | Class):
+            home = owner.scope if isinstance(owner, Class) else made.view
+            for name, value in named_anew(before, made).items():
+                state.set_variable(home, name, value)
         if made.view is None or not isinstance(owner, Instance):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
         named = {k: v for k, v in made.items.items() if isinstance(k, str)}
         state.store(made.view, replace(owner, attributes={**kept, **named}))
+
+
+def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:
+    """What a change of a dict gave to names."""
+    known = before.items if isinstance(before, Dict) else {}
+    return {k: v for k, v in made.items.items() if isinstance(k, str) and known.get(k) != v}
 
 
 def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> None:

@@ -182,7 +182,15 @@ class Calls(Core):
         if held is not None:
             return self._compute_with_held(*held, given)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
-        return [(state, asked or unknown("call", site, state.process.identity, len(state.facts)))]
+        plain = self._plain_method(atom)
+        return [(state, asked or unknown("call", site, state.process.identity, len(state.facts), *plain))]
+
+    def _plain_method(self, function: Atom) -> tuple[str, ...]:
+        """The name of a method of something unknown by which it gives texts, numbers or paths; empty for others."""
+        match function:
+            case Unknown(sym=(_, ".", str(name))) if self.library.traits.has(f"?.{name}", "gives-texts"):
+                return (f"?.{name}",)
+        return ()
 
     def _moved_object(self, function: Atom, state: State) -> Unknown | None:
         """The unknown object on a GPU with which a call of an unknown function computes."""

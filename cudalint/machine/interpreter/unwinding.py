@@ -300,6 +300,19 @@ class Unwinding(Core):
         if node.exc is None and frame.handling:
             frame.raises.append((state, frame.handling[-1]))
             return []
+        for current in self._with_arguments(node.exc, state, frame):
+            self._raises(node, current, frame)
+        return []
+
+    def _with_arguments(self, made: ir.Expr | None, state: State, frame: Frame) -> list[State]:
+        """The paths on which an exception can be made: ``raise SystemExit(main())`` runs the program."""
+        states = [state]
+        for arg in made.args if isinstance(made, ir.Call) else ():
+            if isinstance(arg.value, ir.Call):
+                states = [after for current in states for after, _ in self.eval(arg.value, current, frame)]
+        return states
+
+    def _raises(self, node: ir.Raise, state: State, frame: Frame) -> None:
         names = ("Exception",) if node.exc is None else self._raised_names(node.exc, state, frame)
         outcome, launch = None, None
         if frame.handling and node.exc is not None:
@@ -309,7 +322,6 @@ class Unwinding(Core):
             frame.raises.append((state, Raised(outcome, names, launch=launch, hidden=hidden)))
         if not frame.tries:
             self.record.refused.append(state.facts)
-        return []
 
     def _hides_kind(self, node: ir.Expr, state: State, frame: Frame) -> bool:
         """Whether something is raised of which its class is not shown, or that stands for several at once."""

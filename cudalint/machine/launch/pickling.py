@@ -19,7 +19,7 @@ from cudalint.machine.heap import (
     Sequence,
 )
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.crossing import captured, reached
+from cudalint.machine.launch.crossing import captured, reached, visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value
@@ -71,11 +71,20 @@ def unproven(value: Value, state: State, pickles: Callable[[Unknown], bool] = la
     return None
 
 
+def runs_code(value: Value, state: State) -> str | None:
+    """What, in words, runs code of its own when it arrives; None where nothing is seen to."""
+    made = (state.get(atom) for atom in visited(value, state) if isinstance(atom, Ref))
+    hooks = (_hook(found.cls, state) for found in made if isinstance(found, Instance))
+    return next((hook for hook in hooks if hook is not None), None)
+
+
 def is_plain(atom: Unknown, library: Library) -> bool:
-    """Whether an unknown is surely a number or a text, or holds nothing else: it pickles, whatever it is."""
+    """Whether an unknown is surely a number, a text or a path, or holds nothing else: it pickles, whatever it is."""
     match atom.sym:
-        case ("int" | "bool", _):
+        case ("int" | "bool" | "str" | "float", _):
             return True
+        case ("follows", str(path), *_):
+            return library.traits.has(path, "gives-texts")
         case (inner, "each" | "[]", _) if isinstance(inner, tuple):
             path = inner[4] if len(inner) == 5 and inner[0] == "call" else ""
             return library.traits.has(str(path), "gives-texts") or library.traits.has(str(path), "gives-rows")

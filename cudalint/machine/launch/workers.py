@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from cudalint.machine.launch.children import boot, child_identity, fork
 from cudalint.machine.launch.crossing import Pickler, Transfer, carried
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.noting import note_launch, note_process
-from cudalint.machine.launch.pickling import function_sites, is_plain, refused, unproven
+from cudalint.machine.launch.pickling import function_sites, is_plain, refused, runs_code, unproven
 from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, nameless_error
 from cudalint.machine.launch.sharing import check_gpu_sharing
 from cudalint.machine.launched import Launched
@@ -23,7 +23,7 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Ref, Task, Tensor, Value, union
+from cudalint.machine.values import NONE, Ref, Task, Tensor, Unknown, Value, union
 
 _ENDS = frozenset({"crash", "hang", "child-death"})
 
@@ -126,12 +126,22 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         method=way.method,
         made=start.made or start.anchor,
         settled=chosen[0] if chosen else None,
-        unproven=next((reason for v in sent if (reason := unproven(v, state, plain)) is not None), None),
+        unproven=next((reason for reason in _unproven(start, state, plain) if reason is not None), None),
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
         refused=refused(sent, state, machine, by_value=start.pickler is Pickler.GLOBALS) if fresh else None,
     )
+
+
+def _unproven(start: Start, state: State, plain: Callable[[Unknown], bool]) -> Iterator[str | None]:
+    """What may not arrive in a fresh process that a forked one would have."""
+    for value in start.pickled:
+        # A fork pickles it as well, and it arrives as it did; only the code that runs then may find something else.
+        # But joblib's workers have picklers of their own.
+        yield unproven(value, state, plain) if start.family == "joblib" else runs_code(value, state)
+    for value in start.inherited:
+        yield unproven(value, state, plain)
 
 
 def forget_late_variable(machine: Machine, state: State) -> None:

@@ -13,6 +13,9 @@ from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Ref, Unknown, Value, const, constant, integer, only, union, unknown
 
+# Methods of sets that give another one.
+_GIVE_SETS = frozenset({"union", "intersection", "difference", "symmetric_difference"})
+
 
 def container(machine: Machine, call: Call) -> Results:
     """``list``, ``tuple``, ``set``, ``sorted``, ``reversed``: a new container of the same elements."""
@@ -140,6 +143,10 @@ def list_method(machine: Machine, call: Call) -> Results:
             return [(call.state, (call.state.new(("copy", call.site), found),))]
         case "clear":
             call.state.store(ref, Sequence(found.kind, ()))
+        case _ if found.kind == "set" and name in _GIVE_SETS:
+            held = [machine.elements(value, call.state) for value in ((ref,), *call.args)]
+            made = Sequence("set", None, union([v for values in held for v in values]))
+            return [(call.state, (call.state.new(("set", call.site), made),))]
     return [(call.state, unknown("list", name, call.site))]
 
 

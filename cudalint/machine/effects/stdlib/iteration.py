@@ -238,8 +238,9 @@ def consume(machine: Machine, call: Call) -> Results:
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         inner = replace(call, state=state, args=[*rounds, *call.args[1:]], kwargs={})
         key = call.kwargs.get("key", NONE)
-        after = [s for s, _ in machine.call_value(key, rounds[:1], {}, state, call.frame, call.site)] if rounds else []
-        inner.state = after[0] if key != NONE and after else state
+        asks = bool(rounds) and key != NONE
+        after = [s for s, _ in machine.call_value(key, rounds[:1], {}, state, call.frame, call.site)] if asks else []
+        inner.state = after[0] if after else state
         answer = _answer(machine, call, rounds, state)
         results.extend((s, answer or value) for s, value in arrays.like(machine, inner))
     return results
