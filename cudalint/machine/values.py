@@ -256,6 +256,8 @@ def _measure(sym: object, named: set[Hashable]) -> int:
     return count
 
 
+# By these modules are moved to a device, and stay the objects that they are.
+IN_PLACE = frozenset({"cpu", "cuda", "to"})
 # The version of the Python that runs the program.
 PYTHON_VERSION = Lib("sys.version_info")
 # What stands for the alternatives that are left out: not one thing, and no other value is the same.

@@ -35,6 +35,8 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return kind.path == DEVICE or (False if _is_plain(machine, kind) else None)
     if isinstance(atom, Dev):
         return kind.path in ("builtins.str", "builtins.object")
+    if _lies_on_the_host(machine, atom) and machine.library.is_a(kind.path, "torch.Tensor"):
+        return False
     names = _builtins(atom, held)
     if names is not None:
         return kind.path in names or (False if _is_plain(machine, kind) else None)
@@ -42,6 +44,14 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return None
     bases = [entry for entry in machine.mro(held.cls, state) if isinstance(entry, str)]
     return True if any(machine.library.is_a(base, kind.path) for base in bases) else None
+
+
+def _lies_on_the_host(machine: Machine, atom: Atom) -> bool:
+    """Whether a value is what a library gave that knows no framework."""
+    match atom:
+        case Unknown(sym=("call", _, _, _, str(path))):
+            return machine.library.traits.has(path, "gives-host-data")
+    return False
 
 
 def _is_of_project(machine: Machine, atom: Atom, held: object, kind: Ref, state: State) -> bool | None:
