@@ -80,11 +80,11 @@ class Expressions(Core):
         return self.joined_results([(after, found) for after, found, _ in results])
 
     def _place(self, node: ir.Expr, state: State, frame: Frame) -> tuple[Ref, str] | None:
-        """Where a local variable, or an attribute of an object that one stands for, is kept."""
+        """Where a variable of this function or module, or an attribute of an object that one stands for, is kept."""
         match node:
             case ir.Name(id=name):
                 found = state.get(frame.scope)
-                is_local = isinstance(found, Scope) and found.kind == "function" and name in found.variables
+                is_local = isinstance(found, Scope) and found.kind != "class" and name in found.variables
                 return (frame.scope, name) if is_local else None
             case ir.Attr(value=ir.Name(id=name), attr=attr):
                 owner = only(self.lookup(name, state, frame.scope) or ())

@@ -12,7 +12,21 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.picking import is_choice, picked
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Ref, Unknown, Value, const, constant, integer, only, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    Const,
+    Dev,
+    Lib,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    constant,
+    integer,
+    only,
+    union,
+    unknown,
+)
 
 
 def container(machine: Machine, call: Call) -> Results:
@@ -135,6 +149,10 @@ def list_method(machine: Machine, call: Call) -> Results:
             kept = tuple(value for i, value in enumerate(found.items or ()) if i != place)
             call.state.store(ref, replace(found, items=kept))
             return [(call.state, (found.items or ())[place])]
+        case "remove" if (place := _place_of(machine, call, found, ref)) is not None:
+            kept = tuple(value for i, value in enumerate(found.items or ()) if i != place)
+            call.state.store(ref, replace(found, items=kept))
+            return [(call.state, NONE)]
         case "pop" | "popleft":
             element = union([*(found.items or ()), found.element])
             return [(call.state, element or unknown("pop", call.site))]
@@ -154,6 +172,19 @@ def _taken(machine: Machine, call: Call, found: Sequence, ref: Ref) -> int | Non
         return None
     at = 0 if call.path.endswith("popleft") else integer(call.args[0]) if call.args else -1
     return at % len(found.items) if at is not None and -len(found.items) <= at < len(found.items) else None
+
+
+def _place_of(machine: Machine, call: Call, found: Sequence, ref: Ref) -> int | None:
+    """The place of the item that ``remove`` takes away; None where that is not known."""
+    wanted = only(call.args[0]) if call.args else None
+    if not found.items or found.open or machine.grows_on(ref) or not isinstance(wanted, Const | Lib | Ref | Dev):
+        return None
+    for i, value in enumerate(found.items):
+        if value == (wanted,):
+            return i
+        if not isinstance(only(value), Const | Lib | Ref | Dev):
+            return None
+    return None
 
 
 def dict_method(machine: Machine, call: Call) -> Results:

@@ -7,6 +7,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     DEVICE,
+    STATE,
     Atom,
     Const,
     Dev,
@@ -28,6 +29,8 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
     if isinstance(kind, Ref):
         return _is_of_project(machine, atom, held, kind, state)
     if not isinstance(kind, Lib):
+        return None
+    if isinstance(atom, Tensor) and atom.type == STATE:
         return None
     if isinstance(atom, Tensor):
         return machine.library.is_a(atom.type, kind.path)
