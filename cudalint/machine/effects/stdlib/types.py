@@ -49,6 +49,22 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
     return True if any(machine.library.is_a(base, kind.path) for base in bases) else None
 
 
+def is_called(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
+    """Whether a value is of a class of this name, of which an annotation says no more; None where that is not known."""
+    held = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Tensor) and machine.library.is_a(atom.type, "torch.Tensor"):
+        return name == "Tensor" or (None if name[:1].isupper() else False)
+    if _lies_on_the_host(machine, atom):
+        return False if name == "Tensor" else None
+    if (names := _builtins(atom, held)) is not None:
+        is_one = any(own.rpartition(".")[2] == name for own in names)
+        return is_one or (False if name == "Tensor" or name.islower() else None)
+    if isinstance(held, Instance):
+        kinds = [k.name if isinstance(k, Class) else k.rpartition(".")[2] for k in machine.mro(held.cls, state)]
+        return True if name in kinds else None
+    return None
+
+
 def _lies_on_the_host(machine: Machine, atom: Atom) -> bool:
     """Whether a value is what a library gave that knows no framework."""
     match atom:
