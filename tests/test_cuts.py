@@ -245,3 +245,16 @@ def test_callbacks_cost_a_bounded_part_and_cut_nothing() -> None:
     # What a callback does after its steps are used up is not known; the program itself is followed to its end.
     assert [(f.code, f.severity) for f in analysis.findings] == [("CUD101", Severity.ERROR)]
     assert not [note for note in analysis.notes if "cut off" in note]
+
+
+@pytest.mark.parametrize(
+    ("between", "severity"),
+    [("long()", Severity.NOTE), ("pass", Severity.WARNING)],
+)
+def test_an_owner_may_wait_in_what_was_left_out(between: str, severity: Severity) -> None:
+    """What GPU memory was lent is in danger where a path is seen to end, and not where it is cut before."""
+    reads = "def reads(memory):\n    print(memory.sum().item())\n\n\n"
+    start = "process = mp.get_context('spawn').Process(target=reads, args=(torch.ones(1).cuda(),)); process.start()"
+    last = "process.join()" if between == "long()" else "pass"
+    found = checked(program(start, last, between).format(averting=reads))
+    assert [(f.code, f.severity) for f in found.findings] == [("CUD302", severity)]

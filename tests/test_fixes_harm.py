@@ -101,3 +101,39 @@ def test_an_index_is_a_repair_where_it_means_the_same_gpu() -> None:
     after, level, _ = repair(before, "CUD202")
     assert "torch.cuda.set_device(gpus)" in after
     assert level is Applicability.UNSAFE
+
+
+STATEMENT = """
+    import argparse
+    import sys
+
+    import torch
+
+
+    def main():
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--gpu", type=int)
+        args = parser.parse_args()
+        torch.cuda.device({device})
+        print(torch.ones(2).cuda(), args)
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("device", "level"),
+    [
+        ("1", Applicability.UNSAFE),
+        ('"cuda:1"', Applicability.UNSAFE),
+        ("args.gpu", Applicability.UNSAFE),
+        ("int(sys.argv[1])", Applicability.UNSAFE),
+        ("torch.device(sys.argv[1])", Applicability.DISPLAY),
+        ("sys.argv[1]", Applicability.DISPLAY),
+    ],
+)
+def test_a_device_is_selected_only_where_it_has_a_number(device: str, level: Applicability) -> None:
+    """``set_device`` refuses ``cuda`` without a number, which a statement takes for the current GPU."""
+    assert repair(text_of(STATEMENT.format(device=device)), "CUD204")[1] is level

@@ -13,7 +13,7 @@ from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.queries import count_instead
 from cudalint.fixes.statements import is_import
 from cudalint.fixes.view import View, dotted
-from cudalint.machine.outcome import Kind
+from cudalint.machine.outcome import NUMBERED, Kind
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _NUMBERS = "GPUs keep the numbers of the machine: what names GPU 0 means the first one, and other GPUs stay visible"
@@ -37,7 +37,10 @@ def select_instead(case: Case) -> Iterator[Proposal]:
     else:
         name = imports.torch_cuda(view, "set_device")
         changes = [view.replace(call.func, name.text), *name.changes]
-    yield Proposal("select the device with `set_device`", in_file(view, changes), doubt=_OTHER_GPU)
+    if case.outcome.subject == NUMBERED:
+        yield Proposal("select the device with `set_device`", in_file(view, changes), doubt=_OTHER_GPU)
+        return
+    yield Proposal("select the device with `set_device`, which wants its number", in_file(view, changes), shown=True)
 
 
 # -- CUDA_VISIBLE_DEVICES ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from itertools import zip_longest
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
@@ -127,9 +128,10 @@ def _join_objects(a: Object, b: Object) -> Object:
 
 
 def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
-    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
-        pairs = zip(a.items, b.items, strict=True)
-        return Sequence(a.kind, tuple(union(pair) for pair in pairs))
+    """What is at the same place is joined; of a list that may be longer, items beyond are its own."""
+    if a.items is not None and b.items is not None and (len(a.items) == len(b.items) or a.open or b.open):
+        pairs = zip_longest(a.items, b.items, fillvalue=())
+        return Sequence(a.kind, tuple(union(pair) for pair in pairs), (), a.open or b.open)
     return Sequence(a.kind, None, union([*(a.items or ()), a.element, *(b.items or ()), b.element]))
 
 
@@ -513,6 +515,11 @@ def _differ_in_device(mine: Value, theirs: Value) -> bool:
 def _libraries(atoms: Iterable[Atom]) -> set[str]:
     """The libraries that provide some values: what one of them calls otherwise in another version is much the same."""
     return {atom.path.partition(".")[0] for atom in atoms if isinstance(atom, Lib)}
+
+
+def stands_for_something(atom: Atom) -> bool:
+    """Whether a value is a function, an object, or something that is on a device or names one."""
+    return isinstance(atom, Lib | Ref | Bound | Partial) or is_placed(atom)
 
 
 def is_placed(atom: Atom) -> bool:

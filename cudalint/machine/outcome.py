@@ -64,6 +64,10 @@ class Doubt(Enum):
     CUT = "not all that comes before could be looked at"
 
 
+# The subject of a device object as a statement, where it names a GPU by a number, with which it can be selected.
+NUMBERED = "numbered"
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One thing that goes wrong on one path.

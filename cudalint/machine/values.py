@@ -256,6 +256,10 @@ def _measure(sym: object, named: set[Hashable]) -> int:
     return count
 
 
+# The type of what an object such as an optimizer keeps: tensors, or mappings and lists of them.
+STATE = "torch.state"
+# By these modules are moved to a device, and stay the objects that they are.
+IN_PLACE = frozenset({"cpu", "cuda", "to"})
 # The version of the Python that runs the program.
 PYTHON_VERSION = Lib("sys.version_info")
 # What stands for the alternatives that are left out: not one thing, and no other value is the same.

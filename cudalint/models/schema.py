@@ -27,7 +27,7 @@ TRAITS = frozenset(
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
         "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
-        "gives-texts", "gives-rows",
+        "gives-texts", "gives-rows", "gives-host-data",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content",
     }

@@ -63,11 +63,13 @@ For a whole process, such as a rank, `torch.cuda.set_device(1)` selects the devi
 ## Fix
 **Unsafe**: the statement becomes `torch.cuda.set_device(i)`; CuPy's `Device(i)` gets `.use()`. This is nearly always
 what was meant, and it changes which GPU the program uses, on a machine where that GPU may be busy or missing.
+**Display** where the device may have no number: `set_device` refuses `torch.device("cuda")`.
 
 ## When it stays silent
 - `with torch.cuda.device(i):`, also through `contextlib.ExitStack.enter_context`.
 - The object is kept and entered later.
 - `torch.device("cuda:1")`, a value with another purpose.
+- The device has no number (`torch.cuda.device("cuda")`), or it is the one that is selected: nothing else was meant.
 - A function of the same name that is not torch's.
 
 ## References

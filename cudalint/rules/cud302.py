@@ -87,8 +87,8 @@ that writes in place: there the sharing may be the point.
 It is a note where the owner waits on every path until the receivers are done: it joins their processes (without a
 timeout) or the context of `mp.spawn(..., join=False)`, waits for an event, a barrier or an answer through a queue or a
 pipe that they hold, or has the result of what it gave a pool or an executor (`map`, `result()`, `get()`, `wait()`,
-`pool.join()`, the end of `with executor`). `mp.spawn(..., join=True)` does that by itself. A GPU tensor that a worker
-returns stays a warning: the worker owns it.
+`pool.join()`, the end of `with executor`). `mp.spawn(..., join=True)` does that by itself. So it is where the analysis
+was cut before it could see that. A GPU tensor that a worker returns stays a warning: the worker owns it.
 
 ## When it stays silent
 - The value is on the CPU when it is sent.

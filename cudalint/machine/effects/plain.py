@@ -7,9 +7,9 @@ from dataclasses import replace
 from cudalint.machine import gpu_memory, questions
 from cudalint.machine.effects.gpu import arrays, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Class, Instance
+from cudalint.machine.heap import Class, Instance, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import FALSE, NONE, Atom, Lib, Ref, Tensor, unknown
+from cudalint.machine.values import FALSE, NONE, STATE, Atom, Lib, Ref, Tensor, Value, unknown
 
 
 def nothing(machine: Machine, call: Call) -> Results:
@@ -115,7 +115,11 @@ def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:
     if isinstance(receiver, Tensor):
         if _may_stay_aside(machine, call.path, receiver):
             return [(state, unknown("method", call.site, state.process.identity))]
-        return arrays.like(machine, replace(call, spec={"framework": receiver.framework}))
+        if call.path.endswith((".items", ".keys")) and not machine.library.is_a(receiver.type, "torch.Tensor"):
+            return [(state, _named(call, _held_by(machine, receiver)))]
+        results = arrays.like(machine, replace(call, spec={"framework": receiver.framework}))
+        held: dict[Atom, Atom] = {receiver: _held_by(machine, receiver)}
+        return [(s, tuple(held.get(atom, atom) for atom in value)) for s, value in results]
     library = machine.library
     if isinstance(receiver, Ref) and (library.is_aside(call.path) or guesses.only_asks(call.path, library)):
         return [(state, unknown("method", call.site, state.process.identity))]
@@ -124,6 +128,24 @@ def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:
         memory = gpu_memory.placed_tensor(receiver, state)
         return [] if after is None else [(after, (memory.computed,) if memory is not None else ())]
     return [(state, unknown("method", call.site, state.process.identity))]
+
+
+def _held_by(machine: Machine, holder: Tensor) -> Tensor:
+    """What a method gives of what an object such as an optimizer keeps on the GPU: its state, and not the object."""
+    kinds = ("torch.Tensor", "torch.nn.Module")
+    if holder.framework != "torch" or any(machine.library.is_a(holder.type, kind) for kind in kinds):
+        return holder
+    return replace(holder, type=STATE)
+
+
+def _named(call: Call, held: Tensor) -> Value:
+    """What a mapping on the GPU gives: the names in it are texts or numbers, whatever stands under them."""
+    name = unknown("key", call.site)
+    if call.path.endswith(".keys"):
+        return name
+    tensor = replace(held, type="torch.Tensor") if held.framework == "torch" else held
+    pair = call.state.new(("item", call.site), Sequence("tuple", (name, (tensor,))))
+    return (call.state.new(("items", call.site), Sequence("list", None, (pair,))),)
 
 
 # Parts of a model that are arrays, whose methods read them.

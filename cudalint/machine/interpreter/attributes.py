@@ -23,9 +23,11 @@ from cudalint.machine.heap import (
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
+from cudalint.machine.picking import picked
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
+    IN_PLACE,
     PYTHON_VERSION,
     Atom,
     Bound,
@@ -46,8 +48,6 @@ from cudalint.machine.values import (
     unknown,
 )
 
-# By these modules are moved to a device, and stay the objects that they are.
-_IN_PLACE = frozenset({"cpu", "cuda", "to"})
 # Methods of texts that a device is asked for.
 _OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "split", "startswith", "strip"})
 # What functools.partialmethod makes, until it is asked of an object.
@@ -66,7 +66,7 @@ class Attributes(Core):
             return self._attribute_of(value[0], name, state, frame, site)
         if (method := questions.text_method(value, name)) is not None:
             return [(state, method)]
-        if name in _IN_PLACE and all(isinstance(a, Unknown | Ref) for a in value):
+        if name in IN_PLACE and all(isinstance(a, Unknown | Ref) for a in value):
             # One method of whatever it is: a call of it is one call.
             return [(state, union([v for a in value for _, v in self._attribute_of(a, name, state, frame, site)]))]
         results: Results = []
@@ -424,7 +424,10 @@ class Attributes(Core):
                 return self._item_or_new(atom, found, key, state, frame, site)
             if isinstance(found, Dict) and frame.tries and operators.lacks(found, key):
                 self.fail(state.clone(), frame, Raised(None, ("KeyError", "LookupError")))
-            if isinstance(found, Sequence | Dict):
+            if isinstance(found, Dict):
+                nothing = unknown("item", site, atom.address)
+                return [(after, value or nothing) for after, value in picked(found, key, state)]
+            if isinstance(found, Sequence):
                 return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
             if isinstance(found, Class) and found.members:
                 return [(state, enums.by_name(found, key, state) or unknown("member", site))]

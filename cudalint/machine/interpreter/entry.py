@@ -205,10 +205,15 @@ class EntryRecord:
         )
 
     def _weighed(self, outcome: Outcome) -> Outcome:
-        """The outcome; nothing comes of lending GPU memory to processes that its owner waits for on all paths."""
+        """The outcome; nothing comes of lending GPU memory to processes that its owner waits for on all paths.
+
+        Where a bound cut, it may wait where nobody looked: that it does not is seen where a path ends without.
+        """
         is_lent = outcome.kind is Kind.CUDA_ACROSS and outcome.subject != RESULT
-        if not is_lent or outcome.benign or self.cut is not None:
+        if not is_lent or outcome.benign:
             return outcome
+        if self.cut is not None:
+            return outcome if outcome.anchor in self.left_behind else replace(outcome, benign=True)
         if outcome.anchor not in self.returned or outcome.anchor in self.left_behind:
             return outcome
         return replace(outcome, benign=True, detail=LIVES_ON)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Dict, Scope, Sequence
+from cudalint.machine.heap import Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.interpreter.room import room
@@ -16,7 +16,9 @@ from cudalint.machine.keys import as_key
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
+    IN_PLACE,
     PYTHON_VERSION,
+    Bound,
     Lib,
     Ref,
     Tensor,
@@ -57,10 +59,39 @@ class Expressions(Core):
             node = node.func if isinstance(node, ir.Call) else node.value
         results = self.eval(node, state, frame)
         for link in reversed(links):
-            results = [r for s, v in results for r in self._link(link, v, s, frame)]
+            results = [r for s, v in results for r in self._told_apart(link, node, v, s, frame)]
+            node = link
             if len(results) > 4:
                 results = self.joined_results(results)
         return results
+
+    def _told_apart(self, link: ir.Expr, base: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
+        """A link of something that may be one of several objects: where it tells which, that is known from then on.
+
+        Of ``job["parallel"]`` and ``job["run"]``, one after the other, both are of one job.
+        """
+        place = self._place(base, state, frame) if _asks_which(link, value) else None
+        if place is None:
+            return self._link(link, value, state, frame)
+        results = [(s, v, atom) for atom in value for s, v in self._link(link, (atom,), state.clone(), frame)]
+        if len({found for _, found, _ in results if not any(isinstance(a, Unknown | Bound) for a in found)}) > 1:
+            for after, _, atom in results:
+                _keep(place, (atom,), after)
+        return self.joined_results([(after, found) for after, found, _ in results])
+
+    def _place(self, node: ir.Expr, state: State, frame: Frame) -> tuple[Ref, str] | None:
+        """Where a variable of this function or module, or an attribute of an object that one stands for, is kept."""
+        match node:
+            case ir.Name(id=name):
+                found = state.get(frame.scope)
+                is_local = isinstance(found, Scope) and found.kind != "class" and name in found.variables
+                return (frame.scope, name) if is_local else None
+            case ir.Attr(value=ir.Name(id=name), attr=attr):
+                owner = only(self.lookup(name, state, frame.scope) or ())
+                held = state.get(owner) if isinstance(owner, Ref) else None
+                if isinstance(owner, Ref) and isinstance(held, Instance) and attr in held.attributes:
+                    return owner, attr
+        return None
 
     def _link(self, link: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
         site = Site(frame.module, link.ordinal)
@@ -319,3 +350,25 @@ def _hold_the_same(left: Value, right: Value, state: State) -> bool | None:
     if not isinstance(one, Ref) or not isinstance(two, Ref):
         return None
     return operators.hold_the_same(state.get(one), state.get(two))
+
+
+def _asks_which(link: ir.Expr, value: Value) -> bool:
+    """Whether something that may be one of several objects is asked for what they have without doing anything."""
+    if len(value) < 2 or sum(isinstance(atom, Ref) for atom in value) < 2:
+        return False
+    match link:
+        case ir.Attr(attr=attr):
+            return attr not in IN_PLACE
+        case ir.Sub(index=ir.Const() | ir.Name()):
+            return True
+    return False
+
+
+def _keep(place: tuple[Ref, str], value: Value, state: State) -> None:
+    """Narrow down what is kept at a place."""
+    owner, name = place
+    found = state.get(owner)
+    if isinstance(found, Instance):
+        state.store(owner, replace(found, attributes={**found.attributes, name: value}))
+        return
+    state.set_variable(owner, name, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from itertools import zip_longest
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
@@ -307,10 +308,10 @@ class Iteration(Core):
         """The rounds of a loop over a value, each with its variable's value: two, or one for each of ``most`` items."""
         atom = only(value)
         if atom is None:
-            exact = [self.iterate((a,), state.clone(), frame, site, most) for a in value]
-            rounds = [r for results in exact for _, rs in results for r in rs]
-            joined = union(rounds) or unknown("each", site)
-            return [(state, [joined, joined])]
+            # Each round has what is next in one of the alternatives: a list of all GPUs, or of the CPU alone.
+            each = [rs for a in value for _, rs in self.iterate((a,), state.clone(), frame, site, most)]
+            rounds = [union(found) for found in zip_longest(*each, fillvalue=())]
+            return [(state, rounds or [unknown("each", site)] * 2)]
         if isinstance(atom, Ref):
             found = state.get(atom)
             if isinstance(found, Sequence):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cudalint.machine.frame import Results
-from cudalint.machine.joining import is_placed, merge, merge_imported
+from cudalint.machine.joining import merge, merge_imported, stands_for_something
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Value, union
+from cudalint.machine.values import Atom, Value, union
 
 MOST_RESULTS = 8
 
@@ -43,13 +43,9 @@ def placed_alike(results: Results) -> Results:
     """The results with those joined that are on the same devices and stand for the same objects and functions."""
     by_kind: dict[tuple[Atom, ...], Results] = {}
     for state, value in results:
-        by_kind.setdefault(tuple(atom for atom in value if _stands_for_something(atom)), []).append((state, value))
+        by_kind.setdefault(tuple(atom for atom in value if stands_for_something(atom)), []).append((state, value))
     kept: Results = []
     for alike in by_kind.values():
         value = union([v for _, v in alike])
         kept.extend((state, value) for state in merge_imported([s for s, _ in alike]))
     return kept
-
-
-def _stands_for_something(atom: Atom) -> bool:
-    return isinstance(atom, Lib | Ref | Bound | Partial) or is_placed(atom)

@@ -71,6 +71,8 @@ class Carried:
 
 # The field of an object whose contents another process holds: what is pickled of it is where that is.
 ELSEWHERE = "<elsewhere>"
+# The field of what has taken the place of a function, under its name.
+DISPATCHES = "<dispatches>"
 # What is said of GPU memory that was received and is sent on.
 SENT_ON = ": it was received from another process, and only a copy of it can be sent on (clone())"
 
@@ -284,6 +286,8 @@ class Transfer:
             case Instance():
                 return self._instance(ref, found)
             case LibraryObject():
+                if (named := self._as_function(found)) is not None:
+                    return named
                 made = self._reserve(ref)
                 fields = {k: v if k == "<snapshot>" else self.value(v) for k, v in found.fields.items()}
                 self.target.store(made, replace(found, fields=fields))
@@ -385,6 +389,14 @@ class Transfer:
         # What a manager around it does is left out: one that is made of a generator does not travel by value.
         self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner, managed=()))
         return made
+
+    def _as_function(self, found: LibraryObject) -> Atom | None:
+        """What has taken a function's place goes by its name: ``@singledispatch``, with all that is registered."""
+        wrapped = only(found.fields.get(DISPATCHES, ()))
+        closure = self.source.get(wrapped) if isinstance(wrapped, Ref) else None
+        if not isinstance(closure, Closure) or self._goes_by_value(closure.module):
+            return None
+        return self._by_name(*closure.address)
 
     def _goes_by_value(self, module: str) -> bool:
         """Whether functions and classes of a module travel as they are: cloudpickle sends those of main so."""

@@ -10,7 +10,7 @@ from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, touch
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import NUMBERED, Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Selected, State
 from cudalint.machine.trace import Chain, Site
@@ -18,6 +18,7 @@ from cudalint.machine.values import (
     FALSE,
     NONE,
     TRUE,
+    Atom,
     Const,
     Dev,
     Index,
@@ -121,16 +122,42 @@ def device_object(machine: Machine, call: Call) -> Results:
                 call.site,
                 "wrong-device",
                 effect=chain,
+                subject=NUMBERED if _has_number(call.args[0] if call.args else ()) else "",
             )
         )
     fields: dict[str, Value] = {"<device>": call.args[0] if call.args else unknown("device", call.site)}
     return [(state, (state.new(("device", call.site), LibraryObject(call.path, fields, call.site)),))]
 
 
+def _has_number(value: Value) -> bool:
+    """Whether what names a GPU has a number: ``set_device`` refuses ``cuda``, which an object of a device may be."""
+    options = [atom for atom in value if isinstance(atom, Unknown) and _is_option(atom)]
+    numbered = [atom for atom in value if _is_number(atom)]
+    return bool(numbered) and set(numbered) | set(options) == set(value)
+
+
+def _is_option(atom: Unknown) -> bool:
+    match atom.sym:
+        case ("option", *_):
+            return True
+    return False
+
+
+def _is_number(atom: Atom) -> bool:
+    match atom:
+        case Rank() | Const(value=int()) | Unknown(sym=("int" | "devices" | "len", *_) | ("option", _, _, "number")):
+            return True
+        case Unknown(sym=(("bin", *_), str(), tuple(left), tuple(right))):
+            return _has_number(left) or _has_number(right)
+    return any(device.index is not None for device in operators.device_of((atom,)))
+
+
 def _is_current(call: Call) -> bool:
-    """Whether the GPU that a call names is the one that its process has selected."""
+    """Whether the GPU that a call names is the one that its process has selected, as one without a number is."""
     named = [d for d in operators.device_of(call.args[0] if call.args else ()) if d.is_gpu]
     current = call.state.process.device()
+    if named and all(device.index is None for device in named):
+        return True
     return current is not None and not current.maybe and current.index == _index_of(named)
 
 

@@ -90,14 +90,16 @@ _CASTS: dict[str, Callable[[object], Hashable]] = {"int": _to_int, "str": str, "
 
 
 def isinstance_(machine: Machine, call: Call) -> Results:
-    """``isinstance`` where the class of the value is known."""
-    if len(call.args) != 2:
+    """``isinstance``, or a function that asks so of one class (``value``), where the class of the value is known."""
+    asked = call.text("value")
+    if len(call.args) != (1 if asked else 2):
         return [(call.state, unknown("isinstance", call.site))]
-    verdicts = {is_instance_of_any(machine, atom, call.args[1], call.state) for atom in call.args[0]}
+    value, kinds = (call.args[0], (Lib(asked),)) if asked else call.args
+    verdicts = {is_instance_of_any(machine, atom, kinds, call.state) for atom in value}
     verdict = verdicts.pop() if len(verdicts) == 1 else None
     if verdict is not None:
         return [(call.state, const(verdict))]
-    return [(call.state, unknown("isinstance", call.args[0], call.args[1]))]
+    return [(call.state, unknown("isinstance", value, kinds))]
 
 
 def show(machine: Machine, call: Call) -> Results:

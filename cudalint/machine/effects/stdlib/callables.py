@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from cudalint.machine.effects.plain import through
 from cudalint.machine.effects.receivers import library_object
-from cudalint.machine.effects.stdlib.types import is_instance
+from cudalint.machine.effects.stdlib.types import is_called, is_instance
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Cache, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.crossing import DISPATCHES
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Atom, Lib, Partial, Ref, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Atom, Const, Lib, Partial, Ref, Value, const, constant, only, unknown
 
 
 def partial(machine: Machine, call: Call) -> Results:
@@ -152,7 +153,7 @@ def dispatching(machine: Machine, call: Call) -> Results:
     """``singledispatch(f)``: f, and what is registered for the types of its first argument."""
     if not call.args:
         return [(call.state, unknown("dispatch", call.site))]
-    made = LibraryObject(call.path, {"<default>": call.args[0]}, call.site)
+    made = LibraryObject(call.path, {DISPATCHES: call.args[0]}, call.site)
     return [(call.state, (call.state.new(("dispatch", call.site), made),))]
 
 
@@ -167,8 +168,15 @@ def register(machine: Machine, call: Call) -> Results:
     if len(call.args) == 1 and not is_function:
         function: Value = (Lib(f"{call.path}.__call__"),)
         return [(call.state, (Partial(function, ((ref,), call.args[0]), ()),))]
-    kind: Value = () if is_function else call.args[0]
+    kind = _annotated(first, call.state) if is_function else call.args[0]
     return [(_registered(ref, found, kind, call.args[-1], call.state), call.args[-1])]
+
+
+def _annotated(function: Atom | None, state: State) -> Value:
+    """The name of the type that a function's first parameter is annotated with; empty where that is no name."""
+    found = state.get(function) if isinstance(function, Ref) else None
+    name = found.function.params[0].type if isinstance(found, Closure) and found.function.params else ""
+    return const(name) if name else ()
 
 
 def registered(machine: Machine, call: Call) -> Results:
@@ -207,9 +215,13 @@ def _chosen(machine: Machine, atom: Atom, found: LibraryObject, state: State) ->
         pair = machine.exact_items(found.fields[name], state) if name.startswith(_REGISTERED) else None
         if pair is None:
             continue
-        verdict = is_instance(machine, atom, only(pair[0]) if pair[0] else None, state)
+        kind = only(pair[0]) if pair[0] else None
+        if isinstance(kind, Const) and isinstance(kind.value, str):
+            verdict = is_called(machine, atom, kind.value, state)
+        else:
+            verdict = is_instance(machine, atom, kind, state)
         if verdict is True:
             return (*possible, *pair[1])
         if verdict is None:
             possible.extend(pair[1])
-    return (*possible, *found.fields["<default>"])
+    return (*possible, *found.fields[DISPATCHES])

@@ -10,8 +10,23 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
+from cudalint.machine.picking import is_choice, picked
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Ref, Unknown, Value, const, constant, integer, only, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    Const,
+    Dev,
+    Lib,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    constant,
+    integer,
+    only,
+    union,
+    unknown,
+)
 
 # Methods of sets that give another one.
 _GIVE_SETS = frozenset({"union", "intersection", "difference", "symmetric_difference"})
@@ -133,6 +148,14 @@ def list_method(machine: Machine, call: Call) -> Results:
                 state.store(ref, grown if exact is not None else replace(grown, open=True))
                 results.append((state, NONE))
             return results
+        case "pop" | "popleft" if (place := _taken(machine, call, found, ref)) is not None:
+            kept = tuple(value for i, value in enumerate(found.items or ()) if i != place)
+            call.state.store(ref, replace(found, items=kept))
+            return [(call.state, (found.items or ())[place])]
+        case "remove" if (place := _place_of(machine, call, found, ref)) is not None:
+            kept = tuple(value for i, value in enumerate(found.items or ()) if i != place)
+            call.state.store(ref, replace(found, items=kept))
+            return [(call.state, NONE)]
         case "pop" | "popleft":
             element = union([*(found.items or ()), found.element])
             return [(call.state, element or unknown("pop", call.site))]
@@ -148,6 +171,27 @@ def list_method(machine: Machine, call: Call) -> Results:
             made = Sequence("set", None, union([v for values in held for v in values]))
             return [(call.state, (call.state.new(("set", call.site), made),))]
     return [(call.state, unknown("list", name, call.site))]
+
+
+def _taken(machine: Machine, call: Call, found: Sequence, ref: Ref) -> int | None:
+    """The place from which ``pop`` takes an item of a list that is known whole; None where that is not known."""
+    if not found.items or found.open or found.kind == "set" or machine.grows_on(ref):
+        return None
+    at = 0 if call.path.endswith("popleft") else integer(call.args[0]) if call.args else -1
+    return at % len(found.items) if at is not None and -len(found.items) <= at < len(found.items) else None
+
+
+def _place_of(machine: Machine, call: Call, found: Sequence, ref: Ref) -> int | None:
+    """The place of the item that ``remove`` takes away; None where that is not known."""
+    wanted = only(call.args[0]) if call.args else None
+    if not found.items or found.open or machine.grows_on(ref) or not isinstance(wanted, Const | Lib | Ref | Dev):
+        return None
+    for i, value in enumerate(found.items):
+        if value == (wanted,):
+            return i
+        if not isinstance(only(value), Const | Lib | Ref | Dev):
+            return None
+    return None
 
 
 def dict_method(machine: Machine, call: Call) -> Results:
@@ -172,6 +216,8 @@ def dict_method(machine: Machine, call: Call) -> Results:
             if name == "pop":
                 machine.store_dict(ref, operators.without_key(found, key), state)
             default = call.args[1] if len(call.args) > 1 else NONE
+            if name == "get" and is_choice(found, key):
+                return picked(found, key, state, default)
             value = operators.item(found, key)
             if not value or (not found.exact and constant(key) not in found.items):
                 value = union([v for v in (value, default) if v])

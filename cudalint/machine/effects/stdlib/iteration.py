@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from itertools import product as combinations
@@ -189,21 +189,51 @@ def starmap(machine: Machine, call: Call) -> Results:
 
 
 def filter_(machine: Machine, call: Call) -> Results:
-    """``filter(f, xs)``: f runs in this process; what is left are some of the elements."""
+    """``filter(f, xs)``: f runs in this process; what is left are those elements of which it is not known to say no."""
     if len(call.args) < 2:
         return [(call.state, unknown("filter", call.site))]
     results: Results = []
     for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site):
-        states = [state]
-        for value in rounds if call.args[0] != NONE else ():
-            states = [
-                after
-                for current in states
-                for after, _ in machine.call_value(call.args[0], [value], {}, current, call.frame, call.site)
-            ]
-        kept = Sequence("list", tuple(rounds), (), True)
-        results.extend((after, (after.new(("filter", call.site), kept),)) for after in states)
-    return results
+        whole = machine.exact_items(call.args[1], state)
+        rows = [_Kept(state, (), whole is None or len(whole) != len(rounds))]
+        for i, value in enumerate(rounds):
+            rows = [after for row in rows for after in _filtered(machine, call, value, row)]
+            if len(rows) > MOST_COMBINED:
+                rows = [_Kept(s, tuple(rounds[: i + 1]), True) for s in machine.joined([row.state for row in rows])]
+        for row in rows:
+            known = bool(row.items) or not row.is_open
+            made = Sequence("list", row.items, (), row.is_open) if known else Sequence("list", None)
+            results.append((row.state, (row.state.new(("filter", call.site), made),)))
+    return machine.joined_results(results)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A path with the elements that are kept on it; ``is_open``: perhaps others, too."""
+
+    state: State
+    items: tuple[Value, ...]
+    is_open: bool
+
+
+def _filtered(machine: Machine, call: Call, value: Value, before: _Kept) -> Iterator[_Kept]:
+    """The paths on which one more element was asked."""
+    name = call.path.rpartition(".")[2]
+    asked: Results = [(before.state, value)]
+    if call.args[0] != NONE:
+        asked = machine.call_value(call.args[0], [value], {}, before.state, call.frame, call.site)
+    for after, answer in machine.judged(asked, call.frame, call.site):
+        truth, _ = machine.truth(answer, after)
+        if truth is None or name not in _SIEVES:
+            yield _Kept(after, (*before.items, value), True)
+        elif truth is _SIEVES[name]:
+            yield replace(before, state=after, items=(*before.items, value))
+        else:
+            yield replace(before, state=after)
+
+
+# What is kept by functions that ask each element by itself: those that are true, or those that are not.
+_SIEVES = {"filter": True, "filterfalse": False}
 
 
 def reduce(machine: Machine, call: Call) -> Results:

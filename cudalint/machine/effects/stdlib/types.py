@@ -7,6 +7,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     DEVICE,
+    STATE,
     Atom,
     Const,
     Dev,
@@ -29,12 +30,16 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return _is_of_project(machine, atom, held, kind, state)
     if not isinstance(kind, Lib):
         return None
+    if isinstance(atom, Tensor) and atom.type == STATE:
+        return None
     if isinstance(atom, Tensor):
         return machine.library.is_a(atom.type, kind.path)
     if is_device(atom):
         return kind.path == DEVICE or (False if _is_plain(machine, kind) else None)
     if isinstance(atom, Dev):
         return kind.path in ("builtins.str", "builtins.object")
+    if _lies_on_the_host(machine, atom) and machine.library.is_a(kind.path, "torch.Tensor"):
+        return False
     names = _builtins(atom, held)
     if names is not None:
         return kind.path in names or (False if _is_plain(machine, kind) else None)
@@ -42,6 +47,30 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return None
     bases = [entry for entry in machine.mro(held.cls, state) if isinstance(entry, str)]
     return True if any(machine.library.is_a(base, kind.path) for base in bases) else None
+
+
+def is_called(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
+    """Whether a value is of a class of this name, of which an annotation says no more; None where that is not known."""
+    held = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Tensor) and machine.library.is_a(atom.type, "torch.Tensor"):
+        return name == "Tensor" or (None if name[:1].isupper() else False)
+    if _lies_on_the_host(machine, atom):
+        return False if name == "Tensor" else None
+    if (names := _builtins(atom, held)) is not None:
+        is_one = any(own.rpartition(".")[2] == name for own in names)
+        return is_one or (False if name == "Tensor" or name.islower() else None)
+    if isinstance(held, Instance):
+        kinds = [k.name if isinstance(k, Class) else k.rpartition(".")[2] for k in machine.mro(held.cls, state)]
+        return True if name in kinds else None
+    return None
+
+
+def _lies_on_the_host(machine: Machine, atom: Atom) -> bool:
+    """Whether a value is what a library gave that knows no framework."""
+    match atom:
+        case Unknown(sym=("call", _, _, _, str(path))):
+            return machine.library.traits.has(path, "gives-host-data")
+    return False
 
 
 def _is_of_project(machine: Machine, atom: Atom, held: object, kind: Ref, state: State) -> bool | None:
