@@ -33,6 +33,8 @@ MOST_ASSUMED_BYTES = 400_000
 MOST_EFFECTFUL_IMPORTS = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
+# A module, a class, a method: what a dotted text may name.
+_MOST_NAMED_WITHIN = 3
 MOST_PLAIN_BYTES = 10_000
 
 
@@ -468,7 +470,7 @@ class FileProgram:
         return any(
             not effectful.isdisjoint(accumulate(module.split("."), "{}.{}".format))
             for i in self.facts(name).imports
-            if not i.level
+            if not i.level and not i.is_text
             for module in (i.module, *(f"{i.module}.{found}" for found in i.names))
         )
 
@@ -500,7 +502,7 @@ class FileProgram:
 
     def _on_gpu(self, name: str) -> frozenset[bytes]:
         """The functions that use a GPU of the packages that a file imports, by the last parts of their names."""
-        roots = {i.module.partition(".")[0] for i in self.facts(name).imports if not i.level}
+        roots = {i.module.partition(".")[0] for i in self.facts(name).imports if not i.level and not i.is_text}
         known = self.library.gpu_functions
         return frozenset(name for root in roots & known.keys() for name in known[root])
 
@@ -511,7 +513,7 @@ class FileProgram:
     def _uses_gpu(self, name: str) -> bool:
         if name not in self._gpu:
             facts = self.facts(name)
-            roots = {found.module.partition(".")[0] for found in facts.imports if not found.level}
+            roots = {i.module.partition(".")[0] for i in facts.imports if not i.level and not i.is_text}
             uses = not roots.isdisjoint(self.library.gpu_roots) or facts.places_on_gpu
             self._gpu[name] = uses or facts.mentions_own
         return self._gpu[name]
@@ -609,9 +611,18 @@ class FileProgram:
             self._imported[name] = tuple(dict.fromkeys(self._read_imports(name)))
         return self._imported[name]
 
+    def _home_of_text(self, name: str, text: str) -> str | None:
+        """The module that a dotted text names, or that defines what it names: a function, or a method of a class."""
+        for _ in range(_MOST_NAMED_WITHIN):
+            home = self.resolve(name, text, 0)
+            if home is not None:
+                return home
+            text = text.rpartition(".")[0]
+        return None
+
     def _read_imports(self, name: str) -> Iterable[_Import]:
         for found in self.facts(name).imports:
-            home = self.resolve(name, found.module, found.level)
+            home = self._home_of_text(name, found.module) if found.is_text else self.resolve(name, found.module, found.level)
             if home is None:
                 continue
             homes = [*self.parents(home), home]
