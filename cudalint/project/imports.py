@@ -29,8 +29,8 @@ _COMMENT = re.compile(rb"#[^\n]*")
 class Imported:
     """One import: the module, how many dots stand before it, the names that may be modules in it.
 
-    ``at_once`` where importing the file runs it; what stands in a function waits for its call. ``is_text`` where nothing
-    but a text names the module, or something in it.
+    ``at_once`` where importing the file runs it; what stands in a function waits for its call. ``is_text`` where
+    nothing but a text names the module, or something in it.
     """
 
     module: str
