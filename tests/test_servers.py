@@ -184,7 +184,7 @@ PRELOADS = {
 UWSGI = {
     "uwsgi.ini": "[uwsgi]\nmodule = site_app:app\nmaster = true\nprocesses = 4\n",
     "deploy/site_uwsgi.ini": "[uwsgi]\nwsgi-file = site_app.py\ncallable = app\nworkers=2\n",
-    "Dockerfile": 'CMD ["uwsgi", "--http", ":80", "--wsgi-file", "site_app.py", \\\n  "--callable", "app", "--processes", "2"]\n',
+    "Dockerfile": 'CMD ["uwsgi", "--wsgi-file", "site_app.py", \\\n  "--callable", "app", "--processes", "2"]\n',
     "start.sh": "exec uwsgi --socket :1 -w site_app:app -M -p $WORKERS\n",
 }
 
