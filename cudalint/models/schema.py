@@ -168,6 +168,7 @@ DOES = frozenset(
         "pool.once", "pool.handed", "pool.subclass", "process", "process.alive", "process.current", "process.join",
         "process.parent", "process.start", "put", "queue.enqueue", "queue.work",
         "product", "queue.worker", "range", "reader", "reader.read", "reduce", "repeat", "run-target", "save", "search",
+        "session", "session.configuration",
         "search.fit", "search.pipeline", "search.pipeline.fit", "search.validate", "server.annotated",
         "server.application", "server.class", "server.component",
         "server.depends", "server.event", "server.import", "server.item",

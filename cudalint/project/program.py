@@ -200,7 +200,7 @@ class FileProgram:
         below = sorted(name for name in self.sources if self._lies_below(name, folder))
         self.reads.searched.update(below)
         found = (
-            (name, self.facts(name).may_answer and sought.search(data) or usual.search(data))
+            (name, (self.facts(name).may_answer and sought.search(data)) or usual.search(data))
             for name in below
             for data in (self.sources[name].data,)
         )

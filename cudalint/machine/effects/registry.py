@@ -31,6 +31,7 @@ from cudalint.machine.effects.frameworks import (
     keras,
     library_objects,
     lightning,
+    sessions,
     spacy,
 )
 from cudalint.machine.effects.gpu import arrays, choices, devices, guesses, queries
@@ -381,6 +382,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "keras.dataset": keras.dataset,
     "keras.fit": keras.fit,
     "keras.model": keras.model,
+    "session": sessions.session,
+    "session.configuration": sessions.configuration,
     "text-pipe": spacy.text_pipe,
     "text-pipe.add": spacy.add_to_text_pipe,
     "text-pipe.worker": spacy.text_pipe_worker,
