@@ -18,8 +18,9 @@ _CHOSEN = "VLLM_WORKER_MULTIPROC_METHOD"
 def engine(machine: Machine, call: Call) -> Results:
     """``vllm.LLM(...)``: a process of its own, spawned where CUDA is initialised here or the environment says so.
 
-    It asks torch alone, so where another library opened the driver it forks, and its process cannot use CUDA. With a ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so. A daemon
-    may not start any.
+    It asks torch alone: where another library opened the driver it forks, and its process cannot use CUDA. With a
+    ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so. A daemon may not
+    start any.
     """
     state = call.state
     what = f"{call.label}"
