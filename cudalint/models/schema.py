@@ -180,7 +180,8 @@ DOES = frozenset(
         "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "tests.run",
         "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
-        "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
+        "trainer.fit", "trainer.rank",
+        "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
         "type", "type.call", "unknown-map", "vars", "visible", "version", "wait", "workers", "wrapped", "wraps", "zip",
     }
 )  # fmt: skip

@@ -395,6 +395,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "trainer": lightning.trainer,
     "trainer.strategy": lightning.strategy,
     "trainer.fit": lightning.trainer_fit,
+    "trainer.rank": lightning.trains_in_rank,
     "fabric": fabric.fabric,
     "fabric.launch": fabric.launch,
     "fabric.device": fabric.device,
