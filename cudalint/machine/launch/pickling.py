@@ -19,7 +19,7 @@ from cudalint.machine.heap import (
     Sequence,
 )
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.crossing import captured, reached
+from cudalint.machine.launch.crossing import PICKLED, captured, reached
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value
@@ -153,6 +153,8 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
             return [*entries.values(), element]
         case LibraryObject(type=kind, fields=fields) if kind == NAMESPACE:
             return _inside_namespace(fields)
+        case LibraryObject(fields=fields) if PICKLED in fields:
+            return []
         case LibraryObject(type=kind, fields=fields):
             if _is_tied(found) or not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
                 return _tied(found)
