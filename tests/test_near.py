@@ -75,12 +75,8 @@ LEFT_TO_A_WHOLE_CHECK = {
     ("names of a lazy package that are there", "pkg/machines.py"),
     ("handlers of a router, whose application another module makes", "main.py"),
     ("a module that the fork server imports first asks for a GPU", "devices.py"),
-    ("modules of a package that the fork server imports, by a module that imports them", "pkg/devices.py"),
-    ("modules of a package that the fork server imports, by a module that imports them", "pkg/rows.py"),
     ("a program that sets Django up and starts workers", "scoring/models.py"),
     ("plugins of a package are imported by name", "plugins/gpu.py"),
-    ("a module gives names when it is asked for them", "lib/engine.py"),
-    ("a module by a name of the configuration", "backends/fork.py"),
 }
 
 

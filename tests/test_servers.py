@@ -181,6 +181,14 @@ PRELOADS = {
 }
 
 
+UWSGI = {
+    "uwsgi.ini": "[uwsgi]\nmodule = site_app:app\nmaster = true\nprocesses = 4\n",
+    "deploy/site_uwsgi.ini": "[uwsgi]\nwsgi-file = site_app.py\ncallable = app\nworkers=2\n",
+    "Dockerfile": 'CMD ["uwsgi", "--wsgi-file", "site_app.py", \\\n  "--callable", "app", "--processes", "2"]\n',
+    "start.sh": "exec uwsgi --socket :1 -w site_app:app -M -p $WORKERS\n",
+}
+
+
 def deployed(folder: Path, top: str, **files: str) -> list[tuple[str, str, str, int]]:
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -209,6 +217,29 @@ def test_a_file_of_the_project_has_gunicorn_preload(tmp_path: Path, name: str) -
     ],
 )
 def test_no_file_has_gunicorn_preload_it_always(tmp_path: Path, files: dict[str, str]) -> None:
+    assert deployed(tmp_path, LOADS, **files) == []
+
+
+@pytest.mark.parametrize("name", UWSGI)
+def test_uwsgi_makes_the_application_before_it_forks(tmp_path: Path, name: str) -> None:
+    assert deployed(tmp_path, LOADS, **{name: UWSGI[name]}) == [("site_app.py", "CUD104", "error", 5)]
+    assert deployed(tmp_path, "print(torch.cuda.device_count())", **{name: UWSGI[name]}) == []
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"uwsgi.ini": "[uwsgi]\nmodule = site_app:app\nmaster = true\nlazy-apps = true\n"},
+        {"uwsgi.ini": "[uwsgi]\nmodule = site_app:app\n"},
+        {"uwsgi.ini": "[uwsgi]\nmodule = site_app:app\nmaster = false\nprocesses = 1\n"},
+        {"uwsgi.ini": "[uwsgi]\nmodule = other:app\nmaster = true\n"},
+        {"uwsgi.ini": "[uwsgi]\n; module = site_app:app\nmaster = true\n"},
+        {"Dockerfile": "CMD uwsgi -w site_app:app -p 4 --lazy-apps\n"},
+        {"Dockerfile": "CMD uwsgi -w site_app:app -p 4\n", "uwsgi.ini": UWSGI["uwsgi.ini"] + "lazy = true\n"},
+        {"settings.ini": UWSGI["uwsgi.ini"]},
+    ],
+)
+def test_uwsgi_loads_in_each_worker_or_has_none(tmp_path: Path, files: dict[str, str]) -> None:
     assert deployed(tmp_path, LOADS, **files) == []
 
 

@@ -164,10 +164,12 @@ DOES = frozenset(
         "method.preload", "method.set", "module", "module.call", "module.child", "module.data", "module.init",
         "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new", "parallel",
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
-        "parallel.imported", "partial", "pid", "pipe", "placed", "pool", "pool.apply", "pool.end", "pool.map",
+        "parallel.imported", "partial", "pickle.dump", "pickle.load",
+        "pid", "pipe", "placed", "pool", "pool.apply", "pool.end", "pool.map",
         "pool.once", "pool.handed", "pool.subclass", "process", "process.alive", "process.current", "process.join",
         "process.parent", "process.start", "put", "queue.enqueue", "queue.work",
         "product", "queue.worker", "range", "reader", "reader.read", "reduce", "repeat", "run-target", "save", "search",
+        "session", "session.configuration",
         "search.fit", "search.pipeline", "search.pipeline.fit", "search.validate", "server.annotated",
         "server.application", "server.class", "server.component",
         "server.depends", "server.event", "server.import", "server.item",
@@ -179,7 +181,8 @@ DOES = frozenset(
         "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "tests.run",
         "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
-        "trainer.fit", "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
+        "trainer.fit", "trainer.rank",
+        "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
         "type", "type.call", "unknown-map", "vars", "visible", "version", "wait", "workers", "wrapped", "wraps", "zip",
     }
 )  # fmt: skip

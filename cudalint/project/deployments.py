@@ -1,10 +1,11 @@
-"""How a repository's own files start its server: the command lines of gunicorn in containers, Procfiles and scripts."""
+"""How a repository's own files start its server: gunicorn and uwsgi in containers, Procfiles, scripts and settings."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from cudalint import disk
 
@@ -12,10 +13,10 @@ from cudalint import disk
 _FOLDERS = ("", "bin", "deploy", "deployment", "docker", "scripts")
 _NAMED = re.compile(
     r"(?:.*[.-])?(?:Dockerfile|Containerfile)(?:[.-].*)?|Procfile(?:\..*)?|.*\.sh|(?:docker-)?compose(?:[.-].*)?\.ya?ml|"
-    r".*\.service|supervisord?\.conf"
+    r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini"
 )
 _MOST_FILES, _MOST_BYTES = 40, 200_000
-_SERVER = b"gunicorn"
+_SERVERS = (b"gunicorn", b"uwsgi")
 
 _CONTINUED = re.compile(r"\\\n")
 # Of a list of words, as containers have it, what stands between the words.
@@ -23,6 +24,21 @@ _BETWEEN = re.compile(r"[\[\]\"',]")
 _COMMAND_ENDS = re.compile(r"&&|\|\||[;|&]|\s#")
 _TARGET = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*(?:\(\))?)$")
 _PRELOADS = "--preload"
+
+# Options of uwsgi by their short forms, and those that mean the same.
+_SAME = {"w": "module", "wsgi": "module", "p": "processes", "workers": "processes", "M": "master", "lazy": "lazy-apps"}
+_SETTING = re.compile(r"[ \t]*([\w-]+)[ \t]*=[ \t]*([^\s;#]+)")
+_NO = frozenset({"false", "0", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A server that some file starts, its application, and whether that is made before the fork."""
+
+    server: str
+    module: str
+    name: str
+    preloads: bool
 
 
 def is_deployment(name: str) -> bool:
@@ -44,11 +60,25 @@ def _in(folder: str) -> Iterator[str]:
     yield from (os.path.join(folder, name) for name in names if is_deployment(name))
 
 
-def preloaded(root: str) -> list[tuple[str, str]]:
-    """Module and name of each application that gunicorn is told to preload, and nowhere told not to."""
-    found = [one for path in paths(root) for one in _servers(_read(path))]
-    without = {target for target, preloads in found if not preloads}
-    return sorted({target for target, preloads in found if preloads and target not in without})
+def preloaded(root: str) -> list[tuple[str, str, str]]:
+    """Module and name of each application that a server makes before it forks, and nowhere after; and the server."""
+    found = [one for path in paths(root) for one in _started(path)]
+    without = {(one.module, one.name) for one in found if not one.preloads}
+    made = {(one.module, one.name, one.server) for one in found if one.preloads}
+    return sorted(one for one in made if one[:2] not in without)
+
+
+def _started(path: str) -> Iterator[_Started]:
+    text = _read(path)
+    if path.endswith(".ini"):
+        settings = (_SETTING.match(row) for row in text.splitlines())
+        yield from _of_uwsgi({found[1]: found[2] for found in settings if found is not None})
+        return
+    yield from _of_gunicorn(text)
+    for row in _rows(text):
+        words = _words(row, "uwsgi")
+        if words is not None:
+            yield from _of_uwsgi(_options(words))
 
 
 def _read(path: str) -> str:
@@ -56,27 +86,58 @@ def _read(path: str) -> str:
         data = disk.read(path, _MOST_BYTES)
     except disk.Unreadable:
         return ""
-    return data.decode(errors="replace") if _SERVER in data else ""
+    return data.decode(errors="replace") if any(server in data for server in _SERVERS) else ""
 
 
-def _servers(text: str) -> Iterator[tuple[tuple[str, str], bool]]:
+def _rows(text: str) -> list[str]:
+    return _CONTINUED.sub(" ", text).splitlines()
+
+
+def _of_gunicorn(text: str) -> Iterator[_Started]:
     """The applications that command lines of gunicorn name, and whether each is preloaded."""
     everywhere = _PRELOADS in "".join(re.findall(r"GUNICORN_CMD_ARGS.*", text))
-    for row in _CONTINUED.sub(" ", text).splitlines():
-        words = _words(row)
+    for row in _rows(text):
+        words = _words(row, "gunicorn")
         if words is None:
             continue
         target = next((match for word in words if (match := _TARGET.match(word)) is not None), None)
         if target is not None:
-            yield (target[1], target[2]), everywhere or _PRELOADS in words
+            yield _Started("gunicorn", target[1], target[2], everywhere or _PRELOADS in words)
 
 
-def _words(row: str) -> list[str] | None:
-    """The words behind gunicorn's name in a row; None where it is not run there."""
+def _options(words: list[str]) -> dict[str, str]:
+    """``--module app:app --master -p 4`` as options and what they are set to."""
+    found: dict[str, str] = {}
+    for word, after in zip(words, [*words[1:], "-"], strict=True):
+        if word.startswith("-"):
+            name, is_set, value = word.lstrip("-").partition("=")
+            found[name] = value if is_set else "true" if after.startswith("-") else after
+    return found
+
+
+def _of_uwsgi(given: Mapping[str, str]) -> Iterator[_Started]:
+    """uwsgi makes it before it forks, unless ``lazy-apps`` is set; one process without a master does not fork."""
+    options = {_SAME.get(name, name): value for name, value in given.items()}
+    module, _, name = options.get("module", "").partition(":")
+    if not module:
+        module = options.get("wsgi-file", "").removesuffix(".py").strip("/").replace("/", ".")
+    target = _TARGET.match(f"{module}:{name or options.get('callable', 'application')}")
+    processes = options.get("processes", "1")
+    forks = _is_on(options, "master") or processes not in ("0", "1")
+    if target is not None and forks:
+        yield _Started("uwsgi", target[1], target[2], preloads=not _is_on(options, "lazy-apps"))
+
+
+def _is_on(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "false").lower() not in _NO
+
+
+def _words(row: str, server: str) -> list[str] | None:
+    """The words behind a server's name in a row; None where it is not run there."""
     if row.lstrip().startswith(("#", "RUN ", "pip ")):
         return None
     words = _BETWEEN.sub(" ", row).split()
-    starts = [i for i, word in enumerate(words) if word.rpartition("/")[2] == _SERVER.decode()]
+    starts = [i for i, word in enumerate(words) if word.rpartition("/")[2] == server]
     if not starts:
         return None
     command, *_ = _COMMAND_ENDS.split(" ".join(words[starts[0] + 1 :]))

@@ -211,9 +211,9 @@ class FileFacts:
 
     @property
     def imports(self) -> tuple[Imported, ...]:
-        """The import statements of the file and its ``import_module`` calls."""
-        rows = self._asked("imports", lambda: [(i.module, i.level, i.names, i.at_once) for i in imported(self.data)])
-        return tuple(Imported(module, level, tuple(names), at_once) for module, level, names, at_once in rows)
+        """The import statements of the file, its ``import_module`` calls, and its texts that may name modules."""
+        rows = self._asked("imports", lambda: [astuple(found) for found in imported(self.data)])
+        return tuple(Imported(module, level, tuple(names), *rest) for module, level, names, *rest in rows)
 
     @property
     def calls_at_top(self) -> TopCalls:

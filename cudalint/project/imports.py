@@ -18,6 +18,9 @@ _STATEMENT = re.compile(
 _WORD = re.compile(rb"import\b")
 # Each begins with a word that is looked for as such: an alternative would be tried at every byte.
 _CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word in (b"import_module", b"__import__"))
+# A dotted text may name a module, or what one defines, where a program imports by such texts or is told what to run.
+_TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
+_BY_TEXT = (b"__main__", b"import_module", b"__import__", b"_target_", b"import_string")
 _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
 _COMMENT = re.compile(rb"#[^\n]*")
 
@@ -26,13 +29,15 @@ _COMMENT = re.compile(rb"#[^\n]*")
 class Imported:
     """One import: the module, how many dots stand before it, the names that may be modules in it.
 
-    ``at_once`` where importing the file runs it; what stands in a function waits for its call.
+    ``at_once`` where importing the file runs it; what stands in a function waits for its call. ``is_text`` where
+    nothing but a text names the module, or something in it.
     """
 
     module: str
     level: int
     names: tuple[str, ...]
     at_once: bool
+    is_text: bool = False
 
 
 def _statements(data: bytes) -> Iterator[re.Match[bytes]]:
@@ -47,7 +52,10 @@ def _statements(data: bytes) -> Iterator[re.Match[bytes]]:
 
 
 def imported(data: bytes) -> Iterator[Imported]:
-    """The import statements of a file and its ``import_module`` calls; those only for type checkers are none."""
+    """The import statements of a file, its ``import_module`` calls, and its texts that may name modules.
+
+    Those only for type checkers are none.
+    """
     for found in _statements(data):
         at_once = not found["indent"] or runs_at_once(data, found.start(), len(found["indent"]))
         if at_once is None:
@@ -62,3 +70,6 @@ def imported(data: bytes) -> Iterator[Imported]:
     for found in chain.from_iterable(call.finditer(data) for call in _CALLS):
         name = found["name"].decode("utf-8", "replace")
         yield Imported(name.lstrip("."), len(name) - len(name.lstrip(".")), (), False)
+    if any(word in data for word in _BY_TEXT):
+        texts = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _TEXT.finditer(data))
+        yield from (Imported(text, 0, (), False, is_text=True) for text in texts)

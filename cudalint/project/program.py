@@ -33,6 +33,8 @@ MOST_ASSUMED_BYTES = 400_000
 MOST_EFFECTFUL_IMPORTS = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
+# A module, a class, a method: what a dotted text may name.
+_MOST_NAMED_WITHIN = 3
 MOST_PLAIN_BYTES = 10_000
 
 
@@ -94,8 +96,8 @@ class FileProgram:
     names: dict[str, str] = field(default_factory=dict)
     layout: Layout = field(default_factory=Layout)
     commands: frozenset[tuple[str, str]] = frozenset()
-    # The applications that gunicorn makes before it forks, as files of the repository say: module and name.
-    preloaded: frozenset[tuple[str, str]] = frozenset()
+    # The applications that servers make before they fork, as files of the repository say: module, name and server.
+    preloaded: frozenset[tuple[str, str, str]] = frozenset()
     broken: list[Broken] = field(default_factory=list)
     store: Store | None = None
     parsed: dict[str, ir.Module | None] = field(default_factory=dict)
@@ -191,13 +193,18 @@ class FileProgram:
         """The modules beside a file, and below, that make a web application when they are imported, and its name."""
         folder = self.sources[beside].path.rpartition("/")[0]
         made = b"|".join(sorted(self.known.lexicon.vocabulary.applications))
-        sought = re.compile(rb"^(\w+)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+\.)*(?:%s)\(" % made, re.MULTILINE)
-        self.reads.searched.update(name for name in self.sources if self._lies_below(name, folder))
-        found = ((name, sought.search(self.sources[name].data)) for name in self.sources if self._answers(name, folder))
-        return tuple(sorted((name, match[1].decode()) for name, match in found if match is not None))
-
-    def _answers(self, name: str, folder: str) -> bool:
-        return self._lies_below(name, folder) and self.facts(name).may_answer
+        bound = rb"(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+\.)*"
+        sought = re.compile(rb"^(\w+)%s(?:%s)\(" % (bound, made), re.MULTILINE)
+        # Whatever makes it, by the names that servers look for.
+        usual = re.compile(rb"^(app|application)%s\w+\(" % bound, re.MULTILINE)
+        below = sorted(name for name in self.sources if self._lies_below(name, folder))
+        self.reads.searched.update(below)
+        found = (
+            (name, (self.facts(name).may_answer and sought.search(data)) or usual.search(data))
+            for name in below
+            for data in (self.sources[name].data,)
+        )
+        return tuple((name, match[1].decode()) for name, match in found if match)
 
     def _lies_below(self, name: str, folder: str) -> bool:
         return self.sources[name].path.startswith(f"{folder}/")
@@ -468,7 +475,7 @@ class FileProgram:
         return any(
             not effectful.isdisjoint(accumulate(module.split("."), "{}.{}".format))
             for i in self.facts(name).imports
-            if not i.level
+            if not i.level and not i.is_text
             for module in (i.module, *(f"{i.module}.{found}" for found in i.names))
         )
 
@@ -500,7 +507,7 @@ class FileProgram:
 
     def _on_gpu(self, name: str) -> frozenset[bytes]:
         """The functions that use a GPU of the packages that a file imports, by the last parts of their names."""
-        roots = {i.module.partition(".")[0] for i in self.facts(name).imports if not i.level}
+        roots = {i.module.partition(".")[0] for i in self.facts(name).imports if not i.level and not i.is_text}
         known = self.library.gpu_functions
         return frozenset(name for root in roots & known.keys() for name in known[root])
 
@@ -511,7 +518,7 @@ class FileProgram:
     def _uses_gpu(self, name: str) -> bool:
         if name not in self._gpu:
             facts = self.facts(name)
-            roots = {found.module.partition(".")[0] for found in facts.imports if not found.level}
+            roots = {i.module.partition(".")[0] for i in facts.imports if not i.level and not i.is_text}
             uses = not roots.isdisjoint(self.library.gpu_roots) or facts.places_on_gpu
             self._gpu[name] = uses or facts.mentions_own
         return self._gpu[name]
@@ -600,18 +607,28 @@ class FileProgram:
         """The functions of a module that the project installs as commands."""
         return frozenset(function for home, function in self.commands if home == name)
 
-    def preloads(self, name: str) -> frozenset[str]:
-        """The applications of a module that gunicorn makes before it forks, as files of the repository say."""
-        return frozenset(application for home, application in self.preloaded if home == name)
+    def preloads(self, name: str) -> frozenset[tuple[str, str]]:
+        """The applications of a module that servers make before they fork, as files say, and which server."""
+        return frozenset((application, server) for home, application, server in self.preloaded if home == name)
 
     def _imports(self, name: str) -> tuple[_Import, ...]:
         if name not in self._imported:
             self._imported[name] = tuple(dict.fromkeys(self._read_imports(name)))
         return self._imported[name]
 
+    def _home_of_text(self, name: str, text: str, level: int) -> str | None:
+        """The module that a dotted text names, or that defines what it names: a function, or a method of a class."""
+        for _ in range(_MOST_NAMED_WITHIN):
+            home = self.resolve(name, text, level)
+            if home is not None:
+                return home
+            text = text.rpartition(".")[0]
+        return None
+
     def _read_imports(self, name: str) -> Iterable[_Import]:
         for found in self.facts(name).imports:
-            home = self.resolve(name, found.module, found.level)
+            named = self._home_of_text if found.is_text else self.resolve
+            home = named(name, found.module, found.level)
             if home is None:
                 continue
             homes = [*self.parents(home), home]
@@ -656,7 +673,11 @@ def program(
     result.known = known or KnownFacts(result.known.lexicon, store, root or placed.top)
     if root is not None:
         result.commands = frozenset(_placed(result, console_scripts(root)))
-        result.preloaded = frozenset(_placed(result, deployments.preloaded(root)))
+        result.preloaded = frozenset(
+            (home, name, server)
+            for module, name, server in deployments.preloaded(root)
+            for home, name in _placed(result, [(module, name)])
+        )
     return result
 
 

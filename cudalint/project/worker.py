@@ -41,7 +41,7 @@ class Brief:
     sources: dict[str, SourceFile]
     layout: Layout
     commands: frozenset[tuple[str, str]]
-    preloaded: frozenset[tuple[str, str]]
+    preloaded: frozenset[tuple[str, str, str]]
     news: News
     models: tuple[str, ...]
     host: Host

@@ -35,8 +35,8 @@ class Program(Protocol):
     def functions_of(self, name: str) -> tuple[str, ...]:
         """The functions that the top of a module defines, without those whose names begin with an underscore."""
 
-    def preloads(self, name: str) -> frozenset[str]:
-        """The applications of a module that gunicorn makes before it forks, as files of the repository say."""
+    def preloads(self, name: str) -> frozenset[tuple[str, str]]:
+        """The applications of a module that servers make before they fork, as files say, and which server."""
 
     def applications(self, beside: str) -> tuple[tuple[str, str], ...]:
         """The modules beside a file, and below, that make a web application when they are imported, and its name."""

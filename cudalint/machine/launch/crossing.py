@@ -73,6 +73,9 @@ class Carried:
 ELSEWHERE = "<elsewhere>"
 # The field of what has taken the place of a function, under its name.
 DISPATCHES = "<dispatches>"
+# The fields of bytes that hold what a program pickled into them, and how: they cross as they are.
+PICKLED = "<pickled>"
+PICKLER = "<pickler>"
 # What is said of GPU memory that was received and is sent on.
 SENT_ON = ": it was received from another process, and only a copy of it can be sent on (clone())"
 
@@ -156,7 +159,7 @@ def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
             return []
         case Instance(attributes=attributes):
             return [v for name, v in attributes.items() if name != "<memory>"]
-        case LibraryObject(fields=fields) if ELSEWHERE in fields:
+        case LibraryObject(fields=fields) if ELSEWHERE in fields or PICKLED in fields:
             return []
         case LibraryObject(fields=fields):
             return [v for name, v in fields.items() if not name.startswith("<memory") and name != "<snapshot>"]
@@ -223,7 +226,7 @@ class Transfer:
     """Copies values into the state of another process.
 
     Functions and classes are looked up by name in the modules of the target, unless the pickler takes them along.
-    ``lost`` names what could not be found there.
+    ``lost`` names what could not be found there; where ``copied``, no GPU memory is shared.
     """
 
     machine: Machine
@@ -233,6 +236,7 @@ class Transfer:
     owner: tuple[str, ...]
     memo: dict[Hashable, Ref] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
+    copied: bool = False
 
     def value(self, value: Value) -> Value:
         """All alternatives."""
@@ -263,7 +267,7 @@ class Transfer:
         return atom
 
     def _received(self, tensor: Tensor) -> Tensor:
-        return replace(tensor, owner=self.owner, received=tensor.device.is_gpu and tensor.is_shared)
+        return replace(tensor, owner=self.owner, received=tensor.device.is_gpu and tensor.is_shared and not self.copied)
 
     def _key(self, key: Hashable) -> Hashable:
         return self.atom(key) if isinstance(key, Ref) else key
@@ -285,6 +289,8 @@ class Transfer:
                 return self._class(ref, found)
             case Instance():
                 return self._instance(ref, found)
+            case LibraryObject(fields=fields) if PICKLED in fields:
+                return self._bytes(ref, found)
             case LibraryObject():
                 if (named := self._as_function(found)) is not None:
                     return named
@@ -308,6 +314,16 @@ class Transfer:
             case Generator() | Scope() | None:
                 return unknown("lost", ref.address)[0]
         return ref
+
+    def _bytes(self, ref: Ref, found: LibraryObject) -> Ref:
+        """Bytes that a program pickled: another pickler chose what is in them, and they are the receiver's own."""
+        made, pickler, copied = self._reserve(ref), self.pickler, self.copied
+        named = only(found.fields[PICKLER])
+        self.pickler = Pickler(named.value) if isinstance(named, Const) else pickler
+        self.copied = True
+        self.target.store(made, replace(found, fields={**found.fields, PICKLED: self.value(found.fields[PICKLED])}))
+        self.pickler, self.copied = pickler, copied
+        return made
 
     def _instance(self, ref: Ref, found: Instance) -> Ref:
         made = self._reserve(ref)

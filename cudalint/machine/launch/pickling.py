@@ -19,7 +19,7 @@ from cudalint.machine.heap import (
     Sequence,
 )
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.crossing import captured, reached, visited
+from cudalint.machine.launch.crossing import PICKLED, captured, reached, visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value
@@ -34,9 +34,10 @@ _ON_EMPTY = frozenset({"__new__", "__getattr__", "__getattribute__"})
 # The same of an object that is filled as a container, and of an exception, which is made of its ``args``.
 _FILLING = frozenset({"__init__", "__setitem__", "append", "extend", "add", "update"})
 _CONTAINERS = ("builtins.dict", "builtins.list", "builtins.set", "builtins.frozenset", "collections.")
-# Objects of these libraries pickle, unless their model says otherwise; primitives of multiprocessing do while a
-# process starts, and what is wrong with their context is an outcome of its own.
-_PICKLING = ("torch.", "numpy.", "multiprocessing.")
+# Objects of these libraries pickle, as a trainer does (`ddp_spawn` sends it to its ranks), unless their model says
+# otherwise; primitives of multiprocessing do while a process starts, and what is wrong with their context is an outcome
+# of its own.
+_PICKLING = ("torch.", "numpy.", "multiprocessing.", "lightning.Trainer")
 # What stands for threads and workers of its process: no pickler takes it.
 _TIED = (
     "multiprocessing.Pool", "multiprocessing.pool.ThreadPool", "concurrent.futures.", "threading.Thread",
@@ -162,6 +163,8 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
             return [*entries.values(), element]
         case LibraryObject(type=kind, fields=fields) if kind == NAMESPACE:
             return _inside_namespace(fields)
+        case LibraryObject(fields=fields) if PICKLED in fields:
+            return []
         case LibraryObject(type=kind, fields=fields):
             if _is_tied(found) or not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
                 return _tied(found)

@@ -6,17 +6,21 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
+from cudalint.machine.launch.arguments import task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import Method, Process
-from cudalint.machine.values import const, strings
+from cudalint.machine.values import Lib, const, strings
+
+_CHOSEN = "VLLM_WORKER_MULTIPROC_METHOD"
 
 
 def engine(machine: Machine, call: Call) -> Results:
     """``vllm.LLM(...)``: a process of its own, spawned where CUDA is initialised here or the environment says so.
 
-    With a ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so. A daemon
-    may not start any.
+    It asks torch alone: where another library opened the driver it forks, and its process cannot use CUDA. With a
+    ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so. A daemon may not
+    start any.
     """
     state = call.state
     what = f"{call.label}"
@@ -33,7 +37,32 @@ def engine(machine: Machine, call: Call) -> Results:
         state.process = state.process.with_method("multiprocessing", Method(names, where, where))
     if call.text("method") == "spawn" or _spawns(state.process):
         spawn_unseen(machine, call, what, family="process", says=f"{what} starts its engine", label="engine")
+    elif not call.text("method") and _forks(state.process) and _fork_unseen(machine, call, what):
+        return []
     return [(state, (state.new(("engine", call.site), made),))]
+
+
+def _forks(process: Process) -> bool:
+    return strings(process.environ(_CHOSEN) or const("fork")) == ["fork"]
+
+
+def _fork_unseen(machine: Machine, call: Call, launcher: str) -> bool:
+    """Fork a process that uses CUDA where nobody sees it; whether that fails."""
+    start = Start(
+        launcher=launcher,
+        family="fork-launcher",
+        anchor=call.site,
+        chain=machine.chain(call.state, call.site, f"{launcher} forks its engine"),
+        many=False,
+        reused=False,
+        daemon=False,
+        failures={"body": "crash"},
+        tasks=(task((Lib("torch.cuda.init"),), []),),
+        label="engine",
+        shares=False,
+    )
+    ended = workers.start(machine, call.state, call.frame, start, Way("fork", True, explicit=True))
+    return workers.raise_in_parent(machine, call.state, call.frame, [ended])
 
 
 def _type(call: Call) -> str:
@@ -67,5 +96,5 @@ def spawn_unseen(
 
 
 def _spawns(process: Process) -> bool:
-    chosen = process.environ("VLLM_WORKER_MULTIPROC_METHOD") or ()
+    chosen = process.environ(_CHOSEN) or ()
     return strings(chosen) == ["spawn"] or process.is_initialised("torch")

@@ -8,10 +8,14 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
+from cudalint.machine.launch import workers
+from cudalint.machine.launch.arguments import task
+from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
+from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Bound, Const, Ref, Value, const, only, strings, unknown
+from cudalint.machine.values import NONE, Bound, Const, Lib, Ref, Value, const, only, strings, unknown
 
 
 def trainer(machine: Machine, call: Call) -> Results:
@@ -39,14 +43,59 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
     state = call.state
     obj = library_object(call)
     strategies = [] if obj is None else strings(obj.fields.get("<strategy>", ()))
+    if strategies and all(name.startswith(_SPAWNS) for name in strategies):
+        return _spawn(machine, call)
     if not forks(strategies):
-        return [(after, unknown("fit", call.site)) for after in _trains(machine, call, obj)]
+        stage = call.path.rpartition(".")[2]
+        return [(after, unknown("fit", call.site)) for after in _trains(machine, call, obj, stage)]
     if not refuses_to_fork(machine, call, strategies, "Trainer.fit"):
         return [(state, unknown("fit", call.site))]
     return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
 
 
 _FORKS = ("ddp_fork", "ddp_notebook")
+_SPAWNS = "ddp_spawn"
+# What a trainer is given to train on, which is pickled to ranks that it spawns.
+_GIVEN = ("model", "datamodule", "train_dataloaders", "val_dataloaders", "dataloaders")
+
+
+def _spawn(machine: Machine, call: Call) -> Results:
+    """``Trainer(strategy="ddp_spawn").fit(model)``: trains in ranks that are started afresh."""
+    state = call.state
+    what = f"Trainer.{call.path.rpartition('.')[2]}"
+    if bootstrapping(machine, call, f"{what}()") or daemon_child(machine, call, f"{what}()"):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    given = {name: value for name in _GIVEN if (value := call.get(name)) is not None}
+    trainer: Value = (call.receiver,) if call.receiver is not None else NONE
+    stage = const(call.path.rpartition(".")[2])
+    start = Start(
+        launcher=what,
+        family="spawn",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, f"{what}() spawns the ranks"),
+        many=False,
+        reused=False,
+        daemon=False,
+        failures={"body": "crash", "unpickle": "crash"},
+        tasks=(task((Lib("cudalint.trainer.rank"),), [trainer, stage], given),),
+        inherited=(trainer, *given.values()),
+        label="rank",
+        shares=False,
+        waits=True,
+    )
+    ended = workers.start(machine, state, call.frame, start, Way("spawn", True, explicit=True))
+    if workers.raise_in_parent(machine, state, call.frame, [ended]):
+        return []
+    return [(state, unknown("fit", call.site))]
+
+
+def trains_in_rank(machine: Machine, call: Call) -> Results:
+    """A rank that a trainer spawned."""
+    trainer, stage, *_ = call.args
+    found = call.state.get(atom) if isinstance(atom := only(trainer), Ref) else None
+    name = next(iter(strings(stage)), "fit")
+    kept = found if isinstance(found, LibraryObject) else None
+    return [(after, NONE) for after in _trains(machine, call, kept, name)]
 
 
 def forks(strategies: list[str]) -> bool:
@@ -87,7 +136,7 @@ _LOADERS = {
 }
 
 
-def _trains(machine: Machine, call: Call, trainer: LibraryObject | None) -> list[State]:
+def _trains(machine: Machine, call: Call, trainer: LibraryObject | None, stage: str) -> list[State]:
     """Training in this process: CUDA is initialised, the data is set up, its loaders are made and iterated."""
     accelerators = set(strings(() if trainer is None else trainer.fields.get("<accelerator>", ())))
     state: State | None = call.state
@@ -97,7 +146,6 @@ def _trains(machine: Machine, call: Call, trainer: LibraryObject | None) -> list
     kept = NONE if trainer is None else trainer.fields.get("<callbacks>", NONE)
     for current in states:
         machine.hands_over((kept, *machine.elements(kept, current)), current, call.frame, call.site)
-    stage = call.path.rpartition(".")[2]
     given = [call.get(name) for name in ("train_dataloaders", "val_dataloaders", "dataloaders")]
     for loader in given:
         states = [s for c in states for s in _iterated(machine, call, loader, c)]

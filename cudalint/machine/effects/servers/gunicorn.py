@@ -141,15 +141,15 @@ def from_outside(machine: Machine, state: State, frame: Frame, names: dict[str, 
         _serve_gunicorn(machine, state.clone(), serving, names, making)
 
 
-def preloaded_from_outside(machine: Machine, state: State, frame: Frame, name: str) -> None:
-    """A module whose application gunicorn makes before it forks, as a file of the repository says."""
+def preloaded_from_outside(machine: Machine, state: State, frame: Frame, name: str, server: str) -> None:
+    """A module whose application a server makes before it forks, as a file of the repository says."""
     plain = name.removesuffix("()")
     place = assignment_of(machine, frame.module, (plain,))
     if place is None:
         return
     named = const(frame.module), const(plain), const(name != plain)
     making: Value = (Partial((Lib("cudalint.server.import"),), named, ()),)
-    serving = Serving("gunicorn", place, frame, certain=True)
+    serving = Serving(server, place, frame, certain=True)
     _serve_gunicorn(machine, state, serving, {"preload_app": TRUE}, making)
 
 

@@ -18,8 +18,8 @@ def served(machine: Machine, state: State, module: str) -> None:
     web.from_outside(machine, state.clone(), frame)
     scope = state.get(frame.scope)
     names = scope.variables if isinstance(scope, Scope) else {}
-    for name in sorted(machine.program.preloads(module)):
-        gunicorn.preloaded_from_outside(machine, state.clone(), frame, name)
+    for name, server in sorted(machine.program.preloads(module)):
+        gunicorn.preloaded_from_outside(machine, state.clone(), frame, name, server)
     if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)
     if any(registered(state, "dag-task")):

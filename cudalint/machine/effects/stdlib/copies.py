@@ -23,9 +23,14 @@ def copy(machine: Machine, call: Call) -> Results:
 
 def deepcopy(machine: Machine, call: Call) -> Results:
     """One more object, and one more of all that it holds, for which GPU memory is read."""
+    return copied_deep(machine, call, "copy.deepcopy()")
+
+
+def copied_deep(machine: Machine, call: Call, what: str) -> Results:
+    """A copy of the first argument and of all that it holds, for which ``what`` reads its GPU memory."""
     state: State | None = call.state
     for atom in gpu_memory.tensors_in(call.args[:1], call.state):
-        state = None if state is None else cuda.read(machine, atom, state, call.frame, call.site, "copy.deepcopy()")
+        state = None if state is None else cuda.read(machine, atom, state, call.frame, call.site, what)
     return [] if state is None else _copied(replace(call, state=state), _DEEPEST)
 
 
