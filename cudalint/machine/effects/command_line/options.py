@@ -115,15 +115,15 @@ def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
     kind = only(call.kwargs.get("type", NONE))
     if default is None and kind in _NUMBERS:
         return flag, "number"
-    return flag, "value" if default is None and (kind in NONE or kind in _TEXTS) else "choice"
+    return flag, "value" if default in (None, "") and (kind in NONE or kind in _TEXTS) else "choice"
 
 
 def _option(default: Value, given: Value) -> Value:
-    """An option that the user may set: a flag may be true or false, a default of none or one may become many."""
+    """An option that the user may set: a flag may be true or false, a default of nothing may become something."""
     found = constant(default)
     if isinstance(found, bool):
         return given
-    if found in (0, 1):
+    if found in (0, 1, ""):
         return (*default, *given)
     return default
 

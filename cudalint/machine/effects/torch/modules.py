@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu.arrays import new_tensor
 from cudalint.machine.effects.gpu.cuda import read, touch
+from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, unknown
+from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, only, unknown
 
 
 def module(machine: Machine, call: Call) -> Results:
@@ -70,13 +73,25 @@ def module_child(machine: Machine, call: Call) -> Results:
     return [(state, (receiver,))]
 
 
+_MODULE = "torch.nn.Module"
 # What gives the parts one after the other.
 _SEVERAL = frozenset({"__iter__", "children", "modules"})
 
 
 def module_base(machine: Machine, call: Call) -> Results:
-    """``super().__init__()`` of a module: nothing yet."""
-    return [(call.state, NONE)]
+    """``super().__init__(...)`` of a module: what the library's class brings; ``nn.Module`` itself brings nothing."""
+    owner = call.path.removesuffix(".__init__")
+    spec = machine.library.function(owner)
+    if spec is None or spec["does"] != "module" or not isinstance(call.receiver, Ref) or owner == _MODULE:
+        return [(call.state, NONE)]
+    results: Results = []
+    for state, made in module(machine, replace(call, path=owner, spec=spec)):
+        keep_self(replace(call, state=state), made)
+        memory = placed_tensor(part, state) if isinstance(part := only(made), Ref) else None
+        if memory is not None:
+            place(call.receiver, memory, state)
+        results.append((state, NONE))
+    return results
 
 
 def module_call(machine: Machine, call: Call) -> Results:
