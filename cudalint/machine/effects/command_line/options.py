@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.stdlib.attributes import has
 from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import MADE_OPTION, NAMESPACE, LibraryObject, Sequence
@@ -146,9 +147,24 @@ def _filled(machine: Machine, call: Call, given: Value, fields: dict[str, Value]
     """A namespace of the program's own gets the options; a default only where it has no such attribute yet."""
     states = [call.state]
     for name in (n for n in fields if n != MADE_OPTION):
-        value = unknown("option", call.site, name)
-        states = [s for c in states for s in machine.set_attribute(given, name, value, c, call.frame, call.site)]
+        states = [
+            after
+            for state in states
+            for before, value in _option_of(machine, call, given, name, fields[name], state)
+            for after in machine.set_attribute(given, name, value, before, call.frame, call.site)
+        ]
     return states
+
+
+def _option_of(machine: Machine, call: Call, given: Value, name: str, value: Value, state: State) -> Results:
+    """What an option is in a namespace of the program's own: what it holds already goes before the default."""
+    atom = only(given)
+    option = unknown("option", call.site, name)
+    if not isinstance(atom, Ref):
+        return [(state, option)]
+    if has(machine, atom, name, state) is not True:
+        return [(state, value)]
+    return [(s, _option(held, option)) for s, held in machine.attribute(given, name, state, call.frame, call.site)]
 
 
 def _parsed(call: Call, state: State, namespace: Value) -> tuple[State, Value]:
