@@ -142,7 +142,7 @@ DOES = frozenset(
         "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
-        "dispatch.call", "dispatch.register", "dispatch.registered", "engine", "enumerate", "environ.contains",
+        "dispatch.call", "dispatch.register", "dispatch.registered", "drawn", "engine", "enumerate", "environ.contains",
         "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings", "environ.update",
         "environments",
         "environments.of", "environments.copies", "dataset.mapped", "dataset.moved", "dataset.fetched", "loader.eager",

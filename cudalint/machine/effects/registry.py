@@ -102,6 +102,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "import-module": importing.import_module,
     "cast": builtins.cast,
     "container": containers.container,
+    "drawn": iteration.drawn,
     "dict": containers.dict_,
     "defaultdict": containers.defaultdict,
     "range": iteration.range_,

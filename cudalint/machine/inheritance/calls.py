@@ -280,6 +280,9 @@ class Calls(Iteration):
             results = [
                 (s, unknown("next", site) if isinstance(constant(v), _NUMBER_OR_TEXT) else v) for s, v in results
             ]
+        if does == "drawn":
+            # Another process draws others.
+            results = [(s, unknown("call", site, s.process.identity)) for s, _ in results]
         if path == "builtins.frozenset":
             for after, value in results:
                 as_set(value, after)
