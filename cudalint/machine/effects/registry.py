@@ -161,6 +161,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "device": arrays.device,
     "move": arrays.move,
     "module": modules.module,
+    "module.hold": modules.module_hold,
     "module.init": modules.module_base,
     "module.data": modules.module_data,
     "module.child": modules.module_child,

@@ -13,7 +13,7 @@ from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, only, unknown
+from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, constant, only, union, unknown
 
 
 def module(machine: Machine, call: Call) -> Results:
@@ -76,6 +76,23 @@ def module_child(machine: Machine, call: Call) -> Results:
 _MODULE = "torch.nn.Module"
 # What gives the parts one after the other.
 _SEVERAL = frozenset({"__iter__", "children", "modules"})
+
+
+def module_hold(machine: Machine, call: Call) -> Results:
+    """``layers.append(part)``, ``add_module(name, part)``, ``register_buffer(name, tensor)``: a module holds more."""
+    state, receiver = call.state, call.receiver
+    found = state.get(receiver) if isinstance(receiver, Ref) else None
+    value = next(reversed([*call.args, *call.kwargs.values()]), NONE)
+    if not isinstance(receiver, Ref) or not isinstance(found, Instance | LibraryObject):
+        return [(state, NONE)]
+    name = constant(call.args[0]) if len(call.args) > 1 else ...
+    if isinstance(found, LibraryObject):
+        held = f"<child {call.site}>"
+        parts = union([*([found.fields[held]] if held in found.fields else []), value])
+        state.store(receiver, replace(found, fields={**found.fields, held: parts}))
+        return [(state, (receiver,))]
+    held = name if isinstance(name, str) else f"<child {call.site}>"
+    return [(s, (receiver,)) for s in machine.set_attribute((receiver,), held, value, state, call.frame, call.site)]
 
 
 def module_base(machine: Machine, call: Call) -> Results:
