@@ -151,7 +151,7 @@ DOES = frozenset(
         "own-method",
         "environments.worker", "estimator", "estimator.fit", "executor", "executor.loop", "filter",
         "fabric", "fabric.device", "fabric.launch",
-        "first-argument", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
+        "first-argument", "flags", "flags.define", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
         "generator.method", "getattr", "gpu",
         "group", "group.backend", "group.destroy", "group.initialized", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",

@@ -141,6 +141,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "generator.method": iteration.generator_method,
     "argparse.parser": options.parser,
     "argparse.add": options.add_argument,
+    "flags": options.flags,
+    "flags.define": options.define_flag,
     "argparse.command": options.command,
     "argparse.defaults": options.set_defaults,
     "argparse.parse": options.parse_args,

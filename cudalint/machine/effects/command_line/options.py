@@ -16,6 +16,8 @@ _FILE_TYPE = "argparse.FileType"
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
 _TEXTS = frozenset({Lib("builtins.str"), Lib("pathlib.Path")})
+# The object of a process that holds its flags, of which nothing but these is known.
+_FLAGS = unknown("absl.flags.FLAGS")
 
 
 def parser(machine: Machine, call: Call) -> Results:
@@ -127,6 +129,23 @@ def _option(default: Value, given: Value) -> Value:
     if found in (0, 1, ""):
         return (*default, *given)
     return default
+
+
+def flags(machine: Machine, call: Call) -> Results:
+    """``absl.flags.FLAGS``: the one object whose attributes all flags are."""
+    return [(call.state, _FLAGS)]
+
+
+def define_flag(machine: Machine, call: Call) -> Results:
+    """``flags.DEFINE_string("device", "cuda", "what it is")``: a flag, and its holder, whose ``value`` it is."""
+    state, name, default = call.state, constant(call.get("name") or ()), call.get("default") or NONE
+    if not isinstance(name, str):
+        return [(state, unknown("flag", call.site))]
+    given = unknown("option", call.site, f"--{name}", "value" if default == NONE else "choice")
+    value = given if default == NONE else _option(default, given)
+    states = machine.set_attribute(_FLAGS, name, value, state, call.frame, call.site)
+    holder = LibraryObject(NAMESPACE, {"value": value, "name": const(name)}, call.site)
+    return [(after, (after.new(("flag", call.site), holder),)) for after in states]
 
 
 def parse_args(machine: Machine, call: Call) -> Results:
