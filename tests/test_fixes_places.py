@@ -956,7 +956,6 @@ def test_a_constructor_selects_by_nothing_that_only_another_method_sets() -> Non
     assert changed(before, after)[1] == ['        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))']
 
 
-
 def test_ranks_that_are_started_in_one_row_are_told_where_they_meet() -> None:
     before = text_of("""
         import torch.distributed as dist
