@@ -132,6 +132,38 @@ def test_a_condition_moves_with_the_assignment_that_it_guards() -> None:
     assert not left(after, "CUD202")
 
 
+def test_an_assignment_does_not_leave_its_condition_for_another_function() -> None:
+    before = text_of("""
+        import os
+        import sys
+
+        import torch
+
+
+        def names():
+            found = []
+            for index in range(torch.cuda.device_count()):
+                found.append(torch.cuda.get_device_properties(index).name)
+            return found
+
+
+        def select(device):
+            found = names()
+            if device == "cpu":
+                os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+                return found, torch.device("cpu")
+            return found, torch.device("cuda")
+
+
+        if __name__ == "__main__":
+            print(torch.ones(3).to(select(sys.argv[1])[1]))
+    """)
+    analysis = analysed(before)
+    finding = next(f for f in analysis.findings if f.code == "CUD202")
+    fix = repaired(analysis, [finding]).get(finding)
+    assert fix is None or not fix.edits
+
+
 def test_an_assignment_takes_the_import_that_it_needs_along() -> None:
     before = text_of("""
         import torch
@@ -896,6 +928,32 @@ def test_a_rank_of_the_group_is_not_known_before_it() -> None:
     assert level is Applicability.DISPLAY
     assert changed(before, after)[1] == ['    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))']
     assert reason is not None
+
+
+def test_a_constructor_selects_by_nothing_that_only_another_method_sets() -> None:
+    before = text_of("""
+        import os
+
+        import torch
+        import torch.distributed as dist
+
+
+        class Loop:
+            def __init__(self):
+                self.weights = torch.ones(3, device="cuda")
+
+            def run(self):
+                self.local_rank = int(os.environ["LOCAL_RANK"])
+                torch.cuda.set_device(self.local_rank)
+                dist.init_process_group("nccl")
+                dist.all_reduce(torch.ones(1, device="cuda"))
+
+
+        if __name__ == "__main__":
+            Loop().run()
+    """)
+    after, _, _ = repair(before, "CUD504")
+    assert changed(before, after)[1] == ['        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))']
 
 
 def test_ranks_that_are_started_in_one_row_are_told_where_they_meet() -> None:

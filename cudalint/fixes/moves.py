@@ -150,11 +150,20 @@ def above_there(view: View, early: cst.CSTNode, late: cst.CSTNode) -> Iterator[l
             continue
         if names.scope_of(view, place) is names.scope_of(view, statement) or not layout.has_own_rows(view, statement):
             continue
+        if not _always_runs(view, statement):
+            continue
         wanted = names.read(view, statement)
         if not names.global_names(view, wanted, names.scope_of(view, statement)):
             continue
         if names.known_at(view, wanted, place):
             yield layout.moved_above(view, statement, place)
+
+
+def _always_runs(view: View, statement: cst.BaseStatement) -> bool:
+    """Whether a statement runs whenever its function does: elsewhere, the condition around it would be lost."""
+    block = view.parent(statement)
+    around = None if block is None else view.parent(block)
+    return isinstance(block, cst.Module) or isinstance(around, cst.FunctionDef) or layout.is_guard(view, around)
 
 
 def _movable(view: View, node: cst.CSTNode) -> Iterator[cst.BaseStatement]:

@@ -360,8 +360,15 @@ def _local_ranks(case: Case, view: View, node: cst.CSTNode) -> Iterator[str]:
                     continue
                 own = names.scope_of(view, made)
                 early = own is scope and view.start(made) < view.start(node)
-                if dotted(bound) and (early or isinstance(own, cst.Module) or isinstance(bound, cst.Attribute)):
+                if dotted(bound) and (early or isinstance(own, cst.Module) or _is_set_before(bound, scope)):
                     yield view.source(bound)
+
+
+def _is_set_before(bound: cst.BaseExpression, scope: cst.CSTNode) -> bool:
+    """Whether another function may have set an attribute before this one runs: none runs before ``__init__``."""
+    return isinstance(bound, cst.Attribute) and not (
+        isinstance(scope, cst.FunctionDef) and scope.name.value == "__init__" and dotted(bound).startswith("self.")
+    )
 
 
 def _siblings(view: View, place: cst.BaseExpression) -> Iterator[str]:

@@ -133,6 +133,9 @@ class Library:
             found = self.function(f"{base}.{name}")
             if found is not None:
                 return found
+        made = self._made(owner) if "." in owner else None
+        if made is not None and (found := self.function(f"{made}.{name}")) is not None:
+            return found
         if name in self.aside or (name.startswith("__") and name != "__call__"):
             return None
         for prefix, wide in self.prefixes:
@@ -147,9 +150,14 @@ class Library:
             return True
         if any(self.is_a(b, base) for b in self.bases.get(kind, ())):
             return True
+        made = self._made(kind)
+        return made is not None and self.is_a(made, base)
+
+    def _made(self, kind: str) -> str | None:
+        """The type of what calling a class makes, where that is not known by the name of the class."""
         spec = self.function(kind)
         made = None if spec is None else spec.get("type")
-        return isinstance(made, str) and made != kind and self.is_a(made, base)
+        return made if isinstance(made, str) and made != kind else None
 
     def lacks(self, kind: str, name: str) -> bool:
         """Whether a type whose public attributes are all known has none of this name."""

@@ -274,6 +274,8 @@ _DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.
 _BOUND_AT_TOP = re.compile(rb"^(\w+)[ \t]*(?::[^=\n]+)?=[^=][^\n]*", re.MULTILINE)
 _KEEPS = re.compile(rb"\]\s*=[^=]|\.(?:append|add|update|setdefault|insert)\(")
 _SPAN = 4_000
+# How many functions of a registry hand on what is registered before one of them keeps it.
+_MOST_HANDED_ON = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,14 +371,28 @@ def _mentions_launcher(text: Text) -> bool:
 def does_something(defined: Definitions, calls: TopCalls, on_gpu: frozenset[bytes], *, registers: bool) -> bool:
     """Whether a file defines one of these so that calling it may use a GPU or start something.
 
-    ``on_gpu`` are the functions of libraries that use one. A decorator that keeps what it gets counts as well where
-    the file that decorates ``registers`` GPU code.
+    ``on_gpu`` are the functions of libraries that use one. A decorator that keeps what it gets, itself or by what it
+    calls, counts as well where the file that decorates ``registers`` GPU code.
     """
     for name in defined.places.keys() & (calls.called | calls.decorating):
-        kept = registers and name in calls.decorating
         for found in defined.named(name):
-            if found.uses or not on_gpu.isdisjoint(found.called) or (kept and found.keeps):
+            if found.uses or not on_gpu.isdisjoint(found.called):
                 return True
+        if registers and name in calls.decorating and _keeps(defined, name):
+            return True
+    return False
+
+
+def _keeps(defined: Definitions, name: bytes) -> bool:
+    """Whether a function keeps something, or calls one of its file that does: ``register`` that calls ``_register``."""
+    names = seen = frozenset({name})
+    for _ in range(_MOST_HANDED_ON):
+        found = [definition for each in names for definition in defined.named(each)]
+        if any(definition.keeps for definition in found):
+            return True
+        called = frozenset[bytes]().union(*(definition.called for definition in found))
+        names = (called & defined.places.keys()) - seen
+        seen = seen | names
     return False
 
 

@@ -293,6 +293,9 @@ class Calls(Iteration):
             ]
         if does == "environ.get":
             results = [(after, _by_environment(value)) for after, value in results]
+        if does == "drawn":
+            # Another process draws others.
+            results = [(s, unknown("call", site, s.process.identity)) for s, _ in results]
         if path == "builtins.frozenset":
             for after, value in results:
                 as_set(value, after)

@@ -475,7 +475,15 @@ def _covers(outer: Arguments, inner: Arguments, state: State) -> bool:
     held = {name: _held(value, state) for name, value in inner.items()}
     if not any(_is_unknown(atom) for value in held.values() for atom in value):
         return False
-    return all(_is_covered(value, _held(outer[name], state)) for name, value in held.items())
+    return all(
+        _is_covered(value, _held(outer[name], state)) and not _lies_deeper(inner[name], outer[name])
+        for name, value in held.items()
+    )
+
+
+def _lies_deeper(inner: Value, outer: Value) -> bool:
+    """Whether an argument is unknown that was held by a container: what asks which of both it is asks another thing."""
+    return any(map(_is_unknown, inner)) and not any(map(_is_unknown, outer))
 
 
 def _held(value: Value, state: State, depth: int = 0) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.stdlib.attributes import has
 from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import MADE_OPTION, NAMESPACE, LibraryObject, Sequence
@@ -15,6 +16,8 @@ _FILE_TYPE = "argparse.FileType"
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
 _TEXTS = frozenset({Lib("builtins.str"), Lib("pathlib.Path")})
+# The object of a process that holds its flags, of which nothing but these is known.
+_FLAGS = unknown("absl.flags.FLAGS")
 
 
 def parser(machine: Machine, call: Call) -> Results:
@@ -115,17 +118,34 @@ def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
     kind = only(call.kwargs.get("type", NONE))
     if default is None and kind in _NUMBERS:
         return flag, "number"
-    return flag, "value" if default is None and (kind in NONE or kind in _TEXTS) else "choice"
+    return flag, "value" if default in (None, "") and (kind in NONE or kind in _TEXTS) else "choice"
 
 
 def _option(default: Value, given: Value) -> Value:
-    """An option that the user may set: a flag may be true or false, a default of none or one may become many."""
+    """An option that the user may set: a flag may be true or false, a default of nothing may become something."""
     found = constant(default)
     if isinstance(found, bool):
         return given
-    if found in (0, 1):
+    if found in (0, 1, ""):
         return (*default, *given)
     return default
+
+
+def flags(machine: Machine, call: Call) -> Results:
+    """``absl.flags.FLAGS``: the one object whose attributes all flags are."""
+    return [(call.state, _FLAGS)]
+
+
+def define_flag(machine: Machine, call: Call) -> Results:
+    """``flags.DEFINE_string("device", "cuda", "what it is")``: a flag, and its holder, whose ``value`` it is."""
+    state, name, default = call.state, constant(call.get("name") or ()), call.get("default") or NONE
+    if not isinstance(name, str):
+        return [(state, unknown("flag", call.site))]
+    given = unknown("option", call.site, f"--{name}", "value" if default == NONE else "choice")
+    value = given if default == NONE else _option(default, given)
+    states = machine.set_attribute(_FLAGS, name, value, state, call.frame, call.site)
+    holder = LibraryObject(NAMESPACE, {"value": value, "name": const(name)}, call.site)
+    return [(after, (after.new(("flag", call.site), holder),)) for after in states]
 
 
 def parse_args(machine: Machine, call: Call) -> Results:
@@ -146,9 +166,24 @@ def _filled(machine: Machine, call: Call, given: Value, fields: dict[str, Value]
     """A namespace of the program's own gets the options; a default only where it has no such attribute yet."""
     states = [call.state]
     for name in (n for n in fields if n != MADE_OPTION):
-        value = unknown("option", call.site, name)
-        states = [s for c in states for s in machine.set_attribute(given, name, value, c, call.frame, call.site)]
+        states = [
+            after
+            for state in states
+            for before, value in _option_of(machine, call, given, name, fields[name], state)
+            for after in machine.set_attribute(given, name, value, before, call.frame, call.site)
+        ]
     return states
+
+
+def _option_of(machine: Machine, call: Call, given: Value, name: str, value: Value, state: State) -> Results:
+    """What an option is in a namespace of the program's own: what it holds already goes before the default."""
+    atom = only(given)
+    option = unknown("option", call.site, name)
+    if not isinstance(atom, Ref):
+        return [(state, option)]
+    if has(machine, atom, name, state) is not True:
+        return [(state, value)]
+    return [(s, _option(held, option)) for s, held in machine.attribute(given, name, state, call.frame, call.site)]
 
 
 def _parsed(call: Call, state: State, namespace: Value) -> tuple[State, Value]:

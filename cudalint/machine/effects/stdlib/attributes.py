@@ -39,7 +39,7 @@ def hasattr_(machine: Machine, call: Call) -> Results:
     name = constant(call.args[1]) if len(call.args) == 2 else ...
     if not isinstance(name, str):
         return [(call.state, unknown("hasattr", call.site))]
-    verdicts = {_has(machine, atom, name, call.state) for atom in call.args[0]}
+    verdicts = {has(machine, atom, name, call.state) for atom in call.args[0]}
     verdict = verdicts.pop() if len(verdicts) == 1 else None
     return [(call.state, unknown("hasattr", call.args[0], name) if verdict is None else const(verdict))]
 
@@ -56,7 +56,7 @@ def getattr_(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
     if len(call.args) == 2:
         return machine.attribute(call.args[0], name, call.state, call.frame, call.site)
-    owners: Value = tuple(a for a in call.args[0] if _has(machine, a, name, call.state) is not False)
+    owners: Value = tuple(a for a in call.args[0] if has(machine, a, name, call.state) is not False)
     if not owners:
         return [(call.state, call.args[2])]
     results = machine.attribute(owners, name, call.state, call.frame, call.site)
@@ -130,7 +130,7 @@ def setattr_(machine: Machine, call: Call) -> Results:
     return [(call.state, NONE)]
 
 
-def _has(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
+def has(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
     """Whether an object has an attribute; None where that is not known."""
     match atom:
         case Const(value=value) if isinstance(value, bool | int | float | str | None):

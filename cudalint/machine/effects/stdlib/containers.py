@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine import mappings, operators, questions
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.heap import Dict, Generator, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.picking import is_choice, picked
@@ -62,27 +62,55 @@ def _sorting(machine: Machine, call: Call, items: list[Value], state: State) -> 
 
 
 def dict_(machine: Machine, call: Call) -> Results:
-    """``dict(a=1)``."""
+    """``dict(a=1)``, ``dict(other)``, ``dict(pairs)``."""
+    paths = [(call.state, Dict({}))]
+    for value in call.args:
+        paths = [
+            (after, operators.merged(held, given))
+            for state, held in paths
+            for after, given in _as_dicts(machine, call, value, state)
+        ]
     items: dict[Hashable, Value] = {}
     items.update(call.kwargs)
-    exact = not call.open
-    for value in call.args:
-        held = mappings.dict_of(only(value), call.state)
-        found = None if held is None else call.state.get(held)
-        if isinstance(found, Dict):
-            items = {**found.items, **items}
-            exact = exact and found.exact
+    named = Dict(items, (), not call.open)
+    site = ("mapping", call.site)
+    return [(state, (state.new(site, operators.merged(held, named)),)) for state, held in paths]
+
+
+def _as_dicts(machine: Machine, call: Call, value: Value, state: State) -> list[tuple[State, Dict]]:
+    """What another mapping or pairs give to a dict; a generator makes its pairs now."""
+    atom = only(value)
+    held = mappings.dict_of(atom, state)
+    found = None if held is None else state.get(held)
+    if isinstance(found, Dict):
+        return [(state, replace(found, factory=(), view=None))]
+    given = state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(given, Sequence | Generator):
+        return [(state, Dict({}, (), False))]
+    made = machine.iterate(value, state, call.frame, call.site)
+    return [(after, _of_pairs(machine, machine.exact_items(value, after), rounds, after)) for after, rounds in made]
+
+
+def _of_pairs(machine: Machine, exact: list[Value] | None, rounds: list[Value], state: State) -> Dict:
+    """The dict of pairs; where not all of them are known, it has more keys."""
+    held = Dict({}, (), exact is not None)
+    for pair in rounds if exact is None else exact:
+        parts = machine.exact_items(pair, state)
+        if parts is None or len(parts) != 2:
+            held = replace(held, exact=False)
         else:
-            exact = False
-    return [(call.state, (call.state.new(("mapping", call.site), Dict(items, (), exact)),))]
+            held = operators.with_key(held, as_key(parts[0], state), parts[1])
+    return held
 
 
 def dict_init(machine: Machine, call: Call) -> Results:
     """``super().__init__(...)`` of a class below dict: its instance holds these items."""
-    state, made = dict_(machine, call)[0]
-    if isinstance(call.receiver, Ref):
-        mappings.hold(call.receiver, made, state)
-    return [(state, NONE)]
+    results: Results = []
+    for state, made in dict_(machine, call):
+        if isinstance(call.receiver, Ref):
+            mappings.hold(call.receiver, made, state)
+        results.append((state, NONE))
+    return results
 
 
 def list_init(machine: Machine, call: Call) -> Results:
@@ -99,12 +127,13 @@ def defaultdict(machine: Machine, call: Call) -> Results:
     """``defaultdict(factory)``."""
     factory, *rest = call.args or [NONE]
     call.args = rest
-    state, made = dict_(machine, call)[0]
-    atom = only(made)
-    found = state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(atom, Ref) and isinstance(found, Dict) and factory != NONE:
-        state.store(atom, replace(found, factory=factory))
-    return [(state, made)]
+    results = dict_(machine, call)
+    for state, made in results:
+        atom = only(made)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Dict) and factory != NONE:
+            state.store(atom, replace(found, factory=factory))
+    return results
 
 
 def len_(machine: Machine, call: Call) -> Results:
@@ -241,20 +270,32 @@ def dict_method(machine: Machine, call: Call) -> Results:
             made = Sequence("list", tuple(pairs), (), not found.exact)
             return [(state, (state.new(("items", call.site), made),))]
         case "update":
-            for value in call.args:
-                held = mappings.dict_of(only(value), call.state)
-                other = None if held is None else call.state.get(held)
-                if isinstance(other, Dict):
-                    found = operators.merged(found, other)
-                else:
-                    found = operators.overlaid(found, value, ("update", call.site))
-            items = {**found.items}
-            items.update(call.kwargs)
-            machine.store_dict(ref, replace(found, items=items, exact=found.exact and not call.open), state)
-            return [(state, NONE)]
+            return _update(machine, call, ref, found)
         case "copy":
             return [(state, (state.new(("copy", call.site), replace(found, view=None)),))]
         case "clear":
             machine.store_dict(ref, replace(found, items={}, element=(), exact=True), state)
             return [(state, NONE)]
     return [(state, unknown("dict", name, call.site))]
+
+
+def _update(machine: Machine, call: Call, ref: Ref, found: Dict) -> Results:
+    """``d.update(other, a=1)``: of what nobody knows, each key may have another value since."""
+    paths = [(call.state, found)]
+    for value in call.args:
+        paths = [
+            (after, _laid_over(held, given, value, call))
+            for state, held in paths
+            for after, given in _as_dicts(machine, call, value, state)
+        ]
+    for state, held in paths:
+        items = {**held.items}
+        items.update(call.kwargs)
+        machine.store_dict(ref, replace(held, items=items, exact=held.exact and not call.open), state)
+    return [(state, NONE) for state, _ in paths]
+
+
+def _laid_over(found: Dict, given: Dict, value: Value, call: Call) -> Dict:
+    if given.exact or given.items or given.element:
+        return operators.merged(found, given)
+    return operators.overlaid(found, value, ("update", call.site))

@@ -323,6 +323,18 @@ def next_(machine: Machine, call: Call) -> Results:
     return results
 
 
+def drawn(machine: Machine, call: Call) -> Results:
+    """``random.choice(items)``: any element; ``random.sample(items, k)``: a list of such."""
+    results: Results = []
+    items = call.get("items")
+    for state, rounds in machine.iterate(items or unknown("items"), call.state, call.frame, call.site):
+        element = union(rounds) or unknown("drawn", call.site)
+        several = call.path.rpartition(".")[2] != "choice"
+        made = (state.new(("drawn", call.site), Sequence("list", None, element)),) if several else element
+        results.append((state, made))
+    return results
+
+
 def iter_(machine: Machine, call: Call) -> Results:
     """``iter(x)``: consumed by ``next``; a loader starts its workers here."""
     if not call.args:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from cudalint.machine.effects.receivers import initialised
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Given, Results
 from cudalint.machine.heap import NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import Lib, Ref, Task, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Lib, Ref, Task, Value, constant, only, unknown
 
 
 def field(machine: Machine, call: Call) -> Results:
@@ -119,5 +120,7 @@ def subclasses(machine: Machine, call: Call) -> Results:
 def namespace(machine: Machine, call: Call) -> Results:
     """``SimpleNamespace(name=value)``."""
     named = dict(zip(call.params, call.args, strict=False))
+    if initialised(call, {**named, **call.kwargs}):
+        return [(call.state, NONE)]
     made = LibraryObject(NAMESPACE, {**named, **call.kwargs}, call.site)
     return [(call.state, (call.state.new(("namespace", call.site), made),))]

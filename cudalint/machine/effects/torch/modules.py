@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu.arrays import new_tensor
 from cudalint.machine.effects.gpu.cuda import read, touch
+from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, unknown
+from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, constant, only, union, unknown
 
 
 def module(machine: Machine, call: Call) -> Results:
@@ -70,13 +73,42 @@ def module_child(machine: Machine, call: Call) -> Results:
     return [(state, (receiver,))]
 
 
+_MODULE = "torch.nn.Module"
 # What gives the parts one after the other.
 _SEVERAL = frozenset({"__iter__", "children", "modules"})
 
 
+def module_hold(machine: Machine, call: Call) -> Results:
+    """``layers.append(part)``, ``add_module(name, part)``, ``register_buffer(name, tensor)``: a module holds more."""
+    state, receiver = call.state, call.receiver
+    found = state.get(receiver) if isinstance(receiver, Ref) else None
+    value = next(reversed([*call.args, *call.kwargs.values()]), NONE)
+    if not isinstance(receiver, Ref) or not isinstance(found, Instance | LibraryObject):
+        return [(state, NONE)]
+    name = constant(call.args[0]) if len(call.args) > 1 else ...
+    if isinstance(found, LibraryObject):
+        held = f"<child {call.site}>"
+        parts = union([*([found.fields[held]] if held in found.fields else []), value])
+        state.store(receiver, replace(found, fields={**found.fields, held: parts}))
+        return [(state, (receiver,))]
+    held = name if isinstance(name, str) else f"<child {call.site}>"
+    return [(s, (receiver,)) for s in machine.set_attribute((receiver,), held, value, state, call.frame, call.site)]
+
+
 def module_base(machine: Machine, call: Call) -> Results:
-    """``super().__init__()`` of a module: nothing yet."""
-    return [(call.state, NONE)]
+    """``super().__init__(...)`` of a module: what the library's class brings; ``nn.Module`` itself brings nothing."""
+    owner = call.path.removesuffix(".__init__")
+    spec = machine.library.function(owner)
+    if spec is None or spec["does"] != "module" or not isinstance(call.receiver, Ref) or owner == _MODULE:
+        return [(call.state, NONE)]
+    results: Results = []
+    for state, made in module(machine, replace(call, path=owner, spec=spec)):
+        keep_self(replace(call, state=state), made)
+        memory = placed_tensor(part, state) if isinstance(part := only(made), Ref) else None
+        if memory is not None:
+            place(call.receiver, memory, state)
+        results.append((state, NONE))
+    return results
 
 
 def module_call(machine: Machine, call: Call) -> Results:
