@@ -15,6 +15,7 @@ PACKAGE = Path(cudalint.__file__).parent
 # From what knows nobody to what knows everybody; docs/architecture.md describes them in this order.
 LAYERS = (
     "module_path",  # imported before all others
+    "garbage",  # counts for what is imported next
     "finding",
     "proof",
     "fingerprint",
