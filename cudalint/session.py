@@ -267,14 +267,15 @@ class Session:
             return ProcessMap((), (*warned, *unread((*intake.findings, *broken))))
         from cudalint.project.analysis import processes
 
-        made = processes(intake.sources, self._options(), self._config.root, self._store, frozenset(selected))
+        about = frozenset(selected)
+        made = processes(intake.sources, self._options(), self._config.root, self._store, about)
         raw = (*intake.findings, *made.analysis.findings)
         raw = (*raw, *syntax_errors(worth_reading(intake.sources, selected, paths), raw))
         kept = suppression.apply(made.analysis.findings, _comments_of(intake)).kept
         shown = {finding: self._nearest.rated(finding) for finding in kept if self._nearest.shows(finding)}
         texts = {source.path: source.shown for source in intake.sources}
         known = self._accepted(selected).split(tuple(shown), texts, frozenset(), self._config.selection.shows).known
-        return ProcessMap(made.trees(shown, known), (*warned, *unread(raw), *cuts(made.analysis.notes)))
+        return ProcessMap(made.trees(shown, known), (*warned, *unread(raw), *cuts(made.analysis.notes, about)))
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""

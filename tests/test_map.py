@@ -224,6 +224,12 @@ def test_what_a_bound_cut_is_said_below(run: Run, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     assert re.search(r"^note: train\.py: cut off: more than 12000 steps$", run("map", ".").stdout, re.MULTILINE)
 
+    # Of a program that is not the one asked about, it is said how often: whoever asks about one file knows only that.
+    (tmp_path / "other.py").write_text(f"import train\n{FORKED}", encoding="utf-8")
+    (tmp_path / "train.py").write_text(f"import other\n{text}", encoding="utf-8")
+    notes = [row for row in run("map", "other.py").stdout.splitlines() if row.startswith("note: ")]
+    assert notes == ["note: bounds met elsewhere, which cudalint check --verbose names: 1"]
+
 
 def test_an_import_of_tests_has_a_name_that_says_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / "test_gpu.py").write_text(f"{QUIET}\n\ndef test_a():\n    pass\n", encoding="utf-8")
