@@ -225,7 +225,7 @@ class Session:
             return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
         if not intake.mattering:
             return []
-        from cudalint.project.analysis import explain
+        from cudalint.project.beliefs import explain
 
         path = os.path.abspath(filename)
         if cell is not None:
@@ -237,7 +237,7 @@ class Session:
         intake = self._with_context((filename,))
         if intake.findings or not intake.mattering:
             return Seen({}, ())
-        from cudalint.project.analysis import seen
+        from cudalint.project.beliefs import seen
 
         path = os.path.abspath(filename)
         cells = next((source.cells for source in intake.sources if source.path == path), None)
@@ -248,7 +248,7 @@ class Session:
         intake = self._with_context(tuple(paths))
         if not intake.mattering:
             return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
-        from cudalint.project.analysis import functions
+        from cudalint.project.beliefs import functions
 
         about = frozenset(self.selected(paths))
         return functions(intake.sources, self._options(), self._config.root, self._store, about)
@@ -265,7 +265,7 @@ class Session:
         if not intake.mattering:
             broken = syntax_errors(worth_reading(intake.sources, selected, paths), intake.findings)
             return ProcessMap((), (*warned, *unread((*intake.findings, *broken))))
-        from cudalint.project.analysis import processes
+        from cudalint.project.beliefs import processes
 
         about = frozenset(selected)
         made = processes(intake.sources, self._options(), self._config.root, self._store, about)

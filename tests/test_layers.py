@@ -48,7 +48,9 @@ LAYERS = (
     "project.workers",
     "project.summary",
     "rules",
-    "project.analysis",  # drives the machine and asks the rules: the door to all above
+    "project.judging",  # asks the rules what outcomes are
+    "project.analysis",  # drives the machine: the door to all above
+    "project.beliefs",
     "deriving",
     "fixes",
     "policy",
