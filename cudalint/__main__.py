@@ -8,9 +8,12 @@ from cudalint.module_path import without_the_current_folder
 def main() -> int:
     """Run cudalint; nothing is imported from the current folder, which may be what is checked."""
     sys.path[:] = without_the_current_folder(sys.path)
-    from cudalint.hosts import cli
+    from cudalint.garbage import collected_rarely
 
-    return cli.main()
+    with collected_rarely():
+        from cudalint.hosts import cli
+
+        return cli.main()
 
 
 if __name__ == "__main__":

@@ -228,12 +228,18 @@ def parse_severity(text: str) -> Severity:
 
 def parse_selectors(option: str, texts: Iterable[str]) -> tuple[str, ...]:
     """Rule codes or prefixes of them."""
-    selectors = tuple(text.strip().upper() for text in texts if text.strip())
-    for selector in selectors:
-        if not is_selector(selector, rules.codes()):
-            known = (ALL, *rules.codes())
-            raise ConfigError(f"unknown rule {selector!r} in {option}{nearest(selector, known)}")
-    return selectors
+    given = tuple(text.strip() for text in texts if text.strip())
+    for text in given:
+        if not is_selector(text.upper(), rules.codes()):
+            hint = _code_of(text) or nearest(text.upper(), (ALL, *rules.codes()))
+            raise ConfigError(f"unknown rule {text!r} in {option}{hint}")
+    return tuple(text.upper() for text in given)
+
+
+def _code_of(name: str) -> str:
+    """A hint at the code of a rule that is named by its name."""
+    codes = (rule.code for rule in rules.registry().values() if rule.name == name.lower())
+    return next((f" (rules are selected by code: {code})" for code in codes), "")
 
 
 def nearest(text: str, known: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from cudalint.finding import Finding
 from cudalint.intake import SYNTAX_ERROR
@@ -15,12 +15,12 @@ def unread(findings: Iterable[Finding]) -> Iterator[Lack]:
     yield from (Lack(f.span.filename, f.message) for f in sorted(broken, key=lambda found: found.sort_key))
 
 
-def cuts(notes: Iterable[str]) -> Iterator[Lack]:
-    """The notes of an analysis about entries that were not followed to their end, and how many others there are."""
+def cuts(notes: Iterable[str], about: Set[str]) -> Iterator[Lack]:
+    """What an analysis noted of entries in these files that were not followed to their end; how much else it noted."""
     others = 0
     for note in notes:
         filename, cut, bound = note.partition(": cut off: ")
-        if cut:
+        if cut and filename in about:
             yield Lack(filename, f"cut off: {bound}")
         else:
             others += 1

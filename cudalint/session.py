@@ -225,7 +225,7 @@ class Session:
             return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
         if not intake.mattering:
             return []
-        from cudalint.project.analysis import explain
+        from cudalint.project.beliefs import explain
 
         path = os.path.abspath(filename)
         if cell is not None:
@@ -237,7 +237,7 @@ class Session:
         intake = self._with_context((filename,))
         if intake.findings or not intake.mattering:
             return Seen({}, ())
-        from cudalint.project.analysis import seen
+        from cudalint.project.beliefs import seen
 
         path = os.path.abspath(filename)
         cells = next((source.cells for source in intake.sources if source.path == path), None)
@@ -248,7 +248,7 @@ class Session:
         intake = self._with_context(tuple(paths))
         if not intake.mattering:
             return [f"{finding.span.filename}: {finding.message}" for finding in intake.findings]
-        from cudalint.project.analysis import functions
+        from cudalint.project.beliefs import functions
 
         about = frozenset(self.selected(paths))
         return functions(intake.sources, self._options(), self._config.root, self._store, about)
@@ -265,16 +265,17 @@ class Session:
         if not intake.mattering:
             broken = syntax_errors(worth_reading(intake.sources, selected, paths), intake.findings)
             return ProcessMap((), (*warned, *unread((*intake.findings, *broken))))
-        from cudalint.project.analysis import processes
+        from cudalint.project.beliefs import processes
 
-        made = processes(intake.sources, self._options(), self._config.root, self._store, frozenset(selected))
+        about = frozenset(selected)
+        made = processes(intake.sources, self._options(), self._config.root, self._store, about)
         raw = (*intake.findings, *made.analysis.findings)
         raw = (*raw, *syntax_errors(worth_reading(intake.sources, selected, paths), raw))
         kept = suppression.apply(made.analysis.findings, _comments_of(intake)).kept
         shown = {finding: self._nearest.rated(finding) for finding in kept if self._nearest.shows(finding)}
         texts = {source.path: source.shown for source in intake.sources}
         known = self._accepted(selected).split(tuple(shown), texts, frozenset(), self._config.selection.shows).known
-        return ProcessMap(made.trees(shown, known), (*warned, *unread(raw), *cuts(made.analysis.notes)))
+        return ProcessMap(made.trees(shown, known), (*warned, *unread(raw), *cuts(made.analysis.notes, about)))
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""

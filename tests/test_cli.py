@@ -105,6 +105,10 @@ def test_standard_input(run: Run, process: Run, forked: str) -> None:
         (["check", "--fail-on", "eror"], "did you mean 'error'?"),
         (["check", "nothing.py"], "no such file or directory: nothing.py"),
         (["check", "-", "."], "standard input (-) is checked alone"),
+        (
+            ["check", "--ignore", "cuda-in-forked-worker"],
+            "unknown rule 'cuda-in-forked-worker' in --ignore (rules are selected by code: CUD101)",
+        ),
         (["rule", "CUD110"], "unknown rule 'CUD110'"),
         (["rule"], "name one rule, or --all"),
         (["explain", "x.py"], "expected FILE:LINE"),

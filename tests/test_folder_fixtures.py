@@ -14,7 +14,8 @@ from paper.fixture import check
 from paper.plugin import Unchanged
 
 from cudalint.finding import Finding
-from cudalint.project.analysis import Options, analyse, functions
+from cudalint.project.analysis import Options, analyse
+from cudalint.project.beliefs import functions
 from cudalint.text.source import SourceFile
 
 TRACE, FUNCTIONS = "trace.txt", "functions.txt"

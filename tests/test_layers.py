@@ -15,6 +15,7 @@ PACKAGE = Path(cudalint.__file__).parent
 # From what knows nobody to what knows everybody; docs/architecture.md describes them in this order.
 LAYERS = (
     "module_path",  # imported before all others
+    "garbage",  # counts for what is imported next
     "finding",
     "proof",
     "fingerprint",
@@ -47,7 +48,9 @@ LAYERS = (
     "project.workers",
     "project.summary",
     "rules",
-    "project.analysis",  # drives the machine and asks the rules: the door to all above
+    "project.judging",  # asks the rules what outcomes are
+    "project.analysis",  # drives the machine: the door to all above
+    "project.beliefs",
     "deriving",
     "fixes",
     "policy",

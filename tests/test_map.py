@@ -20,7 +20,7 @@ from cudalint import config
 from cudalint.machine.mapping import Mapper
 from cudalint.machine.started import Deed
 from cudalint.models.library import load
-from cudalint.project.analysis import Options, _host
+from cudalint.project.analysis import Options, host
 from cudalint.project.process_map import Begins, Launch, ProcessMap, ProcessNode
 from cudalint.project.program import program
 from cudalint.project.running import Runner
@@ -223,6 +223,12 @@ def test_what_a_bound_cut_is_said_below(run: Run, tmp_path: Path) -> None:
     text = text.replace("    with", "    busy(1)\n" * 130 + "    with")
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     assert re.search(r"^note: train\.py: cut off: more than 12000 steps$", run("map", ".").stdout, re.MULTILINE)
+
+    # Of a program that is not the one asked about, it is said how often: whoever asks about one file knows only that.
+    (tmp_path / "other.py").write_text(f"import train\n{FORKED}", encoding="utf-8")
+    (tmp_path / "train.py").write_text(f"import other\n{text}", encoding="utf-8")
+    notes = [row for row in run("map", "other.py").stdout.splitlines() if row.startswith("note: ")]
+    assert notes == ["note: bounds met elsewhere, which cudalint check --verbose names: 1"]
 
 
 def test_an_import_of_tests_has_a_name_that_says_so(run: Run, tmp_path: Path) -> None:
@@ -444,7 +450,7 @@ def test_only_a_map_notes_processes(tmp_path: Path) -> None:
     path.write_text(FORKED, encoding="utf-8")
     for maps in (False, True):
         files = program(tuple(sources(path)), load(()))
-        (ran,) = Runner(files, _host(Options()), maps=maps).run(["train"])
+        (ran,) = Runner(files, host(Options()), maps=maps).run(["train"])
         assert isinstance(ran.machine, Mapper) is maps
         assert (ran.machine.record.processes_noted is not None) is maps
 

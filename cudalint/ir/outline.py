@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cudalint.text.quiet import quietly
 
@@ -85,7 +86,11 @@ def rows_of(text: str) -> tuple[str, ...]:
 
 
 def outline(text: str) -> Outline | None:
-    """The outline of a text; None where it has none: then the text is to be parsed whole."""
+    """The outline of a text; None where it has none: then it is to be parsed whole. Short ones are kept a while."""
+    return _outlined(text) if len(text) > _LONG else _kept(text)
+
+
+def _outlined(text: str) -> Outline | None:
     try:
         with quietly():
             tree = ast.parse(text)
@@ -99,6 +104,12 @@ def outline(text: str) -> Outline | None:
             continue
         pieces.append(Piece(first, function.end_lineno or first, isinstance(function, ast.AsyncFunctionDef)))
     return Outline(rows, tuple(pieces))
+
+
+# The form of a file and the places of its findings both begin with it, and so does each repair that is tried out.
+_MOST_KEPT = 64
+_LONG = 30_000
+_kept = lru_cache(_MOST_KEPT)(_outlined)
 
 
 def _outermost(body: Iterable[ast.AST]) -> Iterator[_Definition]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import ParamSpec, Protocol, TypeAlias, TypeVar
 
+from cudalint.garbage import collected_rarely
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, in_one_piece, room
 from cudalint.ir.walk import functions, is_of_class
@@ -55,8 +54,6 @@ Entry: TypeAlias = tuple[str, str]
 # Starting a process costs as much as that many steps and nodes: a run that needs fewer is not shared with others.
 MOST_ALONE = 15_000
 
-# Of what the machine makes hardly anything refers to itself, and looking for cycles among it costs a seventh of a run.
-_BETWEEN_COLLECTIONS = 100_000
 _Given = ParamSpec("_Given")
 _T = TypeVar("_T")
 
@@ -66,20 +63,10 @@ def at_work(function: Callable[_Given, _T]) -> Callable[_Given, _T]:
 
     @wraps(function)
     def ready(*args: _Given.args, **kwargs: _Given.kwargs) -> _T:
-        with _collecting_rarely(), room(MACHINE), quietly():
+        with collected_rarely(), room(MACHINE), quietly():
             return in_one_piece(partial(function, *args, **kwargs))
 
     return ready
-
-
-@contextlib.contextmanager
-def _collecting_rarely() -> Iterator[None]:
-    thresholds = gc.get_threshold()
-    gc.set_threshold(max(thresholds[0], _BETWEEN_COLLECTIONS) if thresholds[0] else 0, *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
 
 
 @dataclass(frozen=True, slots=True)

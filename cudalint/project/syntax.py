@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from typing import TYPE_CHECKING
 
 from cudalint.text.decode import Refusal
@@ -24,7 +25,8 @@ def broken(text: str) -> Refusal | Trouble | None:
             ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return _second_opinion(text)
-    return None
+    # Python 3.10 parses what newer ones call too deep, and what is said of a file must not depend on who asks.
+    return refuse(text) if sys.version_info < (3, 11) else None
 
 
 def _second_opinion(text: str) -> Refusal | Trouble | None:

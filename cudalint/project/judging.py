@@ -1,0 +1,278 @@
+"""Outcomes of the machine become findings: one for each root cause, with its condition and the steps of its trace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
+from cudalint.ir.stored import placed
+from cudalint.machine.assumptions import Assumption, of_test
+from cudalint.machine.outcome import Doubt, Kind, Outcome
+from cudalint.machine.trace import Site, TraceStep
+from cudalint.project.program import FileProgram
+from cudalint.rules import registry
+from cudalint.rules.base import Rule
+from cudalint.text.lines import split_rows
+
+# Of one launch only the root cause is reported: the earlier kind wins.
+_ROOTS: tuple[frozenset[Kind], ...] = (
+    frozenset({Kind.METHOD_WITHOUT_EFFECT, Kind.METHOD_ALREADY_SET}),
+    frozenset({Kind.CUDA_TO_FORK, Kind.UNPICKLABLE_CUDA, Kind.UNPICKLABLE_TARGET, Kind.FOREIGN_LOCK}),
+    frozenset({Kind.IMPORTED_AGAIN}),
+    frozenset({Kind.MISSING_GLOBAL}),
+    frozenset({Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}),
+    frozenset({Kind.DEFAULT_DEVICE_LOADER}),
+    frozenset({Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.DAEMON_CHILD}),
+    frozenset({Kind.RANK_WITHOUT_DEVICE, Kind.COLLECTIVE_BEFORE_DEVICE}),
+    frozenset({Kind.VISIBLE_PER_TASK}),
+    frozenset({Kind.CUDA_ACROSS, Kind.CUDA_THROUGH_JOBLIB}),
+    frozenset({Kind.ALLOCATION_BEFORE_DEVICE}),
+    frozenset({Kind.MEMORY_NOT_SHARED}),
+    frozenset({Kind.SHARED_GPU}),
+)
+_ROOT_RANK = {kind: i for i, kinds in enumerate(_ROOTS) for kind in kinds}
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    rule: Rule
+    severity: Severity
+    outcome: Outcome
+
+    def resting_on(self, assumed: Iterable[Assumption]) -> _Judged:
+        """The same, with what all paths assume that show it."""
+        return replace(self, outcome=replace(self.outcome, assumptions=tuple(assumed)))
+
+
+# A condition with more parts is not read.
+MOST_ASSUMPTIONS = 2
+LONGEST_EXPRESSION = 60
+
+
+def findings_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding, Outcome]:
+    """The findings that outcomes come to, each with the one that it stands for."""
+    rules = registry()
+    best: dict[tuple[str, Site], _Judged] = {}
+    assumed: dict[tuple[Kind, Site], list[Assumption]] = {}
+    for outcome in _root_causes(outcomes):
+        # It rests on what is assumed wherever it shows.
+        common = assumed.setdefault((outcome.kind, outcome.anchor), list(outcome.assumptions))
+        common[:] = [assumption for assumption in common if assumption in outcome.assumptions]
+        for rule in rules.values():
+            if outcome.kind not in rule.outcomes:
+                continue
+            severity = rule.grade(outcome)
+            if severity is None:
+                continue
+            judged = _Judged(rule, severity, outcome)
+            key = (rule.code, outcome.anchor)
+            known = best.get(key)
+            if known is None or _better(judged, known):
+                best[key] = judged
+    kept = _quiet_siblings(best)
+    kept = [j.resting_on(assumed[j.outcome.kind, j.outcome.anchor][:MOST_ASSUMPTIONS]) for j in kept]
+    places = _spans_of(files, [j.outcome for j in kept])
+    return {_finding(files, j, places): j.outcome for j in kept if j.outcome.anchor in places}
+
+
+def _condition(files: FileProgram, outcome: Outcome, places: Mapping[Site, Span]) -> str | None:
+    """When it is true: by the versions of Python that decide on it, and by what its paths assume."""
+    said = [_assumption(files, outcome, found, places) for found in outcome.assumptions]
+    assumed = " and ".join(dict.fromkeys(words for words in said if words is not None))
+    parts = (outcome.condition, f"if {assumed}" if assumed else None)
+    return ", ".join(part for part in parts if part is not None) or None
+
+
+def _assumption(files: FileProgram, outcome: Outcome, found: Assumption, places: Mapping[Site, Span]) -> str | None:
+    if isinstance(found.subject, str):
+        return f"{found.subject} {found.holds}"
+    span = places.get(found.subject)
+    if span is None:
+        return None
+    text = _written(files, found.subject, span)
+    if text is None:
+        near = found.subject.module == outcome.anchor.module
+        where = "" if near else f" of {os.path.basename(span.filename)}"
+        return f"what is asked in line {span.start.row}{where} {found.holds}"
+    return of_test(text, found.holds)
+
+
+def _written(files: FileProgram, site: Site, span: Span) -> str | None:
+    """An expression as it is written; None where that would be long."""
+    if span.start.row != span.end.row:
+        return None
+    row = split_rows(files.sources[site.module].text)[span.start.row - 1]
+    text = row[span.start.column - 1 : span.end.column - 1]
+    return text if len(text) <= LONGEST_EXPRESSION and text.isprintable() and "`" not in text else None
+
+
+def _better(new: _Judged, old: _Judged) -> bool:
+    if new.severity is not old.severity:
+        return new.severity.rank > old.severity.rank
+    return new.outcome.length < old.outcome.length
+
+
+def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
+    """CUD102 is dropped where CUD101 is reported, CUD501 where a collective in between is."""
+    result: list[_Judged] = []
+    for (code, anchor), judged in best.items():
+        if code == "CUD102" and ("CUD101", anchor) in best:
+            continue
+        result.append(judged)
+    return result
+
+
+def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Of one launch only the root cause is reported, for each start method that the Python versions give it."""
+    given = list(outcomes)
+    first: dict[tuple[Site, str | None, bool], int] = {}
+    for outcome in given:
+        rank = _ROOT_RANK.get(outcome.kind)
+        if rank is not None and outcome.within is not None:
+            key = (outcome.within, outcome.condition, outcome.doubt is Doubt.MISSING)
+            first[key] = min(first.get(key, rank), rank)
+    groups = {o.within for o in given if o.kind in _AFTER_GROUP}
+    given = _first_again(_first_guesses(given))
+    result: list[Outcome] = []
+    for outcome in given:
+        rank = _ROOT_RANK.get(outcome.kind)
+        if rank is not None and outcome.within is not None:
+            whens = product((outcome.condition, None), (outcome.doubt is Doubt.MISSING, False))
+            if rank > min(first.get((outcome.within, *when), rank) for when in whens):
+                continue
+        if outcome.kind is Kind.INIT_BEFORE_DEVICE and outcome.within in groups:
+            continue
+        result.append(outcome)
+    return result
+
+
+def _first_guesses(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Of the barriers of one process group that guess their GPU only one: after the first it is settled."""
+    first: dict[Site, Outcome] = {}
+    for outcome in outcomes:
+        if outcome.kind in _GUESSES:
+            made = outcome.cause[-1].site
+            first[made] = min(first.get(made, outcome), outcome, key=_guess_order)
+    anchors = {outcome.anchor for outcome in first.values()}
+    return [o for o in outcomes if o.kind not in _GUESSES or o.anchor in anchors]
+
+
+def _first_again(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Of what the children of one launch run again while they import main only one: it ends them."""
+    first: dict[tuple[Site, str | None], Outcome] = {}
+    for outcome in outcomes:
+        if outcome.kind is Kind.IMPORTED_AGAIN and outcome.launch:
+            launch = outcome.launch[-1].site, outcome.condition
+            first[launch] = min(first.get(launch, outcome), outcome, key=_again_order)
+    kept = {outcome.anchor for outcome in first.values()}
+    return [o for o in outcomes if o.kind is not Kind.IMPORTED_AGAIN or not o.launch or o.anchor in kept]
+
+
+def _again_order(outcome: Outcome) -> tuple[bool, int, str, int]:
+    return not outcome.certain, len(outcome.effect), outcome.anchor.module, outcome.anchor.ordinal
+
+
+def _guess_order(outcome: Outcome) -> tuple[bool, int, str, int]:
+    return outcome.benign, outcome.length, outcome.anchor.module, outcome.anchor.ordinal
+
+
+_GUESSES = frozenset({Kind.BARRIER_BEFORE_DEVICE, Kind.BARRIER_GUESSES})
+_AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVICE, Kind.BARRIER_BEFORE_DEVICE})
+
+
+def _spans_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]:
+    return places_of(files, (site for outcome in outcomes for site in _sites(outcome)))
+
+
+def _sites(outcome: Outcome) -> Iterator[Site]:
+    yield outcome.anchor
+    for segment in (outcome.cause, outcome.launch, outcome.effect):
+        yield from (step.site for step in _shown(segment))
+    yield from (found.subject for found in outcome.assumptions if isinstance(found.subject, Site))
+
+
+def places_of(files: FileProgram, sites: Iterable[Site]) -> dict[Site, Span]:
+    """Where nodes stand; of those in no file, or with no place of their own, nothing."""
+    wanted: dict[str, set[int]] = {}
+    for site in sites:
+        wanted.setdefault(site.module, set()).add(site.ordinal)
+    result: dict[Site, Span] = {}
+    for name, ordinals in wanted.items():
+        source = files.sources.get(name)
+        if source is None:
+            continue
+        known = files.places.setdefault(name, {})
+        missing = ordinals - known.keys()
+        if missing:
+            try:
+                found = placed(source.text, source.path, name, missing, files.store)
+            except RecursionError:  # of Python 3.12, which bounds calls from C, without a way to ask for more
+                files.too_deep(source)
+                found = {}
+            known.update({ordinal: found.get(ordinal) for ordinal in missing})
+        result.update((Site(name, o), span) for o in ordinals if (span := known[o]) is not None)
+    return result
+
+
+def _finding(files: FileProgram, judged: _Judged, places: dict[Site, Span]) -> Finding:
+    outcome = judged.outcome
+    span = places[outcome.anchor]
+    trace = (
+        *_steps(outcome.cause, StepKind.CAUSE, places),
+        *_steps(outcome.launch, StepKind.LAUNCH, places),
+        *_steps(outcome.effect, StepKind.EFFECT, places),
+    )
+    return Finding(
+        code=judged.rule.code,
+        name=judged.rule.name,
+        severity=judged.severity,
+        message=judged.rule.message(outcome),
+        span=span,
+        trace=trace,
+        outcome=outcome.how,
+        condition=_condition(files, outcome, places),
+        noqa_rows=(span.start.row, span.end.row),
+    )
+
+
+def _steps(steps: Sequence[TraceStep], kind: StepKind, places: dict[Site, Span]) -> Iterable[Step]:
+    """The last step of a segment is what happens; those before lead to it."""
+    shown = _shown(steps)
+    for i, step in enumerate(shown):
+        span = places.get(step.site)
+        if span is None:
+            continue
+        step_kind = kind if i == len(shown) - 1 else StepKind.STEP
+        yield Step(_first_line(span), step.message, step_kind, step.process)
+
+
+# A reader needs no more of one segment, and each file that a trace touches is parsed again for its places.
+MOST_TRACE_STEPS = 16
+
+
+def _shown(steps: Sequence[TraceStep]) -> Sequence[TraceStep]:
+    """A segment as it is shown: of a very long one the first steps, the last ones, and how many were between."""
+    if len(steps) <= MOST_TRACE_STEPS:
+        return steps
+    half = MOST_TRACE_STEPS // 2
+    after = steps[-half]
+    left_out = len(steps) - MOST_TRACE_STEPS
+    return (*steps[:half], replace(after, message=f"{left_out} calls later: {after.message}"), *steps[-half + 1 :])
+
+
+def _first_line(span: Span) -> Span:
+    if span.start.row == span.end.row:
+        return span
+    return replace(span, end=Position(span.start.row, span.start.column + 1))
+
+
+def syntax_errors(files: FileProgram) -> Iterable[Finding]:
+    """A finding for each file that is no Python, or cannot be analysed."""
+    rule = registry()["CUD901"]
+    for broken in files.broken:
+        verb = "parse" if broken.row else "analyse"
+        place = at(broken.source.path, broken.row, broken.column)
+        yield Finding(rule.code, rule.name, rule.severity, f"cannot {verb} this file: {broken.reason}", place)
