@@ -20,6 +20,9 @@ _WORD = re.compile(rb"import\b")
 _CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word in (b"import_module", b"__import__"))
 # A dotted text may name a module, or what one defines, where a program imports by such texts or is told what to run.
 _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
+# One that ends in something unknown names one of the modules in a package.
+_TEXT_IN_PART = re.compile(rb"\bf([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.\{")
+ONE_OF_ALL = "*"
 _BY_TEXT = (b"__main__", b"import_module", b"__import__", b"_target_", b"import_string")
 _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -30,7 +33,7 @@ class Imported:
     """One import: the module, how many dots stand before it, the names that may be modules in it.
 
     ``at_once`` where importing the file runs it; what stands in a function waits for its call. ``is_text`` where
-    nothing but a text names the module, or something in it.
+    nothing but a text names the module, or something in it; ``ONE_OF_ALL`` is what the text does not show.
     """
 
     module: str
@@ -73,3 +76,5 @@ def imported(data: bytes) -> Iterator[Imported]:
     if any(word in data for word in _BY_TEXT):
         texts = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _TEXT.finditer(data))
         yield from (Imported(text, 0, (), False, is_text=True) for text in texts)
+        packages = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _TEXT_IN_PART.finditer(data))
+        yield from (Imported(text, 0, (ONE_OF_ALL,), False, is_text=True) for text in packages)

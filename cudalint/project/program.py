@@ -22,6 +22,7 @@ from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
 from cudalint.project import deployments
 from cudalint.project.file_facts import FileFacts, KnownFacts, Shape
+from cudalint.project.imports import ONE_OF_ALL
 from cudalint.project.layout import Layout, layout
 from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_something
 from cudalint.project.scripts import console_scripts
@@ -33,6 +34,8 @@ MOST_ASSUMED_BYTES = 400_000
 MOST_EFFECTFUL_IMPORTS = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
+# A text that ends in something unknown may name any module of a package that has so few.
+MOST_WITHIN = 4
 # A module, a class, a method: what a dotted text may name.
 _MOST_NAMED_WITHIN = 3
 MOST_PLAIN_BYTES = 10_000
@@ -633,6 +636,8 @@ class FileProgram:
                 continue
             homes = [*self.parents(home), home]
             homes.extend(child for n in found.names if (child := self.child(home, n)) is not None)
+            if ONE_OF_ALL in found.names and len(within := self.submodules(home)) <= MOST_WITHIN:
+                homes.extend(within)
             yield from (_Import(h, found.at_once) for h in homes if h in self.sources)
 
 
