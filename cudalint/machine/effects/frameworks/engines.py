@@ -43,7 +43,8 @@ def engine(machine: Machine, call: Call) -> Results:
 
 
 def _forks(process: Process) -> bool:
-    return strings(process.environ(_CHOSEN) or const("fork")) == ["fork"]
+    """Whether its process is forked from one that has opened the driver: what nobody saw, torch mostly did."""
+    return process.driver is not None and strings(process.environ(_CHOSEN) or const("fork")) == ["fork"]
 
 
 def _fork_unseen(machine: Machine, call: Call, launcher: str) -> bool:
