@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
-from cudalint.machine.frame import Frame
+from cudalint.machine.frame import Arguments, Frame
 from cudalint.machine.heap import Class, Closure, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
@@ -19,6 +19,8 @@ from cudalint.machine.values import Atom, Bound, Partial, Ref, Value, only, unkn
 # How many callbacks an entry looks at, and how many statements of each.
 MOST_CALLBACKS = 8
 MOST_CALLBACK_STEPS = 300
+# How many statements are looked at of a function that may have run before.
+MOST_EARLIER_STEPS = 700
 # What goes wrong because of what this process did to CUDA, wherever in it a callback runs. All else depends on when
 # and in which process that is.
 _OF_THIS_PROCESS = frozenset(
@@ -102,6 +104,26 @@ class Callbacks(Core):
         if counted:
             unknowns = {name: unknown("count", receiver.address, name) for name in counted}
             state.store(receiver, replace(found, attributes={**found.attributes, **unknowns}))
+
+    def earlier(
+        self, function: Value, given: Arguments, state: State, frame: Frame, site: Site, says: str
+    ) -> list[State] | None:
+        """The paths on which a function ran before, on steps of its own; None where it came to no end within these.
+
+        What goes wrong in it is noted where it is run for its own sake.
+        """
+        record, steps, most = self.record, self._steps, self._most_steps
+        self.record, self._most_steps = record.copy(), steps + MOST_EARLIER_STEPS
+        copy = state.clone()
+        copy.stack = self.chain(copy, site, says)
+        inner = Frame(frame.scope, frame.module)
+        results = self.drained(self.call_value(function, [], given, copy, inner, site), inner)
+        is_whole = not self.record.spent
+        self.steps_aside += self._steps - steps
+        self.record, self._steps, self._most_steps = record, steps, most
+        for after, _ in results:
+            after.stack = state.stack
+        return [after for after, _ in results] if is_whole else None
 
     def _calls_back(self, atom: Atom, closure: Closure, state: State, frame: Frame, site: Site) -> None:
         record = self.record

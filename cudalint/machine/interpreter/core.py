@@ -467,6 +467,16 @@ class Core(Hooks, ABC):
         """The paths on which instances have said what they look like as texts."""
 
     @abstractmethod
+    def earlier(
+        self, function: Value, given: Arguments, state: State, frame: Frame, site: Site, says: str
+    ) -> list[State] | None:
+        """The paths on which a function ran before; None where it came to no end."""
+
+    @abstractmethod
+    def drained(self, results: Results, frame: Frame) -> Results:
+        """Results whose generators have run."""
+
+    @abstractmethod
     def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
         """An unknown function, or an object that nobody knows, is given these values."""
 

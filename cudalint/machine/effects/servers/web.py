@@ -24,6 +24,8 @@ _BY_POSITION = "cudalint.web.Sanic"
 _APPLICATIONS = frozenset({APPLICATION, _BY_POSITION})
 _DEPENDENCY = "cudalint.web.Dependency"
 _DEEPEST = 3
+# So many handlers are looked at for what an earlier request did.
+MOST_REQUESTS = 16
 # A handler's parameter is a request by its type (FastAPI goes by nothing else), or by what all call it.
 _REQUEST_TYPES = frozenset({"Request", "WebSocket", "HTTPConnection"})
 _REQUESTS = frozenset({"request", "req", "websocket"})
@@ -168,8 +170,29 @@ def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Fun
     if not handlers:
         return [(state, {})]
     app = _application(state)
-    started = _started(machine, state, frame, app)
+    started = [_after_others(machine, after, frame, app) for after in _started(machine, state, frame, app)]
     return [ready for after in started for ready in _given(machine, after, frame, handlers[0], app)]
+
+
+def _after_others(machine: Machine, state: State, frame: Frame, app: Value) -> State:
+    """The process that answers a request, as an earlier one left it: where any used the GPU, that one.
+
+    Where all of them are seen to their ends, and none used it, nothing did: servers call nothing else.
+    """
+    requests = list(registered(state, "handler"))
+    if state.process.driver is not None or only(app) != _only_application(state) or len(requests) > MOST_REQUESTS:
+        return state
+    is_seen = True
+    for site, handler in requests:
+        for ready, given in _given(machine, state.clone(), frame, _closure(handler, state), app):
+            after = machine.earlier(handler, given, ready, frame, site, "answers an earlier request")
+            is_seen = is_seen and after is not None
+            using = [one for one in after or () if one.process.driver is not None]
+            if using:
+                return using[0]
+    if is_seen:
+        state.process = replace(state.process, unseen=False)
+    return state
 
 
 def from_outside(machine: Machine, state: State, frame: Frame) -> None:
