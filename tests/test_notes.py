@@ -343,3 +343,37 @@ def test_an_owner_that_waits_until_its_memory_is_no_longer_looked_at(name: str) 
     start = "def main():\n    ctx = mp.get_context('spawn')\n    x = torch.ones(8, device='cuda')\n"
     text = f"{SERVE}{start}{body}\n\nif __name__ == '__main__':\n    main()\n"
     assert set(found(text)) == {("CUD302", severity)}
+
+
+BY_HAND = """\
+import argparse
+import os
+
+import torch
+import torch.distributed as dist
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--rank", default=0, type=int)
+parser.add_argument("--world-size", default=1, type=int)
+args = parser.parse_args()
+dist.init_process_group("nccl", init_method="tcp://10.0.0.1:23456", world_size=args.world_size, rank=RANK)
+model = torch.nn.Linear(4, 4).cuda()
+if args.world_size > 1:
+    model = torch.nn.parallel.DistributedDataParallel(model)
+"""
+
+
+@pytest.mark.parametrize(
+    ("rank", "severity"),
+    [
+        # Whoever starts each rank may start it on a machine of its own.
+        ("args.rank", "warning"),
+        ("int(args.rank)", "warning"),
+        ("int(os.environ['RANK'])", "error"),
+    ],
+)
+def test_ranks_that_users_number_may_each_have_a_machine(rank: str, severity: str) -> None:
+    source = SourceFile("/p/main.py", text := BY_HAND.replace("RANK", rank, 1), text.encode())
+    (finding,) = (f for f in analyse([source], Options(), root="/p").findings if f.code in ("CUD502", "CUD503"))
+    assert finding.severity.value == severity
+    assert ("whether ranks share a machine cannot be seen here" in finding.message) is (severity == "warning")

@@ -60,6 +60,7 @@ class Doubt(Enum):
     BUILT = "whether a package was built for GPUs cannot be seen here"
     ELSEWHERE = "on other paths the same workers do not fork"
     DEVICE = "which device is used cannot be seen here"
+    PLACES = "whether ranks share a machine cannot be seen here"
     TASKS = "how many tasks a worker is given cannot be seen here"
     CUT = "not all that comes before could be looked at"
 

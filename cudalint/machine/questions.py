@@ -199,6 +199,20 @@ def _is_told(subject: Hashable) -> bool:
     return False
 
 
+def is_option(value: Value) -> bool:
+    """Whether a value is what users give for an option, or its default."""
+    return any(map(_is_of_option, value)) and all(isinstance(atom, Const) or _is_of_option(atom) for atom in value)
+
+
+def _is_of_option(atom: Atom) -> bool:
+    match atom:
+        case Unknown(sym=("option", *_)):
+            return True
+        case Unknown(sym=("int", made)):
+            return _is_of_option(Unknown(made))
+    return False
+
+
 def asks_for_a_setting(sym: Hashable) -> bool:
     """Whether it is asked for a variable of the environment that few users set: no launcher does."""
     match read(sym)[0]:

@@ -60,6 +60,7 @@ class Group:
     ``early``: GPU 0 was in use before the group was joined. ``bound``: the group has met on a GPU, which it keeps;
     ``named``: the program said on which one.
     ``guess``: the barrier that had to guess the GPU, where the guess holds unless another GPU is chosen later.
+    ``by_hand``: users number the ranks when they start them, one by one, on one machine or on several.
     """
 
     backend: str
@@ -71,6 +72,7 @@ class Group:
     bound: bool = False
     named: bool = False
     guess: Chain | None = None
+    by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)

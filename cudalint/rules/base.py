@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.finding import Severity
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Doubt, Kind, Outcome
 
 
 def measured(outcome: Outcome) -> Severity | None:
@@ -35,6 +35,10 @@ class RepairLevel(Enum):
     NEVER = "never"
 
 
+# Doubts that readers need to know to judge a finding, whatever rule it is of.
+_SAID = frozenset({Doubt.PLACES})
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """The record of one rule; the docstring of its module is its page.
@@ -59,4 +63,5 @@ class Rule:
         """What a finding of this rule says."""
         text = self.outcomes[outcome.kind]
         doubt = "" if outcome.reason is None else outcome.reason.value
-        return text.format(subject=outcome.subject, launcher=outcome.launcher, detail=outcome.detail, doubt=doubt)
+        message = text.format(subject=outcome.subject, launcher=outcome.launcher, detail=outcome.detail, doubt=doubt)
+        return f"{message} ({doubt})" if outcome.reason in _SAID else message

@@ -12,7 +12,7 @@ from cudalint.machine.effects.stdlib.environment import RENDEZVOUS
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
-from cudalint.machine.outcome import Kind
+from cudalint.machine.outcome import Doubt, Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Group, Launch, Process, Selected, State
 from cudalint.machine.trace import Chain, Site
@@ -55,7 +55,9 @@ def init(machine: Machine, call: Call) -> Results:
     rank = only(call.get("rank") or ())
     own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
     early = state.process.allocated is not None
-    state.process = replace(state.process, group=Group(name, device, made, alone, own, early))
+    by_hand = questions.is_option(call.get("rank") or ())
+    group = Group(name, device, made, alone, own, early, by_hand=by_hand)
+    state.process = replace(state.process, group=group)
     return [(state, NONE)]
 
 
@@ -110,22 +112,23 @@ def _emit(
     process = state.process
     launch = process.launch
     group = process.group
-    machine.emit(
-        outcome_of(
-            machine,
-            state,
-            kind,
-            anchor,
-            how,
-            certain=certain,
-            cause=group.made if group is not None and kind not in _OWN_CAUSE else None,
-            effect=machine.chain(state, call.site, subject or call.label),
-            subject=subject or call.label,
-            within=None if machine.running or group is None else group.made.step.site,
-            launch=launch,
-            benign=benign,
-        )
+    found = outcome_of(
+        machine,
+        state,
+        kind,
+        anchor,
+        how,
+        certain=certain,
+        cause=group.made if group is not None and kind not in _OWN_CAUSE else None,
+        effect=machine.chain(state, call.site, subject or call.label),
+        subject=subject or call.label,
+        within=None if machine.running or group is None else group.made.step.site,
+        launch=launch,
+        benign=benign,
     )
+    if found.certain and group is not None and group.by_hand and kind not in _OWN_CAUSE:
+        found = replace(found, certain=False, doubt=Doubt.PLACES)
+    machine.emit(found)
 
 
 _SELECTORS = frozenset({"set_device", "set_device_index"})
