@@ -7,7 +7,6 @@ from dataclasses import replace
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu.arrays import new_tensor
 from cudalint.machine.effects.gpu.cuda import read, touch
-from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
@@ -74,6 +73,8 @@ def module_child(machine: Machine, call: Call) -> Results:
 
 
 _MODULE = "torch.nn.Module"
+# What an instance of a class below a layer holds of the library's class.
+_LAYER = "<layer>"
 # What gives the parts one after the other.
 _SEVERAL = frozenset({"__iter__", "children", "modules"})
 
@@ -103,7 +104,10 @@ def module_base(machine: Machine, call: Call) -> Results:
         return [(call.state, NONE)]
     results: Results = []
     for state, made in module(machine, replace(call, path=owner, spec=spec)):
-        keep_self(replace(call, state=state), made)
+        found = state.get(call.receiver)
+        if isinstance(found, Instance):
+            # A part of it: what is called on the instance gives the instance back, and not its part.
+            state.store(call.receiver, replace(found, attributes={**found.attributes, _LAYER: made}))
         memory = placed_tensor(part, state) if isinstance(part := only(made), Ref) else None
         if memory is not None:
             place(call.receiver, memory, state)
