@@ -143,6 +143,11 @@ class Library:
                 return wide
         return None
 
+    def holds_functions(self, path: str) -> bool:
+        """Whether a name is that of a module or class some of whose functions are modelled."""
+        begun = f"{self.canonical(path)}."
+        return any(name.startswith(begun) for name in self.functions)
+
     def is_a(self, kind: str, base: str) -> bool:
         """Whether a library type is, or derives from, another."""
         kind = self.canonical(kind)

@@ -211,9 +211,11 @@ class Assignment(Core):
         return [state]
 
     def _replace_function(self, path: str, value: Value, state: State) -> None:
-        """``torch.cuda.is_available = f``: from now on this process calls that."""
+        """``torch.cuda.is_available = f`` or ``torch.distributed = mock``: from now on this process has that there."""
         path = self.library.canonical(path)
-        if self.library.function(path) is None or any(isinstance(atom, Const | Unknown) for atom in value):
+        if self.library.function(path) is None and not self.library.holds_functions(path):
+            return
+        if any(isinstance(atom, Const | Unknown) for atom in value):
             return
         found = state.get(REPLACED)
         before = found.variables if isinstance(found, Scope) else {}

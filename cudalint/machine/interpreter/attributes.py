@@ -10,6 +10,7 @@ from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import (
     NAMESPACE,
     OF_UNKNOWN,
+    REPLACED,
     Class,
     Closure,
     Dict,
@@ -192,6 +193,9 @@ class Attributes(Core):
 
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
         full = self.library.canonical(f"{path}.{name}")
+        replaced = state.get(REPLACED)
+        if isinstance(replaced, Scope) and full in replaced.variables and self.library.function(full) is None:
+            return [(state, replaced.variables[full])]
         call = self._library_call(f"{full}.__get__", state, frame, site, [])
         if call is not None:
             return self.library_call(call)
