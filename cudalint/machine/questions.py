@@ -213,6 +213,16 @@ def _is_of_option(atom: Atom) -> bool:
     return False
 
 
+def asks_for_an_option(sym: Hashable) -> bool:
+    """Whether users answer a question by an option."""
+    match read(sym)[0]:
+        case Unknown() as atom:
+            return _is_of_option(atom)
+        case tuple() as value:
+            return is_option(value)
+    return False
+
+
 def asks_for_a_setting(sym: Hashable) -> bool:
     """Whether it is asked for a variable of the environment that few users set: no launcher does."""
     match read(sym)[0]:

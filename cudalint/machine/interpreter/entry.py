@@ -9,7 +9,7 @@ from enum import Enum
 from cudalint.machine.assumptions import Asking, Facts, assumptions
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import Fact, are_of_several_ranks
+from cudalint.machine.questions import Fact, are_of_several_ranks, asks_for_an_option
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site, TraceStep
@@ -144,6 +144,8 @@ class EntryRecord:
     expected: set[Site] = field(default_factory=set)
     # The ways on which a device is selected by a rank within the machine: there a global one is only a fallback.
     local_choices: set[tuple[Site, ...]] = field(default_factory=set)
+    # Where ranks meet on one GPU that all of them selected, the ways on which they did.
+    same_choices: dict[Site, tuple[Site, ...]] = field(default_factory=dict)
     # The process groups that are joined after a device was selected, on some path.
     device_first: set[Site] = field(default_factory=set)
     # Where GPU memory was sent whose receivers this process waited for, and where some path ended without that.
@@ -171,6 +173,7 @@ class EntryRecord:
             outlived={*self.outlived},
             expected={*self.expected},
             local_choices={*self.local_choices},
+            same_choices={**self.same_choices},
             device_first={*self.device_first},
             returned={*self.returned},
             left_behind={*self.left_behind},
@@ -246,10 +249,17 @@ class EntryRecord:
         return False
 
     def _falls_back(self, outcome: Outcome) -> bool:
-        """Whether a global rank is used only where the rank within the machine is not known."""
-        if outcome.kind is not Kind.GLOBAL_RANK_DEVICE:
-            return False
-        return tuple(step.site for step in outcome.effect) in self.local_choices
+        """Whether a device that is no rank's own is taken only where the program does not take its rank's.
+
+        A global rank may be the fallback of one that is not known; one GPU is meant where users say so by an option.
+        """
+        match outcome.kind:
+            case Kind.GLOBAL_RANK_DEVICE:
+                return tuple(step.site for step in outcome.effect) in self.local_choices
+            case Kind.RANK_WITHOUT_DEVICE:
+                is_told = any(asks_for_an_option(sym) for sym, _ in outcome.facts)
+                return is_told and self.same_choices.get(outcome.anchor) in self.local_choices
+        return False
 
     def _is_averted_elsewhere(self, outcome: Outcome) -> bool:
         if outcome.kind not in _OF_INHERITING:
