@@ -26,7 +26,7 @@ def placed(machine: Machine, call: Call) -> Results:
         fields["<pickle>"] = const("never")
     ref = state.new(("placed", call.site), LibraryObject(kind, fields, call.site, origin))
     device = chosen(call)
-    if device is None or not device.is_gpu or cuda.hides_all(state.process):
+    if device is None or not device.is_gpu or cuda.hides_all(state.process) or _makes_shapes(state):
         return [(state, (ref,))]
     framework = call.text("framework", "torch")
     wanted = call.text("gpu", "init")
@@ -35,6 +35,12 @@ def placed(machine: Machine, call: Call) -> Results:
         return []
     gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
     return [(after, (ref,))]
+
+
+def _makes_shapes(state: State) -> bool:
+    """Whether what is made has shapes and no data: below ``torch.device("meta")``."""
+    default = state.process.default_device
+    return default is not None and default.kind == "meta"
 
 
 def _first(devices: list[Dev]) -> Dev | None:
