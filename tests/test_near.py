@@ -73,7 +73,6 @@ LEFT_TO_A_WHOLE_CHECK = {
     ("caller in another module that nobody calls, clean: 102 once", "pkg/train.py"),
     ("guilty caller uncalled, class instantiated elsewhere", "lib/api.py"),
     ("names of a lazy package that are there", "pkg/machines.py"),
-    ("handlers of a router, whose application another module makes", "main.py"),
     ("a module that the fork server imports first asks for a GPU", "devices.py"),
     ("a program that sets Django up and starts workers", "scoring/models.py"),
     ("plugins of a package are imported by name", "plugins/gpu.py"),

@@ -22,7 +22,7 @@ _BOUND = re.compile(rb"^(?:(?:async[ \t]+)?def[ \t]+|class[ \t]+)?([A-Za-z_]\w*)
 def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     """The modules whose entries may have a step in one of these files."""
     selected = {files.names[path] for path in paths if path in files.names}
-    users = set(selected).union(*(files.above(name) for name in selected))
+    users = set(selected).union(_routed(files, selected), *(files.above(name) for name in selected))
     users.update(_under_conftests(files, users))
     # A server's configuration names its application without importing it, and Django's program what it makes ready.
     facts = ((name, files.facts(name)) for name in files.sources)
@@ -38,7 +38,15 @@ def naming(files: FileProgram, selected: frozenset[str], among: Iterable[str]) -
     """
     others = [name for name in among if name not in selected]
     bound = {name: _bound(files, name) for name in selected} if others else {}
-    return selected.union(name for name in others if _mentions(files, name, bound))
+    routed = set(_routed(files, selected)) if others else set()
+    return selected.union(name for name in others if name in routed or _mentions(files, name, bound))
+
+
+def _routed(files: FileProgram, selected: Iterable[str]) -> Iterator[str]:
+    """The modules whose handlers answer the requests of an application that a selected module makes."""
+    for name in selected:
+        if files.facts(name).may_answer:
+            yield from (home for home in files.imports(name) if files.facts(home).may_route)
 
 
 def _mentions(files: FileProgram, name: str, bound: Mapping[str, frozenset[bytes]]) -> bool:
