@@ -25,8 +25,8 @@ def launches(count: int) -> SourceFile:
     return SourceFile("test_launches.py", text, text.encode())
 
 
-def searched(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[Finding, Fix], Run, list[Analysis]]:
-    """The repairs of so many launches, what the search kept, and the analyses that trials made."""
+def trials(monkeypatch: pytest.MonkeyPatch) -> list[Analysis]:
+    """The analyses that trials of repairs make from here on."""
     tried: list[Analysis] = []
     real = analysis.analyse_again
 
@@ -35,6 +35,12 @@ def searched(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[Finding,
         return tried[-1]
 
     monkeypatch.setattr(engine, "analyse_again", counted)
+    return tried
+
+
+def searched(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[Finding, Fix], Run, list[Analysis]]:
+    """The repairs of so many launches, what the search kept, and the analyses that trials made."""
+    tried = trials(monkeypatch)
     found, run = analyse([launches(count)], Options()), Run()
     return repaired(found, found.findings, run), run, tried
 
@@ -110,14 +116,7 @@ def test_of_the_modules_that_reach_a_change_only_some_try_it_out(
         for i in range(others + 1)
     }
     sources = [SourceFile(p, t, t.encode()) for p, t in {"library.py": LIBRARY, **programs}.items()]
-    tried: list[Analysis] = []
-    real = analysis.analyse_again
-
-    def counted(*given: object) -> Analysis:
-        tried.append(real(*given))  # type: ignore[arg-type]
-        return tried[-1]
-
-    monkeypatch.setattr(engine, "analyse_again", counted)
+    tried = trials(monkeypatch)
     found = analyse(sources, Options(target_versions=((3, 11), (3, 11))))
     (fix,) = repaired(found, found.findings).values()
     assert [finding.code for finding in found.findings] == ["CUD101"]

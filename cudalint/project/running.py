@@ -171,6 +171,8 @@ class Runner:
     _until: float | None = None
     _shared: frozenset[Group] | None = None
     _launching: frozenset[str] | None = None
+    # What far modules of tests name that starts something: asked for their keys, and when they run.
+    _elsewhere: dict[str, frozenset[str] | None] = field(default_factory=dict)
     _callers: Callers | None = None
     _importer: PreparedImports | None = None
     _instances: Instances | None = None
@@ -387,8 +389,11 @@ class Runner:
 
     def _starting_elsewhere(self, name: str) -> frozenset[str] | None:
         """What a module of tests names that starts something elsewhere; None where its tests are all followed."""
-        if not lies_far(self.files, name):
-            return None
+        if name not in self._elsewhere:
+            self._elsewhere[name] = self._sought_elsewhere(name) if lies_far(self.files, name) else None
+        return self._elsewhere[name]
+
+    def _sought_elsewhere(self, name: str) -> frozenset[str]:
         if self._launching is None:
             self._launching = launching_modules(self.files)
         homes = (name, *conftests(self.files, name))
