@@ -11,6 +11,7 @@ from cudalint.fixes.edits import Change
 from cudalint.fixes.loaders import dotted_attribute
 from cudalint.fixes.proposal import Case, Proposal, in_file, in_files
 from cudalint.fixes.view import View, dotted
+from cudalint.machine.outcome import Kind
 
 _THEN = "the thread then works on that GPU, where it worked on GPU 0"
 _ALL = f"{_THEN}, and so does any other that runs this"
@@ -26,6 +27,14 @@ def select_in_threads(case: Case) -> Iterator[Proposal]:
     What the program calls the device comes first, then what is the current one where the thread is made; the number
     that it was seen to be is the last resort.
     """
+    if case.outcome.kind is Kind.CONTEXT_OF_THREAD:
+        yield Proposal(
+            "push the context where the thread begins, and pop it at its end, or make one there",
+            {},
+            doubt="which context the thread is to use is not known",
+            shown=True,
+        )
+        return
     chosen = case.cause_call()
     if chosen is None or not chosen[1].args:
         return

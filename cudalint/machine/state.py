@@ -100,6 +100,15 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
+class Current:
+    """A thread in which a context of a framework is current; of those that other threads have, it can use none."""
+
+    framework: str
+    thread: str
+    where: Chain
+
+
+@dataclass(frozen=True, slots=True)
 class Method:
     """A default start method: its alternatives, None while the platform's default stands."""
 
@@ -170,6 +179,8 @@ class Process:
     methods: tuple[tuple[str, Method], ...] = ()
     thread: str = "main"
     selected: tuple[tuple[str, Selected], ...] = ()
+    # Of frameworks that leave it to the program in which threads its context is current.
+    current: tuple[Current, ...] = ()
     group: Group | None = None
     contexts: frozenset[Context] = frozenset()
     gpu_sharers: tuple[tuple[Hashable, int], ...] = ()

@@ -40,6 +40,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "framework": str,
     "gpu": str,
     "context": bool,
+    "current": str,
     "device": str,
     "device-key": str,
     "device-index": str,
@@ -97,7 +98,7 @@ _ARGUMENTS = frozenset({"called"})
 _UNFAMILIAR = frozenset(
     {
         "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "switches",
-        "numbers",
+        "numbers", "currents",
     }
 )  # fmt: skip
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
@@ -277,6 +278,8 @@ def _function(entry: Mapping[str, object], source: str) -> None:
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")
+    if entry.get("current", "needs") not in ("makes", "needs"):
+        raise ModelError(f"{where}: current must be makes or needs, not {entry['current']!r}")
     failure = entry.get("failure", {})
     for stage, how in failure.items() if isinstance(failure, Mapping) else ():
         if how not in _HOW:

@@ -87,7 +87,7 @@ class Vocabulary:
         """Take in a function of a model."""
         does, marks = entry.get("does"), _texts(entry.get("marks"))
         names = [_last(name) for name in _texts(entry.get("names"))]
-        if does in _SELECTS:
+        if does in _SELECTS or entry.get("current") == "makes":
             for name in names:
                 self.selects.name(name)
         if does == _APPLICATION and "type" not in entry:

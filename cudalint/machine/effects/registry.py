@@ -34,7 +34,7 @@ from cudalint.machine.effects.frameworks import (
     sessions,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, choices, devices, guesses, queries
+from cudalint.machine.effects.gpu import arrays, choices, current, devices, guesses, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import (
     celery,
@@ -444,6 +444,7 @@ class LibraryEffects:
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""
+        current.guess(machine, call.state, call.path, call.site)
         if call.receiver is None:
             return plain.unmodelled(machine, call)
         return plain.unmodelled_method(machine, call, call.receiver)
@@ -459,6 +460,10 @@ class LibraryEffects:
     ) -> Results:
         """An operation that reads the data of a tensor."""
         return arrays.tensor_data(machine, tensor, what, state, frame, site)
+
+    def unknown_called(self, machine: Machine, name: str, state: State, site: Site) -> None:
+        """A method of this name of something unknown."""
+        current.guess(machine, state, name, site)
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""

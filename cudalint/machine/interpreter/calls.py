@@ -181,6 +181,8 @@ class Calls(Core):
         held = self._held_memory(atom, state)
         if held is not None:
             return self._compute_with_held(*held, given)
+        if state.process.current and isinstance(atom, Unknown):
+            self._unknown_called(atom, state, site)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         plain = self._plain_method(atom)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts), *plain))]

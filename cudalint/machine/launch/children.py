@@ -43,6 +43,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         poisoned_by=poisoned_by | (before.poisoned_by if before.driver is None else frozenset()),
         initialised=(),
         contexts=frozenset(),
+        current=(),
         gpu_sharers=(),
         group=None,
         allocated=None,

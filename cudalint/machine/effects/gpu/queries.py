@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine import gpu_memory, operators
-from cudalint.machine.effects.gpu import choices
+from cudalint.machine.effects.gpu import choices, current
 from cudalint.machine.effects.gpu.arrays import returned
 from cudalint.machine.effects.gpu.cuda import hides_all, is_set, touch
 from cudalint.machine.frame import Call, Results
@@ -36,6 +36,7 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     )
     if state is None:
         return []
+    current.follow(machine, call, state)
     return [(state, returned(machine, call, state, device))]
 
 
