@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 from cudalint.machine import enums, mappings, operators, questions
 from cudalint.machine.classes import behind, defines, is_class
@@ -29,6 +30,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     IN_PLACE,
+    ISOLATED,
     PYTHON_VERSION,
     Atom,
     Bound,
@@ -315,6 +317,8 @@ class Attributes(Core):
         if isinstance(atom, Partial) and atom.function == (_PARTIAL_METHOD,):
             function, *args = atom.args
             return [(state, (Partial(function, ((receiver,), *args), atom.kwargs),))]
+        if isinstance(atom, Partial) and atom.function == (ISOLATED,):
+            return [(state, (replace(atom, args=(*atom.args, (receiver,))),))]
         if not isinstance(atom, Ref) or not isinstance(found, Closure) or found.kind == "staticmethod":
             return [(state, value)]
         if found.kind == "classmethod":

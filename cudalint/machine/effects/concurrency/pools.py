@@ -117,16 +117,23 @@ def pool_map(machine: Machine, call: Call) -> Results:
 
 
 def handed_to_pool(machine: Machine, call: Call) -> Results:
-    """``EnsembleSampler(n, m, f, pool=pool)``: a library that maps a function over a pool that it is given."""
+    """``EnsembleSampler(n, m, f, pool=pool)``: a library that maps functions over a pool that it is given."""
     function, given = call.get(call.text("function")) or (), call.get(call.text("key")) or NONE
     if given == NONE:
         return [(call.state, unknown("mapped", call.site))]
+    states = [call.state]
+    for one in machine.elements(function, call.state) or [function]:
+        states = [after for state in states for after in _mapped_over(machine, call, state, given, one)]
+    return [(state, unknown("mapped", call.site)) for state in states]
+
+
+def _mapped_over(machine: Machine, call: Call, state: State, pool: Value, function: Value) -> list[State]:
     mapped: Results = []
-    for state, method in machine.attribute(given, "map", call.state, call.frame, call.site):
+    for current, method in machine.attribute(pool, "map", state, call.frame, call.site):
         items = Sequence("list", None, element=unknown("item", call.site))
-        listed: Value = (state.new(("items", call.site), items),)
-        mapped.extend(machine.call_value(method, [function, listed], {}, state, call.frame, call.site))
-    return [(state, unknown("mapped", call.site)) for state, _ in mapped]
+        listed: Value = (current.new(("items", call.site), items),)
+        mapped.extend(machine.call_value(method, [function, listed], {}, current, call.frame, call.site))
+    return [after for after, _ in mapped]
 
 
 def pool_apply(machine: Machine, call: Call) -> Results:

@@ -183,6 +183,15 @@ def _by_conditions(call: Call) -> bool | None:
     return answer
 
 
+def is_asked(call: Call) -> bool:
+    """Whether an argument is one of those with which alone the model says that the function does what it does."""
+    wanted = list(_conditions(call, "when"))
+    if not wanted:
+        return True
+    given = ((call.get(name) or (), values) for name, values in wanted)
+    return any(_is_one(atom, values) for value, values in given for atom in _constants(value, call.state))
+
+
 def spared(call: Call) -> bool:
     """Whether an argument is one of those with which the model says that the function does not do what it does."""
     for name, values in _conditions(call, "unless"):

@@ -157,10 +157,17 @@ def serve(machine: Machine, call: Call, app: Value) -> None:
     if not isinstance(found, LibraryObject) or found.type != APPLICATION:
         return
     for started in _started(machine, state.clone(), call.frame, app):
-        for _, handler in list(registered(started, "handler")):
-            closure = started.get(atom) if isinstance(atom := only(handler), Ref) else None
-            for ready, given in _given(machine, started.clone(), call.frame, closure, app):
-                machine.call_value(handler, [], given, ready, call.frame, call.site)
+        _answer(machine, call, started, app)
+        later = _after_others(machine, started, call.frame, app)
+        if later is not started:
+            _answer(machine, call, later, app)
+
+
+def _answer(machine: Machine, call: Call, state: State, app: Value) -> None:
+    """Each handler answers a request in a process as it is here."""
+    for _, handler in list(registered(state, "handler")):
+        for ready, given in _given(machine, state.clone(), call.frame, _closure(handler, state), app):
+            machine.call_value(handler, [], given, ready, call.frame, call.site)
 
 
 def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[tuple[State, Arguments]]:
