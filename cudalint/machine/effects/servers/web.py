@@ -174,6 +174,9 @@ def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Fun
     """The states in which a function answers its first request, and with what; as it is, if it answers none."""
     place = (frame.module, function)
     handlers = [h for _, v in registered(state, "handler") if (h := _closure_of(v, *place, state)) is not None]
+    if not handlers or not _all_applications(state):
+        # Who calls it is not to be seen, whoever imported its module.
+        state.process = replace(state.process, unseen=True)
     if not handlers:
         return [(state, {})]
     app = _application(state)
@@ -216,9 +219,13 @@ def _application(state: State) -> Value:
 
 
 def _only_application(state: State) -> Ref | None:
+    found = _all_applications(state)
+    return found[0] if len(found) == 1 else None
+
+
+def _all_applications(state: State) -> list[Ref]:
     heap = {**state.frozen, **state.heap}
-    found = [a for a, o in heap.items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
-    return Ref(found[0]) if len(found) == 1 else None
+    return [Ref(a) for a, o in heap.items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
 
 
 def _started(machine: Machine, state: State, frame: Frame, app: Value) -> list[State]:
