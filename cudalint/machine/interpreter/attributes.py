@@ -8,6 +8,7 @@ from dataclasses import replace
 from cudalint.machine import enums, mappings, operators, questions
 from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
     NAMESPACE,
     OF_UNKNOWN,
@@ -249,6 +250,8 @@ class Attributes(Core):
                 return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
             case Generator():
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
+            case Closure() if name in (own := attributes_of_function(found, state)):
+                return [(state, own[name])]
         return [(state, unknown("object", ref.address, name))]
 
     def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:

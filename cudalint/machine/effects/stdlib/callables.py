@@ -8,6 +8,7 @@ from cudalint.machine.effects.plain import through
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib.types import is_called, is_instance
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import Cache, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import DISPATCHES
@@ -80,7 +81,8 @@ def wrapped(machine: Machine, call: Call) -> Results:
     named = call.state.get(inner) if isinstance(inner, Ref) else None
     wrapper = call.state.get(outer) if isinstance(outer, Ref) else None
     if isinstance(named, Closure) and isinstance(wrapper, Closure) and isinstance(outer, Ref):
-        call.state.store(outer, replace(wrapper, alias=named.address))
+        made = replace(wrapper, alias=named.address)
+        give_attribute(outer, made, "__wrapped__", call.args[0], call.state)
     return [(call.state, call.args[1])]
 
 
