@@ -85,6 +85,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "tests.run": plain.run_tests,
     "partial": callables.partial,
     "partial-method": callables.partial_method,
+    "partial.kept": callables.kept_partial,
+    "remembers": callables.made_of,
     "property": callables.property_,
     "gathered": event_loops.gathered,
     "subclasses": records.subclasses,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.concurrency.results import returned_values
 from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in_thread
+from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
@@ -26,7 +27,21 @@ from cudalint.machine.launch.launching import Ended, Start
 from cudalint.machine.launch.tasks import element_of, items_of, vary
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
-from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Snapshot, Task, Value, const, only, strings, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Partial,
+    Ref,
+    Snapshot,
+    Task,
+    Value,
+    const,
+    only,
+    strings,
+    unknown,
+)
 
 
 def pool(machine: Machine, call: Call) -> Results:
@@ -118,7 +133,8 @@ def pool_map(machine: Machine, call: Call) -> Results:
 
 def handed_to_pool(machine: Machine, call: Call) -> Results:
     """``EnsembleSampler(n, m, f, pool=pool)``: a library that maps functions over a pool that it is given."""
-    function, given = call.get(call.text("function")) or (), call.get(call.text("key")) or NONE
+    function = choices.argument(call, call.text("function")) or ()
+    given = choices.argument(call, call.text("key")) or NONE
     if given == NONE:
         return [(call.state, unknown("mapped", call.site))]
     states = [call.state]
@@ -129,7 +145,9 @@ def handed_to_pool(machine: Machine, call: Call) -> Results:
 
 def _mapped_over(machine: Machine, call: Call, state: State, pool: Value, function: Value) -> list[State]:
     mapped: Results = []
-    for current, method in machine.attribute(pool, "map", state, call.frame, call.site):
+    is_method = any(isinstance(atom, Bound | Partial) for atom in pool)
+    methods = [(state, pool)] if is_method else machine.attribute(pool, "map", state, call.frame, call.site)
+    for current, method in methods:
         items = Sequence("list", None, element=unknown("item", call.site))
         listed: Value = (current.new(("items", call.site), items),)
         mapped.extend(machine.call_value(method, [function, listed], {}, current, call.frame, call.site))

@@ -24,6 +24,23 @@ def partial(machine: Machine, call: Call) -> Results:
     return [(call.state, (made,))]
 
 
+def kept_partial(machine: Machine, call: Call) -> Results:
+    """``toolbox.register("evaluate", f, 2)``: from then on a function of the object."""
+    name, owner = constant(call.args[0]) if call.args else None, call.receiver
+    found = call.state.get(owner) if isinstance(owner, Ref) else None
+    if isinstance(name, str) and isinstance(owner, Ref) and isinstance(found, LibraryObject) and len(call.args) > 1:
+        made = Partial(call.args[1], tuple(call.args[2:]), tuple(sorted(call.kwargs.items())))
+        call.state.store(owner, replace(found, fields={**found.fields, name: (made,)}))
+    return [(call.state, NONE)]
+
+
+def made_of(machine: Machine, call: Call) -> Results:
+    """An object of a library that remembers what it was made of, by the names of its parameters."""
+    fields = {name: value for name in call.params if (value := call.get(name)) is not None}
+    made = LibraryObject(call.path, {**call.kwargs, **fields}, call.site)
+    return [(call.state, (call.state.new(("made", call.site), made),))]
+
+
 def partial_method(machine: Machine, call: Call) -> Results:
     """``functools.partialmethod``: the object that it is asked of comes before what it is given here."""
     made = Partial((Lib(f"{call.path}.__call__"),), tuple(call.args), tuple(sorted(call.kwargs.items())))
