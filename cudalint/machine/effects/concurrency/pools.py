@@ -9,7 +9,7 @@ from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.heap import Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, lending, pickling_errors, workers
 from cudalint.machine.launch.arguments import (
@@ -138,9 +138,15 @@ def handed_to_pool(machine: Machine, call: Call) -> Results:
     if given == NONE:
         return [(call.state, unknown("mapped", call.site))]
     states = [call.state]
-    for one in machine.elements(function, call.state) or [function]:
+    # What is a coroutine runs in the loop of this process.
+    for one in (f for f in machine.elements(function, call.state) or [function] if not _is_async(f, call.state)):
         states = [after for state in states for after in _mapped_over(machine, call, state, given, one)]
     return [(state, unknown("mapped", call.site)) for state in states]
+
+
+def _is_async(function: Value, state: State) -> bool:
+    found = state.get(atom) if isinstance(atom := only(function), Ref) else None
+    return isinstance(found, Closure) and found.function.is_async
 
 
 def _mapped_over(machine: Machine, call: Call, state: State, pool: Value, function: Value) -> list[State]:

@@ -167,7 +167,12 @@ def _answer(machine: Machine, call: Call, state: State, app: Value) -> None:
     """Each handler answers a request in a process as it is here."""
     for _, handler in list(registered(state, "handler")):
         for ready, given in _given(machine, state.clone(), call.frame, _closure(handler, state), app):
-            machine.call_value(handler, [], given, ready, call.frame, call.site)
+            machine.call_value(handler, [], given, _answering(ready), call.frame, call.site)
+
+
+def _answering(state: State) -> State:
+    state.process = replace(state.process, answering=True)
+    return state
 
 
 def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[tuple[State, Arguments]]:
@@ -181,7 +186,8 @@ def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Fun
         return [(state, {})]
     app = _application(state)
     started = [_after_others(machine, after, frame, app) for after in _started(machine, state, frame, app)]
-    return [ready for after in started for ready in _given(machine, after, frame, handlers[0], app)]
+    ready = [one for after in started for one in _given(machine, after, frame, handlers[0], app)]
+    return [(_answering(after), given) for after, given in ready]
 
 
 def _after_others(machine: Machine, state: State, frame: Frame, app: Value) -> State:
