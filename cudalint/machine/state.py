@@ -155,7 +155,8 @@ class Process:
     ``driver`` is the witness of the first query or initialisation in this process: it poisons forks and
     freezes the visible devices. ``poison`` is the parent's witness in a child that forked after it.
     ``parent_only_globals`` are those, by module and name, that this fresh process's parent had and no import sets.
-    ``dead``: it failed, and that was reported; what it would do afterwards is not judged.
+    ``dead``: it failed, and that was reported; what it would do afterwards is not judged. ``answering``: what it does
+    is one of many requests, of which several come at once.
     """
 
     identity: tuple[str, ...] = ("main",)
@@ -203,6 +204,7 @@ class Process:
     late_visible: tuple[Site, ...] = ()
     joblib_jobs: Value = ()
     siblings: int | None = 1
+    answering: bool = False
     parent_only_globals: frozenset[tuple[str, str]] = frozenset()
 
     def environ(self, name: str) -> Value | None:

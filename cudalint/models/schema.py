@@ -118,7 +118,7 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
-        "partial-method", "property", "gathered", "subclasses", "weak",
+        "partial-method", "partial.kept", "remembers", "property", "gathered", "subclasses", "weak",
         "future.callback", "class.method", "command.context", "command.current-context",
         "stack.callback", "closing", "held", "chain", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "heap.push", "heap.pop",
@@ -138,7 +138,7 @@ DOES = frozenset(
         "django.as-view", "django.include", "django.manage", "django.request", "django.route", "django.setup",
         "django.task", "django.view",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
-        "dataclass.field", "dataclass.replace", "dataset.part",
+        "dataclass.field", "dataclass.replace", "dataset.item", "dataset.part",
         "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",
@@ -176,7 +176,7 @@ DOES = frozenset(
         "server.depends", "server.event", "server.import", "server.item",
         "server.register", "server.request", "server.routes", "server.fork", "server.run",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
-        "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
+        "isolated", "isolated.decorator", "isolated.call", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",
         "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "tests.run",

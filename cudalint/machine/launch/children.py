@@ -48,6 +48,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         group=None,
         allocated=None,
         siblings=_siblings(before, start),
+        answering=False,
         dead=False,
         misread=False,
         in_thread=False,
