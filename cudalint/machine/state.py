@@ -206,6 +206,9 @@ class Process:
     siblings: int | None = 1
     answering: bool = False
     parent_only_globals: frozenset[tuple[str, str]] = frozenset()
+    # The libraries whose random numbers it began anew by itself, and what it filled with those of others: for proofs.
+    seeded: frozenset[str] = frozenset()
+    unseeded: frozenset[str] = frozenset()
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""

@@ -10,7 +10,9 @@ EFFECTS = frozenset({"none", "told", "query", "driver", "init", "use", "touch"})
 # What a call leaves behind in its process: nothing; something that a fork inherits and a fresh process lacks; the same
 # while a ``with`` statement or a decorated function lasts; the course of random numbers, which goes on with each draw;
 # and what a spawned process gets when it starts: the working folder, the end of the path of modules, what exec keeps.
-STATES = frozenset({"none", "process", "scope", "seed", "folder", "path", "kept"})
+# ``draws``: it takes the next random numbers; ``weights``: it fills a new object with them; ``loaded``: it fills one
+# with what was kept, instead of them.
+STATES = frozenset({"none", "process", "scope", "seed", "folder", "path", "kept", "draws", "weights", "loaded"})
 # What a function gives: an immutable value that its arguments decide, or an object that nothing else holds.
 GIVES = frozenset({"value", "new"})
 
@@ -29,7 +31,7 @@ TRAITS = frozenset(
         "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
         "gives-texts", "gives-rows", "gives-host-data",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
-        "reads-content", "leaves-content",
+        "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
@@ -110,6 +112,7 @@ _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "pickle": str,
     "felt-by": list,
     "when": list,
+    "unless": list,
     "ends": bool,
 }
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
@@ -262,7 +265,7 @@ def _effect(entry: Mapping[str, object], source: str) -> None:
     where = _named(entry, "effect", _EFFECT_KEYS, source)
     _one_of(entry, "gives", GIVES, where)
     _one_of(entry, "pickle", frozenset({"never"}), where)
-    for key in ("felt-by", "when"):
+    for key in ("felt-by", "when", "unless"):
         _texts(entry.get(key, []), f"{where}: {key}")
 
 
