@@ -77,7 +77,10 @@ LEFT_TO_A_WHOLE_CHECK = {
     ("a program that sets Django up and starts workers", "scoring/models.py"),
     ("plugins of a package are imported by name", "plugins/gpu.py"),
     ("a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811", "sp.py"),
-    ("a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811", "videotrans/task/trans_create.py"),
+    (
+        "a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811",
+        "videotrans/task/trans_create.py",
+    ),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
@@ -104,8 +104,9 @@ def _selecting(view: View, changes: list[Change], doubt: str) -> Proposal:
 
 def _selections_there(home: View, selection: cst.Call, view: View, target: cst.FunctionDef) -> Iterator[str]:
     used = names.read(home, selection)
-    own, around = names.scope_of(home, selection), list(view.around(target))
-    if names.global_names(home, used, own) or (own in around and _is_fixed(home, selection)):
+    own = names.scope_of(home, selection)
+    is_kept = isinstance(own, cst.FunctionDef) and own in list(view.around(target)) and _is_fixed(home, own, used)
+    if is_kept or names.global_names(home, used, own):
         yield home.source(selection)
         return
     if not isinstance(own, cst.FunctionDef) or _class_of(view, own) is None:
@@ -121,12 +122,10 @@ def _selections_there(home: View, selection: cst.Call, view: View, target: cst.F
         yield home.source(selection)
 
 
-def _is_fixed(view: View, selection: cst.Call) -> bool:
-    """Whether the names of a selection have one value in their function: they are bound once."""
-    scope = names.scope_of(view, selection)
-    assert isinstance(scope, cst.FunctionDef)
+def _is_fixed(view: View, scope: cst.FunctionDef, read: Iterable[str]) -> bool:
+    """Whether names have one value in a function: they are bound once."""
     bound = [n for n, _ in names.bindings(view, scope)] + names.parameters(scope)
-    return all(bound.count(name) <= 1 for name in names.read(view, selection))
+    return all(bound.count(name) <= 1 for name in read)
 
 
 def _class_of(view: View, function: cst.FunctionDef) -> cst.CSTNode | None:
