@@ -15,6 +15,7 @@ from cudalint.finding import Severity
 from cudalint.limits import DEFAULT, MOST_DEPTH, MOST_FILE_SIZE, MOST_SECONDS, MOST_STEPS, Limits
 from cudalint.policy.globs import BadPattern, Globs
 from cudalint.policy.selection import ALL, Layer, Selection, is_selector
+from cudalint.project import deployments
 
 Version: TypeAlias = tuple[int, int]
 Versions: TypeAlias = tuple[Version, Version]
@@ -189,9 +190,10 @@ def _from_file(file: str, start: str) -> Config:
 
 
 def _root(start: str) -> str | None:
-    """Where the project begins: at the nearest pyproject.toml, or the repository."""
+    """Where the project begins: at the nearest pyproject.toml, or the repository; else where files start its server."""
     marks = (next(_upwards(start, mark), None) for mark in (PROJECT_FILE, ".git"))
-    return next((os.path.dirname(mark) for mark in marks if mark), None)
+    marked = next((os.path.dirname(mark) for mark in marks if mark), None)
+    return start if marked is None and deployments.preloaded(start) else marked
 
 
 def parse_versions(text: str) -> Versions:

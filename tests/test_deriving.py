@@ -309,7 +309,7 @@ def test_a_broken_file_costs_only_itself(run: Run, release: Path) -> None:
     assert "# - scoring/broken.py: " in done.stdout
 
 
-CONCURRENT = "def process(*args, **kwargs):\n    pass\n"
+CONCURRENT = "def process(function=None, **kwargs):\n    pass\n"
 
 
 def test_models_are_compared_with_a_release(run: Run, tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cudalint.config import load
 from cudalint.project.analysis import Options, analyse
+from cudalint.session import Session
 from cudalint.text.source import SourceFile
 
 APP = """
@@ -187,6 +189,15 @@ UWSGI = {
     "Dockerfile": 'CMD ["uwsgi", "--wsgi-file", "site_app.py", \\\n  "--callable", "app", "--processes", "2"]\n',
     "start.sh": "exec uwsgi --socket :1 -w site_app:app -M -p $WORKERS\n",
 }
+
+
+@pytest.mark.parametrize("name", [n for n in PRELOADS if "/" not in n])
+def test_a_folder_that_starts_its_server_is_a_project_without_another_mark(tmp_path: Path, name: str) -> None:
+    (tmp_path / "site_app.py").write_text(APP.format(top=LOADS), encoding="utf-8")
+    assert load([str(tmp_path)]).root is None
+    (tmp_path / name).write_text(PRELOADS[name], encoding="utf-8")
+    found = Session(load([str(tmp_path)])).check([str(tmp_path)]).findings
+    assert [(f.code, f.severity.value) for f in found] == [("CUD104", "error")]
 
 
 def deployed(folder: Path, top: str, **files: str) -> list[tuple[str, str, str, int]]:

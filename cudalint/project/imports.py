@@ -22,6 +22,9 @@ _CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word
 _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
 # One that ends in something unknown names one of the modules in a package.
 _TEXT_IN_PART = re.compile(rb"\bf([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.\{")
+# What a server is told to serve: a module, and the application in it.
+_SERVED = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*(?:\(\))?\1")
+_SERVERS = (b"uvicorn", b"hypercorn", b"granian")
 ONE_OF_ALL = "*"
 _BY_TEXT = (b"__main__", b"import_module", b"__import__", b"_target_", b"import_string")
 _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
@@ -73,6 +76,9 @@ def imported(data: bytes) -> Iterator[Imported]:
     for found in chain.from_iterable(call.finditer(data) for call in _CALLS):
         name = found["name"].decode("utf-8", "replace")
         yield Imported(name.lstrip("."), len(name) - len(name.lstrip(".")), (), False)
+    if any(word in data for word in _SERVERS):
+        served = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _SERVED.finditer(data))
+        yield from (Imported(text, 0, (), False, is_text=True) for text in served)
     if any(word in data for word in _BY_TEXT):
         texts = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _TEXT.finditer(data))
         yield from (Imported(text, 0, (), False, is_text=True) for text in texts)

@@ -74,7 +74,7 @@ class Core(Hooks, ABC):
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
         self.rendezvous_seen = False
         # Per collective, the GPUs that ranks started one by one use there, by their start.
-        self.rank_gpus: dict[Site, dict[tuple[Site, str], set[int]]] = {}
+        self.rank_gpus: dict[Site, dict[tuple[Site, str], set[str]]] = {}
         # The exceptions that left the top level of the module that ran last as a program.
         self.uncaught: list[tuple[State, Raised]] = []
         self.saved: dict[Atom, bool] = {}

@@ -81,7 +81,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
         elif _is_file(machine, call.kwargs.get("type", NONE)):
             value = unknown("file", call.site)
         elif default is not None and default != NONE:
-            value = value if machine.exact_items(default, call.state) == [] else _option(default, value)
+            value = _listed(machine, call, default, value)
         made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **made}))
     return [(call.state, NONE)]
@@ -119,6 +119,14 @@ def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
     if default is None and kind in _NUMBERS:
         return flag, "number"
     return flag, "value" if default in (None, "") and (kind in NONE or kind in _TEXTS) else "choice"
+
+
+def _listed(machine: Machine, call: Call, default: Value, given: Value) -> Value:
+    """An option with a default: a list of nothing, or of one where it may have several, may become a longer one."""
+    items = machine.exact_items(default, call.state)
+    if items == []:
+        return given
+    return (*default, *given) if items and len(items) == 1 and "nargs" in call.kwargs else _option(default, given)
 
 
 def _option(default: Value, given: Value) -> Value:

@@ -34,6 +34,7 @@ from cudalint.machine.values import (
     unknown,
 )
 
+_IMPORT: Value = (Lib("importlib.import_module"),)
 # What a worker does with the environment that it made, over and over.
 _STEPS = (("reset", 0), ("step", 1))
 # What a wrapper's own reset() and step() call, by the name of the library's class below.
@@ -218,7 +219,8 @@ def starts_workers(machine: Machine, call: Call) -> Results:
     state = call.state
     count = _asked_for(call)
     several = count_of(count, default_many=False)
-    named = call.text("kind") != "named" or any(strings(call.get(name) or ()) for name in call.params[:1])
+    target = _target(call) if call.text("kind") == "named" else ""
+    named = target is not None
     if not named:
         web.serve(machine, call, call.get(call.params[0]) or ())
     chosen = choices.depends(call) and choices.chosen(call) is not None
@@ -229,13 +231,31 @@ def starts_workers(machine: Machine, call: Call) -> Results:
             starts = count != const(0)
         case _:
             starts = several or chosen
+    if target and not starts:
+        _serve_named(machine, call, target)
     if not named or not starts:
         return [(state, unknown("served", call.site))]
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
-    if not _starts(machine, call, (), (), number_of(count) if several else 1):
+    work = (task(_IMPORT, [const(target.partition(":")[0])]),) if target else ()
+    if not _starts(machine, call, work, (), number_of(count) if several else 1):
         return []
     return [(state, unknown("served", call.site))]
+
+
+def _target(call: Call) -> str | None:
+    """The text that names the application, ``"module:app"``; None where the application itself is given."""
+    texts = strings(call.get(call.params[0]) or ()) if call.params else []
+    return texts[0] if texts else None
+
+
+def _serve_named(machine: Machine, call: Call, target: str) -> None:
+    """The application of a module that is imported here answers requests."""
+    module, _, name = target.partition(":")
+    frame, site = call.frame, call.site
+    for state, found in machine.call_value(_IMPORT, [const(module)], {}, call.state.clone(), frame, site):
+        for after, app in machine.attribute(found, name, state, frame, site) if name else ():
+            web.serve(machine, replace(call, state=after), app)
 
 
 def _asked_for(call: Call) -> Value | None:

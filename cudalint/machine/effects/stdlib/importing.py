@@ -9,12 +9,17 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import Lib, constant, unknown
 
+# What the module of a program is called in its processes.
+_MAIN = frozenset({"__main__", "__mp_main__"})
+
 
 def import_module(machine: Machine, call: Call) -> Results:
     """``importlib.import_module`` and ``__import__`` of a name that the code shows."""
     name = constant(call.get("name") or ())
     if not isinstance(name, str) or not name.strip("."):
         return _one_of_package(machine, call)
+    if name in _MAIN:
+        return machine.load(machine.main, call.state, call.frame, call.site)
     bare = name.lstrip(".")
     package = constant(call.get("package") or ())
     importer = call.frame.module

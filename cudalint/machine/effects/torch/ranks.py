@@ -14,7 +14,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import Group, Launch, Process, Selected, State
+from cudalint.machine.state import Group, Process, Selected, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     EACH,
@@ -29,6 +29,8 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     const,
+    constant,
+    integer,
     only,
     strings,
     unknown,
@@ -150,13 +152,24 @@ def selected(machine: Machine, state: State, where: Call) -> None:
 
 def set_device(machine: Machine, call: Call) -> Results:
     """``torch.cuda.set_device`` of a rank."""
-    selected(machine, call.state, call)
+    if not _has_no_other(call.state.process, call.args[0] if call.args else ()):
+        selected(machine, call.state, call)
     results = devices.set_device(machine, call)
     for state, _ in results:
         _guess_shown(machine, state)
         if _names_the_same(state.process.environ(cuda.VISIBLE), call.args[0] if call.args else ()):
             workers.forget_late_variable(machine, state)
     return results
+
+
+def _has_no_other(process: Process, device: Value) -> bool:
+    """Whether a rank selects the only GPU that the program lets it see, which it uses without a choice, too."""
+    visible = process.environ(cuda.VISIBLE)
+    chosen = {d.index for d in operators.device_of(device) if d.is_gpu} or {integer(device)}
+    if visible is None or process.late_visible or chosen != {0}:
+        return False
+    names = constant(visible)
+    return _visible_per_rank(visible) or (isinstance(names, str) and "," not in names)
 
 
 def _names_the_same(visible: Value | None, device: Value) -> bool:
@@ -324,7 +337,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         return [(state, unknown("collective", call.site))]
     if (
         not isinstance(index, int)
-        or not _several_ranks(machine, process.launch, call.site, index)
+        or not _several_ranks(machine, process, call.site, index)
         or questions.only_rank(state.facts) == index
         or (chosen is not None and _was_started_alone(state))
         or _visible_per_rank(process.environ(cuda.VISIBLE))
@@ -355,16 +368,25 @@ def _selects_later(machine: Machine, call: Call) -> bool:
     return any(m is not None and mentions(m, _SELECTORS) for m in modules)
 
 
-def _several_ranks(machine: Machine, launch: Launch | None, site: Site, index: int) -> bool:
+def _several_ranks(machine: Machine, process: Process, site: Site, index: int) -> bool:
     """Whether other ranks use this GPU here too: ranks of one launch do; of single processes, two must be observed."""
+    launch = process.launch
     if launch is None or launch.many:
         return True
     if launch.family != "process":
         return False
     started = machine.rank_gpus.setdefault(site, {})
     own = (launch.chain.step.site, launch.chain.step.message)
-    started.setdefault(own, set()).add(index)
-    return any(index in gpus for other, gpus in started.items() if other != own)
+    gpu = _named_by_system(process, index)
+    started.setdefault(own, set()).add(gpu)
+    return any(gpu in gpus for other, gpus in started.items() if other != own)
+
+
+def _named_by_system(process: Process, index: int) -> str:
+    """What the system calls the GPU that a process numbers so, of those that it lets itself see."""
+    visible = constant(process.environ(cuda.VISIBLE) or ())
+    names = visible.split(",") if isinstance(visible, str) else []
+    return names[index].strip() if index < len(names) else str(index)
 
 
 def _visible_per_rank(value: Value | None) -> bool:

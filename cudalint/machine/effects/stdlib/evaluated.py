@@ -1,0 +1,92 @@
+"""Text that a program evaluates: ``eval(args.mode)``, ``eval("models." + name)``, ``eval(f"{name}(args)")``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from cudalint.machine.effects import plain
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.values import Lib, Value, const, holds_deferred, strings, union
+
+_NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+# A name, and what it is called with: names, whole numbers and plain texts.
+_TEXT = re.compile(rf"\s*(?P<name>{_NAME})\s*(?P<called>\((?P<given>[^()]*)\))?\s*")
+_GIVEN = re.compile(
+    rf"\s*(?:(?P<keyword>[A-Za-z_]\w*)\s*=\s*)?"
+    rf"(?:(?P<name>{_NAME})|(?P<number>\d+)|([\"'])(?P<text>[^\"'\\]*)\4)\s*"
+)
+_CONSTANTS: dict[str, Value] = {"None": const(None), "True": const(True), "False": const(False)}
+MOST_TEXTS = 4
+
+
+def evaluated(machine: Machine, call: Call) -> Results:
+    """``eval(text)`` in the names of the function: each text that it may be, if it names something or calls that."""
+    texts = strings(call.args[0]) if len(call.args) == 1 else []
+    found = [_TEXT.fullmatch(text) for text in texts[: MOST_TEXTS + 1]]
+    if not found or len(found) > MOST_TEXTS or len(found) < len(call.args[0]):
+        return plain.unmodelled(machine, call)
+    if len(found) == 1 and found[0] is not None:
+        return _one(machine, call, found[0])
+    results: Results = [(call.state, ())]
+    for one in found:
+        if one is None or one["called"]:
+            return plain.unmodelled(machine, call)
+        results = [
+            (after, union([before, value]))
+            for state, before in results
+            for after, value in _one(machine, replace(call, state=state), one)
+        ]
+    return results
+
+
+def _one(machine: Machine, call: Call, text: re.Match[str]) -> Results:
+    results = _named(machine, call, text["name"], call.state)
+    if not text["called"]:
+        return results
+    given = _given(machine, call, text["given"])
+    if given is None:
+        return plain.unmodelled(machine, call)
+    args, kwargs = given
+    return [
+        one
+        for state, function in results
+        for one in machine.call_value(function, list(args), dict(kwargs), state, call.frame, call.site)
+    ]
+
+
+def _given(machine: Machine, call: Call, text: str) -> tuple[list[Value], dict[str, Value]] | None:
+    """What a call in a text is given; None where that is more than names and constants."""
+    args: list[Value] = []
+    kwargs: dict[str, Value] = {}
+    for part in text.split(",") if text.strip() else ():
+        found = _GIVEN.fullmatch(part)
+        if found is None:
+            return None
+        if found["name"]:
+            values = _named(machine, call, found["name"], call.state)
+            if len(values) != 1:
+                return None
+            value = values[0][1]
+        else:
+            value = const(int(found["number"])) if found["number"] else const(found["text"])
+        if found["keyword"]:
+            kwargs[found["keyword"]] = value
+        else:
+            args.append(value)
+    return args, kwargs
+
+
+def _named(machine: Machine, call: Call, dotted: str, state: State) -> Results:
+    first, *rest = dotted.split(".")
+    value = _CONSTANTS.get(first) or machine.lookup(first, state, call.frame.scope)
+    if value is None and machine.library.is_builtin(first):
+        value = (Lib(f"builtins.{first}"),)
+    if value is None:
+        return plain.unmodelled(machine, replace(call, state=state))
+    results = machine.resolve_deferred(value, state, call.frame) if holds_deferred(value) else [(state, value)]
+    for name in rest:
+        results = [r for after, held in results for r in machine.attribute(held, name, after, call.frame, call.site)]
+    return results
