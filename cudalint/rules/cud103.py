@@ -29,6 +29,9 @@ H200, driver 580, torch 2.11, Python 3.12, start method fork, parent initialised
 
 `share_memory()` is about host memory; it does nothing for a model on the GPU.
 
+An array of JAX 0.11.2 (H100, driver 580): arithmetic with it waits for ever in the child, whether or not the result is
+waited for; a jitted function that was compiled before the fork ends the child by SIGABRT. Neither raises an exception.
+
 ## Example
 ```python
 import multiprocessing

@@ -228,7 +228,7 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
     )
     memory = memory_of(tensor, state)
     if memory is not None and memory.framework == "jax":
-        # Nothing is raised: who waits for the array waits for ever.
+        # Nothing is raised: arithmetic waits for ever, and what was compiled before the fork aborts (H100, JAX 0.11.2).
         outcome = replace(outcome, how="hang")
     elif frame.tries > 0 and not process.dead:
         frame.raises.append((state, Raised(outcome, ("RuntimeError", "AcceleratorError"))))
