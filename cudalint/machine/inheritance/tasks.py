@@ -60,11 +60,16 @@ class Tasks(Draws):
 
     def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
         super()._leaves(effect, path, site, state)
+        is_told = effect.shows and self.library.traits.has(path, "on-console")
+        launch = state.process.launch
+        if is_told and launch is not None and launch.family == "loader" and state.process.siblings != 1:
+            for beside in self._reading(state):
+                beside.doubts.setdefault(Doubt(Why.MIXED, "", site))
         watch = self._shared_out(state) if effect.shows else None
         if watch is None:
             return
         (watch.shown_later if watch.before_later else watch.shown_first).add(site)
-        if self.library.traits.has(path, "on-console"):
+        if is_told:
             watch.doubts.setdefault(Doubt(Why.MIXED, "", site))
         elif self._cached:
             watch.doubts.setdefault(Doubt(Why.FEWER, "", site))
