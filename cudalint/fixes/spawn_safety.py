@@ -195,7 +195,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.KEPT:
             return f"a worker keeps what its tasks change in `{name}`, and fresh workers share the tasks out otherwise"
         case Why.MIXED:
-            return f"several workers show something by `{name}()`, and fresh ones come to it in another order"
+            return f"`{name}()` shows in which order several workers come to something, and fresh ones come in another"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:

@@ -64,6 +64,8 @@ class Watch:
     before_later: list[State] = field(default_factory=list)
     shown_first: set[Site] = field(default_factory=set)
     shown_later: set[Site] = field(default_factory=set)
+    # Where its tasks show something on the console, beside other workers.
+    told: set[Site] = field(default_factory=set)
     # The functions of libraries that it called at its work.
     called: set[str] = field(default_factory=set)
 

@@ -44,8 +44,12 @@ class Tasks(Draws):
             watch.before_later.append(state.clone())
 
     def _counted(self, watch: Watch) -> Iterator[Doubt]:
-        """What only the first task of a worker showed tells how many there are."""
-        for site in sorted(watch.shown_first - watch.shown_later) if watch.before_later else ():
+        """What several workers tell, and what only the first task of each showed, where there is more than one task."""
+        if not watch.before_later:
+            return
+        for site in sorted(watch.told):
+            yield Doubt(Why.MIXED, "", site)
+        for site in sorted(watch.shown_first - watch.shown_later - watch.told):
             yield Doubt(Why.FEWER, "", site)
 
     def _shared_out(self, state: State) -> Watch | None:
@@ -70,7 +74,7 @@ class Tasks(Draws):
             return
         (watch.shown_later if watch.before_later else watch.shown_first).add(site)
         if is_told:
-            watch.doubts.setdefault(Doubt(Why.MIXED, "", site))
+            watch.told.add(site)
         elif self._cached:
             watch.doubts.setdefault(Doubt(Why.FEWER, "", site))
 
