@@ -38,7 +38,7 @@ def work(n):
 def main(vendor):
     torch.zeros(1, device="cuda")
     {before}
-    with multiprocessing.Pool(1) as pool:
+    with multiprocessing.Pool({workers}) as pool:
         print(pool.map(work, [{sent}]))
 
 
@@ -59,7 +59,7 @@ def repair(folder: Path, calls: list[str], **parts: str) -> Fix:
     modules = sorted({SUBMODULES.get(root, root) for root in roots - BUILTINS - made - {"vendor", "torch"}})
     given = {"imports": f"import {', '.join(modules)}" if modules else "", "top": "", "read": "pass", "before": "pass"}
     path = folder / "program.py"
-    path.write_text(PROGRAM.format(**{"sent": "1, 2", **given, **parts}))
+    path.write_text(PROGRAM.format(**{"sent": "1, 2", "workers": "1", **given, **parts}))
     (fix,) = [f.fix for f in Session(Config()).check([str(path)]).findings if f.code == "CUD101"]
     assert fix is not None
     return fix
@@ -109,6 +109,33 @@ def test_what_leaves_nothing_tells_a_worker_nothing(tmp_path: Path, names: list[
     fix = repair(tmp_path, calls, read=lines(calls))
     assert fix.reason is None
     assert fix.applicability is Applicability.SAFE
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES["its import shows nothing"] if name])
+def test_an_import_that_shows_nothing_is_no_doubt(tmp_path: Path, name: str) -> None:
+    assert repair(tmp_path, [], top=f"import {name}").reason is None
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES["its import shows something"] if name])
+def test_each_worker_repeats_what_an_import_shows(tmp_path: Path, name: str) -> None:
+    assert f"what `import {name}` shows or does" in (repair(tmp_path, [], top=f"import {name}").reason or "")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES["it shows a line where all do"] if name])
+def test_several_workers_show_lines_in_another_order(tmp_path: Path, name: str) -> None:
+    call = f"{name.replace('vendor.', OBJECT)}()"
+    one, several = (repair(tmp_path, [call], read=call, workers=str(n)) for n in (1, 2))
+    assert "shows in which order several workers" in (several.reason or "")
+    assert "shows in which order several workers" not in (one.reason or "")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES["a part of multiprocessing that is about how it starts processes"] if name]
+)
+def test_what_is_about_how_processes_start_is_another_thing(tmp_path: Path, name: str) -> None:
+    module = name.rpartition(".")[0]
+    fix = repair(tmp_path, [], top=f"import {module}", before=f"print({name})")
+    assert f"the program reads `{name}`, which is another one" in (fix.reason or "")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES["it draws random numbers"] if name])

@@ -170,6 +170,7 @@ def _item_numbers(view: View, value: cst.BaseExpression) -> Iterator[cst.Integer
 
 _DEVICES = frozenset({"device", "device_id", "device_ids"})
 _TAKES_DEVICE = frozenset({"cuda", "device", "set_device", "to"})
+_OF_DEVICES = _DEVICES | {"output_device", "index"}
 
 
 def select_early(case: Case) -> Iterator[Proposal]:
@@ -310,8 +311,9 @@ def local_instead(case: Case) -> Iterator[Proposal]:
     for place in _numbers(view, call.args[0].value):
         named = [*_local_ranks(case, view, call), *_siblings(view, place)]
         there = [r for r in named if r != view.source(place) and _is_there(view, r, place)]
+        places = [place, *_alike(view, call, place)]
         for rank in (*there, *_computed(view, place)):
-            changes = in_file(view, [view.replace(place, rank)])
+            changes = in_file(view, [view.replace(each, rank) for each in places])
             yield Proposal("use the local rank as the device", changes, doubt=doubt)
 
 
@@ -334,6 +336,28 @@ def _numbers(view: View, value: cst.BaseExpression) -> Iterator[cst.BaseExpressi
                 yield value
         case _:
             yield value
+
+
+def _alike(view: View, call: cst.Call, place: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The other places of a function that say the number of a device by the same expression: all have to agree."""
+    function, number = view.function(call), view.source(place)
+    calls = [other for other in view.calls() if view.function(other) is function]
+    found = {id(n): n for other in calls for value in _devices(other) for n in _numbers(view, value)}
+    return [n for n in found.values() if n is not place and view.source(n) == number]
+
+
+def _devices(call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """What a call is given as a device, or as a list of them."""
+    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
+    for position, argument in enumerate(call.args):
+        keyword = None if argument.keyword is None else argument.keyword.value
+        is_first = keyword is None and (position == 0 or name == "device") and name in _TAKES_DEVICE
+        if not is_first and keyword not in _OF_DEVICES:
+            continue
+        if isinstance(argument.value, cst.List):
+            yield from (element.value for element in argument.value.elements)
+        else:
+            yield argument.value
 
 
 def _makes_device(value: cst.BaseExpression) -> bool:

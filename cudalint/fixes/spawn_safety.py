@@ -25,7 +25,7 @@ _FRESH = ("spawn", "forkserver", "loky")
 _SHOWN_AT_PLACE = frozenset(
     {
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
-        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS,
+        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
@@ -192,6 +192,10 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"a forked process does at its start what `{name}()` registers, and a fresh one does not"
         case Why.FEWER:
             return f"fresh processes begin as they are needed, and `{name}()` shows how many there are"
+        case Why.KEPT:
+            return f"a worker keeps what its tasks change in `{name}`, and fresh workers share the tasks out otherwise"
+        case Why.MIXED:
+            return f"`{name}()` shows in which order several workers come to something, and fresh ones come in another"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:
@@ -220,10 +224,10 @@ def _source(doubt: Doubt, case: Case) -> str:
         return _on_one_line(view.source(node))
     if isinstance(node, cst.Call) and doubt.why in _CALLED_AT_PLACE:
         return f"{_named(view, node)}()"
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and doubt.why is Why.STORES:
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and doubt.why in (Why.STORES, Why.KEPT):
         # A method that changes the object that has it.
         return _on_one_line(view.source(node.func.value))
-    if isinstance(node, cst.Call) and node.args and doubt.why is Why.STORES:
+    if isinstance(node, cst.Call) and node.args and doubt.why in (Why.STORES, Why.KEPT):
         # ``setattr`` and its like change what they are given first.
         return _on_one_line(view.source(node.args[0].value))
     return _named(view, node)

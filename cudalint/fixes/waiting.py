@@ -16,12 +16,16 @@ from cudalint.fixes.view import View
 _PROMISING = frozenset({"apply_async", "map_async", "starmap_async", "submit"})
 _ITERATING = frozenset({"imap", "imap_unordered"})
 _TAKING = frozenset({"get", "result"})
+# Rules about loaders, whose iterators fail when a batch is taken.
+_OF_LOADERS = frozenset({"CUD401", "CUD403"})
 # What runs a function where its failure is told, and goes no further.
 _SWALLOWING = "add_done_callback"
 
 
 def may_be_lost(case: Case) -> bool:
     """Whether nothing takes what the worker gives, or what takes it may catch that the worker failed."""
+    if _taken_one_by_one(case):
+        return True
     place = case.place_of_launch
     found = None if place is None else case.call_at(place)
     if found is None:
@@ -37,6 +41,19 @@ def may_be_lost(case: Case) -> bool:
     if lazy:
         return _is_dropped(view, body, call)
     return not any(_takes(node) and not _is_swallowed(view, node) for node in view.inside(body))
+
+
+def _taken_one_by_one(case: Case) -> bool:
+    """Whether the next batch of a loader is taken where failures are caught: it fails there, not at ``iter()``."""
+    found = case.call_at(case.outcome.anchor)
+    if found is None or case.finding.code not in _OF_LOADERS:
+        return False
+    view, _ = found
+    for call in view.calls():
+        takes = isinstance(call.func, cst.Name) and call.func.value == "next"
+        if takes and any(isinstance(node, cst.Try | cst.TryStar) and node.handlers for node in view.around(call)):
+            return True
+    return False
 
 
 def _catches(view: View, body: cst.CSTNode, call: cst.Call) -> Iterator[cst.CSTNode]:

@@ -32,6 +32,7 @@ TRAITS = frozenset(
         "gives-texts", "gives-rows", "gives-host-data",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
+        "on-console",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})

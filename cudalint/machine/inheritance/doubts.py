@@ -41,6 +41,8 @@ class Why(Enum):
     NESTED = "what the worker is given may be nested deeper than a pickler goes"
     AT_END = "a fresh process does something when it ends, and a forked one does not"
     AT_FORK = "a forked process does something when it starts, and a fresh one does not"
+    KEPT = "a worker keeps what a task changed, and which worker is given which task differs"
+    MIXED = "several workers show something, in whatever order they come to it"
     FEWER = "fresh processes begin as they are needed, where forked ones begin all at once"
     LEFT_OPEN = "what is left open is cleaned up at the end of a fresh process, and not of a forked one"
     REUSED = "workers that are used again keep what they changed"

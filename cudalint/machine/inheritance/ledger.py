@@ -60,6 +60,12 @@ class Watch:
     doubts: dict[Doubt, None] = field(default_factory=dict)
     # What of that which it was handed its imports look at: there its parent found something else.
     notices: set[Handed] = field(default_factory=set)
+    # What there was before a later task of a worker, and where its first task, and later ones, showed something.
+    before_later: list[State] = field(default_factory=list)
+    shown_first: set[Site] = field(default_factory=set)
+    shown_later: set[Site] = field(default_factory=set)
+    # Where its tasks show something on the console, beside other workers.
+    told: set[Site] = field(default_factory=set)
     # The functions of libraries that it called at its work.
     called: set[str] = field(default_factory=set)
 

@@ -57,6 +57,9 @@ class Hooks:
     def has_booted(self, children: list[State]) -> None:
         """The process that began last has imported what it begins with."""
 
+    def begins_task(self, state: State, is_first: bool) -> None:
+        """A worker begins a task: the first that it is given, or a later one."""
+
     def ends_fresh(self, ran: bool, lends: bool) -> None:
         """The process that began last has ended; ``ran`` is false where it never came to its work.
 

@@ -1,0 +1,111 @@
+"""What a worker keeps from one task to the next: which of several workers is given which task, differs.
+
+Forked workers begin at once, and the first of them has often done all tasks before the others are given any. Fresh ones
+take seconds to begin, and share the tasks out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
+
+from cudalint.machine.frame import Frame, Given, Results
+from cudalint.machine.heap import Closure, LibraryObject
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.draws import Draws
+from cudalint.machine.inheritance.ledger import Watch
+from cudalint.machine.interpreter import Setting
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Ref, Value
+from cudalint.models.library import ProcessEffect
+
+# Launchers that give tasks to whichever worker is free.
+_SHARE_OUT = frozenset({"pool", "executor"})
+# What these give, all workers have in common.
+_OF_ALL = "multiprocessing."
+
+
+class Tasks(Draws):
+    """A machine that notes what later tasks of a worker find of earlier ones, where there are several workers."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # How deep in functions that run once for each argument, in each worker.
+        self._cached = 0
+
+    def begins_task(self, state: State, is_first: bool) -> None:
+        """A worker begins a task: what an earlier one seeded, another worker may have lacked."""
+        watch = self._shared_out(state)
+        if watch is None:
+            return
+        state.process = replace(state.process, seeded=frozenset())
+        if not is_first:
+            watch.before_later.append(state.clone())
+
+    def _counted(self, watch: Watch) -> Iterator[Doubt]:
+        """What several workers tell, and what only the first task of each showed, where there is more than one task."""
+        if not watch.before_later:
+            return
+        for site in sorted(watch.told):
+            yield Doubt(Why.MIXED, "", site)
+        for site in sorted(watch.shown_first - watch.shown_later - watch.told):
+            yield Doubt(Why.FEWER, "", site)
+
+    def _shared_out(self, state: State) -> Watch | None:
+        """The fresh process that a state belongs to, where others beside it do such tasks."""
+        watch = self._watch(state)
+        launch = state.process.launch
+        if watch is None or watch.booting or launch is None or launch.stage != "body":
+            return None
+        if launch.family not in _SHARE_OUT:
+            return None
+        return None if watch.launch.made in self._alone else watch
+
+    def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
+        super()._leaves(effect, path, site, state)
+        is_told = effect.shows and self.library.traits.has(path, "on-console")
+        launch = state.process.launch
+        if is_told and launch is not None and launch.family == "loader" and state.process.siblings != 1:
+            for beside in self._reading(state):
+                beside.doubts.setdefault(Doubt(Why.MIXED, "", site))
+        watch = self._shared_out(state) if effect.shows else None
+        if watch is None:
+            return
+        (watch.shown_later if watch.before_later else watch.shown_first).add(site)
+        if is_told:
+            watch.told.add(site)
+        elif self._cached:
+            watch.doubts.setdefault(Doubt(Why.FEWER, "", site))
+
+    def call_closure(self, ref: Ref, closure: Closure, given: Given) -> Results:
+        """Call a user function; what remembers its results shows in each worker what it shows."""
+        is_cached = closure.cache is not None or closure.kind == "cached"
+        self._cached += is_cached
+        results = super().call_closure(ref, closure, given)
+        self._cached -= is_cached
+        return results
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``; functions keep their attributes, too."""
+        for atom in owner:
+            if isinstance(atom, Ref) and isinstance(state.get(atom), Closure):
+                self._is_kept(atom.address, site, state)
+        return super().set_attribute(owner, attr, value, state, frame, site)
+
+    def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
+        if not (isinstance(address, tuple) and len(address) == 2 and isinstance(address[1], str)):
+            self._is_kept(address, site, state)
+        super()._stores_into(address, site, state, lossy)
+
+    def _is_kept(self, address: Hashable, site: Site, state: State) -> None:
+        """A later task changes what was there before it: what it leaves depends on how many there were."""
+        watch = self._shared_out(state) if self._watches else None
+        owner = address[0] if isinstance(address, tuple) and len(address) == 2 else address
+        for before in watch.before_later if watch is not None else ():
+            found = before.at(address)
+            is_shared = isinstance(found, LibraryObject) and found.type.startswith(_OF_ALL)
+            if watch is not None and not is_shared and (found is not None or before.at(owner) is not None):
+                watch.doubts.setdefault(Doubt(Why.KEPT, "", site))
