@@ -506,7 +506,6 @@ IN_LIBRARIES = {
     "setattr on a library": ("import math", 'setattr(math, "ANSWER", 3)', "math.ANSWER"),
     "setattr of any name": ("import sys", "setattr(Rows, sys.argv[1], 3)", "Rows"),
     "text that is run": ("", 'exec("Rows.x = 1")', "exec()"),
-    "globals": ("", 'globals()["SCALE"] = 2', "globals()"),
     "a with statement": ("", "torch.no_grad().__enter__()", "torch.no_grad"),
 }
 
@@ -734,6 +733,8 @@ IN_THE_PROGRAM = {
         "Cfg",
     ),
     "a branch on the name": ("SCALE = 1\nif __name__ != '__main__':\n    SCALE = 2\n", "pass", "SCALE", "SCALE"),
+    "a variable among globals()": ("SCALE = 1\n", 'globals()["SCALE"] = 2', "SCALE", "SCALE"),
+    "a name among globals() that is not known": ("SCALE = 1\n", "globals()[input()] = 2", "SCALE", "SCALE"),
     "a branch on the process": (
         "SCALE = 1\nif multiprocessing.current_process().name == 'MainProcess':\n    SCALE = 2\n",
         "pass",
@@ -865,6 +866,7 @@ def test_what_other_modules_hold_is_not_safe_and_named(
 # The imports, the top of the module, what main() does, and what the worker reads.
 LOOK_ALIKES = {
     "a constant": ("", "SCALE = 4\n", "pass", "SCALE"),
+    "a constant beside what globals() is given": ("", "SCALE = 4\n", "globals()['OTHER'] = 2", "SCALE"),
     "a constant of another module": ("import settings", "", "print(settings.SCALE)", "settings.SCALE"),
     "a class attribute that nobody changes": ("", CFG, "print(Cfg.scale)", "Cfg.scale"),
     "a class attribute that its module sets": ("", CFG + "Cfg.scale = 5\n", "pass", "Cfg.scale"),
