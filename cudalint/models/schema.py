@@ -75,6 +75,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "versions": str,
     "when": dict,
     "unless": dict,
+    "idle": dict,
     "parameters": bool,
     "pickle": str,
     "kind": str,
