@@ -154,7 +154,7 @@ DOES = frozenset(
         "fabric", "fabric.device", "fabric.launch",
         "first-argument", "flags", "flags.define", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
         "generator.method", "getattr", "gpu",
-        "group", "group.backend", "group.destroy", "group.initialized", "group.rank", "group.select",
+        "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",
         "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",
         "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",

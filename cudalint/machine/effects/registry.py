@@ -349,6 +349,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "compose.call": loaders.compose_call,
     "first-argument": loaders.apply_transform,
     "group": ranks.init,
+    "group.new": ranks.new_group,
     "group.rank": ranks.rank,
     "group.size": ranks.size,
     "group.backend": ranks.backend,
