@@ -179,7 +179,7 @@ DOES = frozenset(
         "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",
-        "starmap", "stop", "str.method", "stream", "super", "suppress", "tensor", "tests.run",
+        "starmap", "stop", "str.method", "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
         "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",

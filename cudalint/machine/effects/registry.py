@@ -253,6 +253,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "device.enter": devices.device_enter,
     "device.exit": devices.device_exit,
     "stream": devices.stream,
+    "stream.scope": devices.stream_scope,
     "growth": devices.growth,
     "growth.configured": devices.growth_configured,
     "visible": devices.visible,
