@@ -76,6 +76,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "when": dict,
     "unless": dict,
     "idle": dict,
+    "iterator": bool,
     "parameters": bool,
     "pickle": str,
     "kind": str,

@@ -363,6 +363,20 @@ class Core(Hooks, ABC):
         """The paths on which the generators among some values have run to their end."""
 
     @abstractmethod
+    def goes_late(self, function: Value) -> bool:
+        """Whether a function of a library gives an iterator that has not begun."""
+
+    @abstractmethod
+    def late_comprehension(
+        self, node: ir.Comprehension, state: State, frame: Frame, now: Callable[[State], Results]
+    ) -> Results:
+        """A generator expression that a variable keeps; ``now`` goes through it at once."""
+
+    @abstractmethod
+    def late_call(self, node: ir.Call, function: Value, given: Given, now: Callable[[State], Results]) -> Results:
+        """A call that gives an iterator, which a variable keeps; ``now`` goes through it at once."""
+
+    @abstractmethod
     def goes_on(self, iterable: Value, rounds: list[Value], state: State) -> bool:
         """Whether a loop may make other rounds than these."""
 

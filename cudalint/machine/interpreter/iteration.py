@@ -415,6 +415,11 @@ class Iteration(Core):
         ended: list[tuple[State, list[Value]]] = [(s, []) for s, exception in raised if end in exception.names]
         return [(s, [v, v]) for s, v in results] or ended[:1]
 
+    def _comprehension_of(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
+        if node.kind != "generator" or self._kept is not node:
+            return self._comprehension(node, state, frame)
+        return self.late_comprehension(node, state, frame, lambda now: self._comprehension(node, now, frame))
+
     def _comprehension(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
         # A step, as a loop is one: rounds of comprehensions within one another multiply.
         if not self._take_step():

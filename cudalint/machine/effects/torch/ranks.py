@@ -196,7 +196,7 @@ def selected_by_library(machine: Machine, call: Call) -> State | None:
 
 
 def new_group(machine: Machine, call: Call) -> Results:
-    """``new_group(ranks, backend="gloo")``: a group beside the one that was joined, with a backend of its own or its."""
+    """``new_group(ranks, backend="gloo")``: a group beside the one that was joined, with its backend or another."""
     fields: dict[str, Value] = {_BACKEND: call.get("backend") or NONE}
     return [(call.state, (call.state.new(("group", call.site), LibraryObject(_GROUP, fields, call.site)),))]
 
@@ -286,8 +286,10 @@ def barrier(machine: Machine, call: Call) -> Results:
 
 def _of_all(call: Call) -> bool:
     """Whether a collective is one of the default group."""
+    if _subgroup(call) is not None:
+        return False
     group = call.get("group") or call.kwargs.get("group") or call.get("process_group") or NONE
-    return _subgroup(call) is None and all(atom == NONE[0] or (isinstance(atom, Lib) and atom.path.endswith(".WORLD")) for atom in group)
+    return all(atom == NONE[0] or (isinstance(atom, Lib) and atom.path.endswith(".WORLD")) for atom in group)
 
 
 def _meets(call: Call, group: Group) -> None:
