@@ -21,7 +21,7 @@ from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.results import merge_results, placed_alike
 from cudalint.machine.joining import MOST_STATES, merge, merge_imported
 from cudalint.machine.outcome import Outcome
-from cudalint.machine.state import Sent, State
+from cudalint.machine.state import Running, Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Value
 from cudalint.models.library import Library
@@ -72,6 +72,8 @@ class Core(Hooks, ABC):
         self.forwarded: dict[Site, list[tuple[tuple[str, ...], Outcome]]] = {}
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
+        # The threads that are running, each started by the one before it.
+        self.threads: list[Running] = []
         self.rendezvous_seen = False
         # Per collective, the GPUs that ranks started one by one use there, by their start.
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[int]]] = {}

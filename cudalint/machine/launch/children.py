@@ -50,6 +50,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         dead=False,
         misread=False,
         in_thread=False,
+        held_up=False,
         rank=start.rank,
         local_rank_at_hand=before.local_rank_at_hand or start.rank == "local",
         selected=before.selected,

@@ -55,9 +55,16 @@ def set_defaults(machine: Machine, call: Call) -> Results:
     for name, value in call.kwargs.items():
         before = fields.get(f"--{name}", ())
         several = isinstance(only(value), Ref) and not any(isinstance(a, Unknown) for a in before)
-        fields[f"--{name}"] = union([before, value]) if several else _option(value, unknown("option", call.site, name))
+        given = unknown("option", call.site, name) if constant(value) is True else _asked(before, call, name)
+        fields[f"--{name}"] = union([before, value]) if several else _option(value, given)
     call.state.store(ref, replace(found, fields=fields))
     return [(call.state, NONE)]
+
+
+def _asked(before: Value, call: Call, name: str) -> Value:
+    """What a user says by an option whose default is another one now."""
+    options = tuple(a for a in before if isinstance(a, Unknown) and isinstance(a.sym, tuple) and a.sym[0] == "option")
+    return options or unknown("option", call.site, name)
 
 
 def add_argument(machine: Machine, call: Call) -> Results:
