@@ -71,7 +71,8 @@ CASES = {
         "if what is asked in line 21 is true",
     ),
     "a flag whose default is set": (
-        "parser.set_defaults(use_gpu=False)\nargs = parser.parse_args()\nif args.use_gpu:\n    torch.cuda.init()\nstart()\n",
+        "parser.set_defaults(use_gpu=False)\nargs = parser.parse_args()\n"
+        "if args.use_gpu:\n    torch.cuda.init()\nstart()\n",
         "if `--use-gpu` is given",
     ),
     "a case": (

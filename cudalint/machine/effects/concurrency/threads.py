@@ -75,7 +75,7 @@ def _back(after: State, before: Process) -> State:
     return after
 
 
-# -- threads that wait for another ---------------------------------------------------------------------------------------
+# -- threads that wait for another -------------------------------------------------------------------------------------
 
 # The field of a queue or an event that holds what waits for it, and the argument that says where that was started.
 _WAITING = "<waiting>"
@@ -124,7 +124,9 @@ def let_go_on(machine: Machine, call: Call) -> list[State]:
         at, identity = cast("tuple[Site, tuple[str, ...]]", constant(kwargs.pop(_STARTED_AT)))
         if identity == call.state.process.identity:
             again = (replace(call, state=state) for state in states)
-            states = [s for c in again for s, _ in _alone(machine, c, at, atom.function, [*atom.args], kwargs)] or states
+            states = [
+                s for c in again for s, _ in _alone(machine, c, at, atom.function, [*atom.args], kwargs)
+            ] or states
     return states
 
 
