@@ -123,7 +123,7 @@ DOES = frozenset(
         "future.callback", "class.method", "command.context", "command.current-context",
         "stack.callback", "closing", "held", "chain", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get",
-        "event.local", "event.local.give", "event.local.wait",
+        "event.local", "event.local.give", "event.local.wait", "event.local.meet",
         "heap.push", "heap.pop",
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "becomes-program",

@@ -279,6 +279,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "event.local": line_ups.event,
     "event.local.give": line_ups.give,
     "event.local.wait": line_ups.wait,
+    "event.local.meet": line_ups.meet,
     "heap.push": line_ups.heap_push,
     "heap.pop": line_ups.heap_pop,
     "pool.apply": pools.pool_apply,

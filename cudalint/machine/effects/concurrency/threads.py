@@ -114,6 +114,12 @@ def _starts(found: Object) -> bool:
     return False
 
 
+def is_awaited(call: Call) -> bool:
+    """Whether a thread waits for what a call is about."""
+    obj = library_object(call)
+    return obj is not None and _WAITING in obj.fields
+
+
 def let_go_on(machine: Machine, call: Call) -> list[State]:
     """Something is given: the threads of this process that wait for it go on."""
     states, obj = [call.state], library_object(call)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine import operators
 from cudalint.machine.effects.concurrency import threads
 from cudalint.machine.effects.receivers import library_object
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import FALSE, NONE, TRUE, Ref, const, only, union, unknown
@@ -41,18 +41,21 @@ def get(machine: Machine, call: Call) -> Results:
     held = () if obj is None else obj.fields.get(_HELD, ())
     if not held and _waits(call):
         threads.hold_up(machine, call)
+    elif not held and call.frame.tries:
+        machine.fail(call.state.clone(), call.frame, Raised(None, ("Empty", "QueueEmpty"), harmless=True))
     return [(call.state, held or unknown("queue", call.site, call.receiver))]
 
 
 def _waits(call: Call) -> bool:
     """Whether a call returns only when somebody gives what it waits for."""
     may_return = call.text("kind") == "polls" or call.get("timeout") not in (None, NONE)
-    return not may_return and call.get("block") in (None, TRUE)
+    return not may_return and call.get("block") in (None, TRUE) and call.get("blocking") in (None, TRUE)
 
 
 def event(machine: Machine, call: Call) -> Results:
-    """``threading.Event()``, ``Condition()``: nobody has given a sign yet."""
-    made = LibraryObject(call.text("type", call.path), {_GIVEN: FALSE}, call.site)
+    """``threading.Event()``, ``Condition()``: nobody has given a sign yet; ``Semaphore(2)``: so many are there."""
+    given = const(call.text("kind") == "counted" and call.get("value") != const(0))
+    made = LibraryObject(call.text("type", call.path), {_GIVEN: given}, call.site)
     return [(call.state, (call.state.new(("event", call.site), made),))]
 
 
@@ -65,6 +68,11 @@ def give(machine: Machine, call: Call) -> Results:
     call.state.store(call.receiver, replace(obj, fields={**obj.fields, _GIVEN: given}))
     after = threads.let_go_on(machine, call) if given == TRUE != obj.fields.get(_GIVEN) else [call.state]
     return [(state, NONE) for state in after]
+
+
+def meet(machine: Machine, call: Call) -> Results:
+    """``barrier.wait()``: whoever comes last lets the others go on."""
+    return give(machine, call) if threads.is_awaited(call) else wait(machine, call)
 
 
 def wait(machine: Machine, call: Call) -> Results:
