@@ -43,11 +43,12 @@ def _runs(machine: Machine, call: Call, given: Value) -> Results:
     if not handler or any(isinstance(atom, Lib | Const) for atom in handler):
         return [(call.state, NONE)]
     args: list[Value] = [given, unknown("frame", call.site)]
-    outcomes = len(machine.record.outcomes)
-    results = machine.call_value(handler, args, {}, call.state, call.frame, call.site)
+    record = machine.record
     if kept[f"{number} of"] == its_own:
-        # In the process that set it, what goes wrong in it was said where it was handed over.
-        del machine.record.outcomes[outcomes:]
+        # In the process that set it, what goes wrong in it is noted where it is run for its own sake.
+        machine.record = record.copy()
+    results = machine.call_value(handler, args, {}, call.state, call.frame, call.site)
+    machine.record = record
     return [(state, NONE) for state in merge([after for after, _ in results])]
 
 
