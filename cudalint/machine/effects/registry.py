@@ -66,7 +66,7 @@ from cudalint.machine.effects.stdlib import (
     signals,
     texts,
 )
-from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes, ranks, spawn
+from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes, ranks, samplers, spawn
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import lending, missing_globals
@@ -353,6 +353,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "compose": loaders.compose,
     "compose.call": loaders.compose_call,
     "first-argument": loaders.apply_transform,
+    "sampler.listed": samplers.listed,
     "group": ranks.init,
     "group.new": ranks.new_group,
     "group.rank": ranks.rank,
