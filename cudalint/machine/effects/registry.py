@@ -301,6 +301,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "process.alive": processes.process_alive,
     "process.join": processes.process_join,
     "fork": processes.fork,
+    "fork.hooks": processes.at_fork,
     "spawn": spawn.spawn,
     "spawn.join": spawn.ranks_join,
     "spawn.elastic": spawn.elastic,
