@@ -128,7 +128,7 @@ DOES = frozenset(
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "becomes-program",
         "builtins.contains", "cache", "call",
-        "at-exit", "sampler.listed", "fork.hooks",
+        "at-exit", "sampler.listed", "fork.hooks", "backward",
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.object", "command.add", "command.group",

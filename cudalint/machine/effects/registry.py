@@ -302,6 +302,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "process.join": processes.process_join,
     "fork": processes.fork,
     "fork.hooks": processes.at_fork,
+    "backward": queries.backward,
     "spawn": spawn.spawn,
     "spawn.join": spawn.ranks_join,
     "spawn.elastic": spawn.elastic,
