@@ -425,6 +425,24 @@ def test_a_thread_of_an_object_knows_its_device(chosen: str, known: str) -> None
     assert changed(before, after) == ([], [f"        torch.cuda.set_device({known})"])
 
 
+def test_a_selection_by_a_name_that_nothing_binds_is_not_repeated_in_the_thread() -> None:
+    before = text_of("""
+        import threading
+        import torch
+
+
+        def train(gpu):
+            torch.ones(3, device="cuda")
+
+
+        if __name__ == "__main__":
+            torch.cuda.set_device(gpu)
+            threading.Thread(target=train, args=(1,)).start()
+    """)
+    _, level, _ = repair(before, "CUD205")
+    assert level is Applicability.UNSAFE
+
+
 def test_a_thread_that_another_class_starts_takes_the_current_device() -> None:
     before = text_of("""
         import os

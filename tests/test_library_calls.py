@@ -177,6 +177,32 @@ def test_{n}():
     process.start()
     process.join()
 """,
+    "a thread cannot without a context of its own": """
+def work_{n}():
+    {imports}
+    {row}
+
+
+def test_{n}():
+    import pycuda.tools
+    import threading
+    pycuda.tools.make_default_context()
+    threading.Thread(target=work_{n}).start()  # expect
+""",
+    "a thread can without a context of its own": """
+def work_{n}(stream, context, held):
+    {imports}
+    {row}
+
+
+def test_{n}(held):
+    import pycuda.driver
+    import threading
+    pycuda.driver.init()
+    context = pycuda.driver.Device(0).make_context()
+    stream = pycuda.driver.Stream()
+    threading.Thread(target=work_{n}, args=(stream, context, held)).start()
+""",
     "it does not lie on the GPU": """
 def test_{n}():
     {imports}
@@ -197,7 +223,7 @@ AROUND = {
 }
 _NUMBER = re.compile(r"def (?:test|work)_(\d+)\(")
 # What the programs around a row name.
-OURS = frozenset({"torch", "mp", "use", "job", "begin", "Rows", "fork", "spawn", "x"})
+OURS = frozenset({"torch", "mp", "use", "job", "begin", "Rows", "fork", "spawn", "x", "stream", "context", "held"})
 # A row is tested with those of the same library, whatever rows there are besides: mutation/noticed.txt names tests.
 _LIBRARY = re.compile(r"[a-z_A-Z]\w*(?=\.)")
 

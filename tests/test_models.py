@@ -100,7 +100,8 @@ def test_a_model_replaces_the_one_that_is_shipped(run: Run, tmp_path: Path, fork
         ("[library]\n", "[library] needs a name"),
         (
             OWN + 'state = "proces"\n',
-            "state must be one of folder, kept, none, path, process, scope, seed, not 'proces'; did you mean",
+            "state must be one of draws, folder, kept, loaded, none, path, process, scope, seed, weights, "
+            "not 'proces'; did you mean",
         ),
         (OWN + '[[effect]]\nnames = ["a.b"]\ngives = "old"\n', "effect a.b: gives must be one of new, value"),
         (OWN + '[[effect]]\nnames = ["a.b"]\nstat = "none"\n', "unknown key 'stat'; did you mean 'state'?"),

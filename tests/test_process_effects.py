@@ -15,6 +15,8 @@ import pytest
 
 from cudalint.config import Config
 from cudalint.finding import Applicability, Fix
+from cudalint.models.library import load
+from cudalint.models.traits import Trait
 from cudalint.session import Session
 
 _SECTION = re.compile(r"^##### (.*)\n", re.MULTILINE)
@@ -53,7 +55,8 @@ MOST = 40
 def repair(folder: Path, calls: list[str], **parts: str) -> Fix:
     """The repair of a program around some calls."""
     roots = {match for call in calls for match in re.findall(r"^(?:\w+ = )?(?:with )?([A-Za-z_]\w*)\.", call)}
-    modules = sorted({SUBMODULES.get(root, root) for root in roots - BUILTINS - {"vendor", "torch"}})
+    made = {call.partition(" = ")[0] for call in calls}
+    modules = sorted({SUBMODULES.get(root, root) for root in roots - BUILTINS - made - {"vendor", "torch"}})
     given = {"imports": f"import {', '.join(modules)}" if modules else "", "top": "", "read": "pass", "before": "pass"}
     path = folder / "program.py"
     path.write_text(PROGRAM.format(**{"sent": "1, 2", **given, **parts}))
@@ -100,11 +103,53 @@ def test_what_is_done_to_an_object_of_ones_own_stays_in_it(tmp_path: Path, names
     assert fix.applicability is Applicability.SAFE
 
 
+@pytest.mark.parametrize("names", list(batches("nothing stays", "seen outside of the process")), ids=lambda n: n[0])
+def test_what_leaves_nothing_tells_a_worker_nothing(tmp_path: Path, names: list[str]) -> None:
+    calls = [f"{name.replace('vendor.', OBJECT)}()" for name in names if not LOOKS & {t.kind for t in traits(name)}]
+    fix = repair(tmp_path, calls, read=lines(calls))
+    assert fix.reason is None
+    assert fix.applicability is Applicability.SAFE
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES["it draws random numbers"] if name])
+def test_a_worker_seeds_what_it_draws(tmp_path: Path, name: str) -> None:
+    name = name.replace("vendor.", OBJECT)
+    fix = repair(tmp_path, [f"{name}()"], read=f"{name}()")
+    assert fix.applicability is Applicability.UNSAFE
+    assert re.search(rf"did not seed what `\S*{name.rpartition('.')[2]}\(\)` draws", fix.reason or "")
+    seeds = {"random": "random.seed(n)", "numpy": "numpy.random.seed(n)"}
+    seed = seeds.get(name.partition(".")[0], "torch.manual_seed(n)")
+    assert repair(tmp_path, [f"{name}()"], read=f"{seed}\n    {name}()").applicability is Applicability.SAFE
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES["it is filled with random numbers"] if name])
+def test_a_worker_seeds_the_weights_that_it_computes_with(tmp_path: Path, name: str) -> None:
+    made = [f"made = {name}()", "made(torch.ones(1, device='cuda'))"]
+    fix = repair(tmp_path, made, read=lines(made))
+    assert fix.applicability is Applicability.UNSAFE
+    assert "random weights that it did not seed" in (fix.reason or "")
+    for other in ("torch.manual_seed(n)", None):
+        seeded = [other, *made] if other is not None else [made[0], "made.load_state_dict(torch.load('w'))", made[1]]
+        assert repair(tmp_path, made, read=lines(seeded)).reason is None
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES["an object that no pickler takes"] if name])
 def test_what_no_pickler_takes_is_not_sent(tmp_path: Path, name: str) -> None:
     call = f"made = {name}()"
     fix = repair(tmp_path, [call], before=call, sent="made")
     assert fix.applicability is Applicability.DISPLAY
+
+
+# What has one of these traits tells something of its process, or of how long workers take: other tests are about it.
+LOOKS = frozenset({"reflects", "tells-thread", "tells-progress", "counts-children"})
+LIBRARY = load()
+# A worker has it from nobody, and nothing is known of it.
+OBJECT = "json.loads('{}')."
+
+
+def traits(name: str) -> Iterator[Trait]:
+    path = LIBRARY.canonical(f"builtins.{name}" if name in BUILTINS else name)
+    return (found for kind in LOOKS if (found := LIBRARY.traits.of(path, kind)) is not None)
 
 
 def real(name: str) -> Any:

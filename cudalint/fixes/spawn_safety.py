@@ -16,6 +16,7 @@ from cudalint.fixes.proposal import Case
 from cudalint.fixes.queries import asks_for_gpus
 from cudalint.fixes.view import View
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
+from cudalint.machine.inheritance.draws import COMPUTING
 from cudalint.machine.outcome import Outcome
 from cudalint.project.analysis import Basis, inherited
 
@@ -24,7 +25,7 @@ _FRESH = ("spawn", "forkserver", "loky")
 _SHOWN_AT_PLACE = frozenset(
     {
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
-        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY,
+        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
@@ -121,10 +122,11 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"the program changes `{name}`, which a fresh process would not see"
         case Why.IMPORTS:
             return f"what the import of `{name}` changes in the process is not known, and a fresh one would lack it"
+        case Why.REPEATS if name.startswith("import "):
+            return f"what `{name}` shows or does is not known to be nothing, and each fresh process would repeat it"
         case Why.REPEATS:
             where = "the module" if not doubt.module else f"`{doubt.module}`"
-            what = name if name.startswith("import ") else f"{name}()"
-            return f"the top of {where} does work, which each fresh process would repeat: `{what}`"
+            return f"the top of {where} does work, which each fresh process would repeat: `{name}()`"
         case Why.DIFFERS:
             return f"the worker reads `{name}`, which the program changes and a fresh process would not see"
         case Why.HIDDEN:
@@ -134,6 +136,12 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.UNSHOWN:
             what = name if name.startswith("__") else f"{name}()"
             return f"the code does not show what `{what}` reads in the worker"
+        case Why.LOOKS:
+            return f"what `{name}()` looks at in the process of the worker is not known"
+        case Why.DRAWS if name == COMPUTING:
+            return "the worker computes with random weights that it did not seed, of which a fresh process makes others"
+        case Why.DRAWS:
+            return f"the worker did not seed what `{name}()` draws, and a forked one goes on with its parent's numbers"
         case Why.SHARES:
             return f"the worker reads `{name}` and is given the same object, which is two in a fresh process"
         case Why.ORDER if doubt.site in {site for site, _ in case.basis.launches}:

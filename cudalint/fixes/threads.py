@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
@@ -11,6 +11,7 @@ from cudalint.fixes.edits import Change
 from cudalint.fixes.loaders import dotted_attribute
 from cudalint.fixes.proposal import Case, Proposal, in_file, in_files
 from cudalint.fixes.view import View, dotted
+from cudalint.machine.outcome import Kind
 
 _THEN = "the thread then works on that GPU, where it worked on GPU 0"
 _ALL = f"{_THEN}, and so does any other that runs this"
@@ -26,6 +27,14 @@ def select_in_threads(case: Case) -> Iterator[Proposal]:
     What the program calls the device comes first, then what is the current one where the thread is made; the number
     that it was seen to be is the last resort.
     """
+    if case.outcome.kind is Kind.CONTEXT_OF_THREAD:
+        yield Proposal(
+            "push the context where the thread begins, and pop it at its end, or make one there",
+            {},
+            doubt="which context the thread is to use is not known",
+            shown=True,
+        )
+        return
     chosen = case.cause_call()
     if chosen is None or not chosen[1].args:
         return
@@ -95,8 +104,9 @@ def _selecting(view: View, changes: list[Change], doubt: str) -> Proposal:
 
 def _selections_there(home: View, selection: cst.Call, view: View, target: cst.FunctionDef) -> Iterator[str]:
     used = names.read(home, selection)
-    own, around = names.scope_of(home, selection), list(view.around(target))
-    if names.global_names(home, used, own) or (own in around and _is_fixed(home, selection)):
+    own = names.scope_of(home, selection)
+    is_kept = isinstance(own, cst.FunctionDef) and own in list(view.around(target)) and _is_fixed(home, own, used)
+    if is_kept or names.global_names(home, used, own):
         yield home.source(selection)
         return
     if not isinstance(own, cst.FunctionDef) or _class_of(view, own) is None:
@@ -112,12 +122,10 @@ def _selections_there(home: View, selection: cst.Call, view: View, target: cst.F
         yield home.source(selection)
 
 
-def _is_fixed(view: View, selection: cst.Call) -> bool:
-    """Whether the names of a selection have one value in their function: they are bound once."""
-    scope = names.scope_of(view, selection)
-    assert isinstance(scope, cst.FunctionDef)
+def _is_fixed(view: View, scope: cst.FunctionDef, read: Iterable[str]) -> bool:
+    """Whether names have one value in a function: they are bound once."""
     bound = [n for n, _ in names.bindings(view, scope)] + names.parameters(scope)
-    return all(bound.count(name) <= 1 for name in names.read(view, selection))
+    return all(bound.count(name) <= 1 for name in read)
 
 
 def _class_of(view: View, function: cst.FunctionDef) -> cst.CSTNode | None:

@@ -78,6 +78,14 @@ def mentions(module: ir.Module, words: Set[str]) -> bool:
     return not module.words.isdisjoint(words) or any(f.mentions(words) for f in functions(module.body))
 
 
+def imports_all(body: Iterable[ir.Stmt]) -> bool:
+    """Whether a module's own statements have a ``from module import *`` among them."""
+    return any(
+        (isinstance(statement, ir.ImportFrom) and statement.names is None) or imports_all(inner_statements(statement))
+        for statement in body
+    )
+
+
 def names_bound_by(statement: ir.Stmt) -> Iterable[str]:
     """The names that a statement itself binds, not those that statements in it do."""
     match statement:

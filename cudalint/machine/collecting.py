@@ -194,9 +194,9 @@ class _Mark:
                 self._value(element)
                 self._value(factory)
                 self._ref(view)
-            case Closure(scope=scope, defaults=defaults, owner=owner, cache=cache, setter=setter, managed=managed):
+            case Closure(scope=scope, defaults=defaults, owner=owner, cache=cache, setter=setter):
                 self._values(value for _, value in defaults)
-                for ref in (scope, owner, cache, setter, *managed):
+                for ref in (scope, owner, cache, setter, found.own, *found.managed):
                     self._ref(ref)
             case Class(bases=bases, scope=scope, fields=fields, meta=meta):
                 self._values(bases)

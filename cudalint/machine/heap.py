@@ -39,7 +39,7 @@ class Closure:
     ``alias`` is the module and qualified name that ``functools.wraps`` gave it: pickling goes by these.
     ``compiled`` names what a framework does whenever the function is called that it made of this one; ``cache`` holds
     what it gave before; ``setter`` is what assigning to a property calls; within ``managed`` it runs, of which the last
-    is the outermost.
+    is the outermost; ``own`` holds the attributes that it was given.
     """
 
     function: ir.Function
@@ -53,6 +53,7 @@ class Closure:
     cache: Ref | None = None
     setter: Ref | None = None
     managed: tuple[Ref, ...] = ()
+    own: Ref | None = None
 
     @property
     def address(self) -> tuple[str, str]:

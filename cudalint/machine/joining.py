@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.questions import Fact, both, makes_uncertain, remembered, settled
-from cudalint.machine.state import BLOT, Layer, Method, Process, Selected, State
+from cudalint.machine.state import BLOT, Current, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
     Atom,
@@ -84,6 +84,7 @@ def join_process(a: Process, b: Process) -> Process:
         default_device=a.default_device or b.default_device,
         default_where=a.default_where or b.default_where,
         contexts=a.contexts | b.contexts,
+        current=tuple(sorted({(c.framework, c.thread): c for c in (*b.current, *a.current)}.values(), key=_current)),
         loans=a.loans | b.loans,
         gpu_sharers=max(a.gpu_sharers, b.gpu_sharers, key=len),
         growth=a.growth if b.growth is not None else None,
@@ -94,6 +95,10 @@ def join_process(a: Process, b: Process) -> Process:
         misread=a.misread and b.misread,
         unseen=a.unseen or b.unseen,
     )
+
+
+def _current(current: Current) -> tuple[str, str]:
+    return current.framework, current.thread
 
 
 def _join_method(a: Method, b: Method) -> Method:

@@ -30,6 +30,7 @@ class Kind(Enum):
     VISIBLE_PER_TASK = "visible devices set per task"
     DEVICE_STATEMENT = "device object as a statement"
     THREAD_DEVICE = "thread without a device"
+    CONTEXT_OF_THREAD = "thread without a context"
     GROWTH_TOO_LATE = "memory growth set too late"
     MEMORY_NOT_SHARED = "gpu memory not shared"
     CUDA_TO_FORK = "cuda value to a forked worker"
@@ -73,7 +74,7 @@ NUMBERED = "numbered"
 class Outcome:
     """One thing that goes wrong on one path.
 
-    ``how`` is what hardware shows: crash, hang, child-death, wrong-device, cost.
+    ``how`` is what hardware shows: crash, hang, child-death, thread-death, wrong-device, cost.
     ``certain``: the cause was observed and no protective fact is in doubt; ``doubt`` says why not. ``assumed``: found
     from an entry with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the
     parent handles that. ``chosen``: the program says how that worker is started, so that no caller decides it.

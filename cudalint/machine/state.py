@@ -101,6 +101,15 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
+class Current:
+    """A thread in which a context of a framework is current; of those that other threads have, it can use none."""
+
+    framework: str
+    thread: str
+    where: Chain
+
+
+@dataclass(frozen=True, slots=True)
 class Method:
     """A default start method: its alternatives, None while the platform's default stands."""
 
@@ -147,7 +156,8 @@ class Process:
     ``driver`` is the witness of the first query or initialisation in this process: it poisons forks and
     freezes the visible devices. ``poison`` is the parent's witness in a child that forked after it.
     ``parent_only_globals`` are those, by module and name, that this fresh process's parent had and no import sets.
-    ``dead``: it failed, and that was reported; what it would do afterwards is not judged.
+    ``dead``: it failed, and that was reported; what it would do afterwards is not judged. ``answering``: what it does
+    is one of many requests, of which several come at once.
     """
 
     identity: tuple[str, ...] = ("main",)
@@ -171,6 +181,8 @@ class Process:
     methods: tuple[tuple[str, Method], ...] = ()
     thread: str = "main"
     selected: tuple[tuple[str, Selected], ...] = ()
+    # Of frameworks that leave it to the program in which threads its context is current.
+    current: tuple[Current, ...] = ()
     group: Group | None = None
     contexts: frozenset[Context] = frozenset()
     gpu_sharers: tuple[tuple[Hashable, int], ...] = ()
@@ -195,7 +207,11 @@ class Process:
     late_visible: tuple[Site, ...] = ()
     joblib_jobs: Value = ()
     siblings: int | None = 1
+    answering: bool = False
     parent_only_globals: frozenset[tuple[str, str]] = frozenset()
+    # The libraries whose random numbers it began anew by itself, and what it filled with those of others: for proofs.
+    seeded: frozenset[str] = frozenset()
+    unseeded: frozenset[str] = frozenset()
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""

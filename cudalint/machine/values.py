@@ -260,6 +260,8 @@ def _measure(sym: object, named: set[Hashable]) -> int:
 STATE = "torch.state"
 # By these modules are moved to a device, and stay the objects that they are.
 IN_PLACE = frozenset({"cpu", "cuda", "to"})
+# What a library made of a function that runs in a process of its own: a function, which methods are made of, too.
+ISOLATED = Lib("cudalint.isolated")
 # The version of the Python that runs the program.
 PYTHON_VERSION = Lib("sys.version_info")
 # What stands for the alternatives that are left out: not one thing, and no other value is the same.

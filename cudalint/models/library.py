@@ -40,7 +40,7 @@ class ProcessEffect:
     outside of the process, so that a process that does it again makes a difference. ``pickles``: what it gives may
     travel to another process; False where no pickler takes it. ``felt_by``: the only functions that find what stays.
     ``ends``: what it gives does something when its process ends, as long as something holds it. ``when``: something
-    stays only where one of these keyword arguments is given.
+    stays only where one of these keyword arguments is given; ``unless``: only where none of these is.
     """
 
     state: str = "none"
@@ -50,6 +50,7 @@ class ProcessEffect:
     felt_by: tuple[str, ...] = ()
     ends: bool = False
     when: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
 
 
 # What a file says that functions leave behind, in the order in which it does.
@@ -94,6 +95,8 @@ class Library:
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     process_effects: dict[str, ProcessEffect] = field(default_factory=dict)
     wide_process_effects: list[tuple[str, ProcessEffect]] = field(default_factory=list)
+    # The top-level names of libraries of which effects are told.
+    described: set[str] = field(default_factory=set)
     environment: dict[str, list[str]] = field(default_factory=dict)
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
@@ -247,6 +250,10 @@ class Library:
         """Whether a top-level name is a library that is modelled: one that is installed where it is imported."""
         return name in self.roots
 
+    def describes(self, name: str) -> bool:
+        """Whether a model says anything of a library with this top-level name."""
+        return name in self.roots or name in self.described
+
     def owns(self, name: str) -> bool:
         """Whether a top-level name is a library whose own functions are modelled, even in its own source."""
         return name in self.owned
@@ -347,8 +354,10 @@ def _add_effect(library: Library, entry: Mapping[str, object], declared: _Declar
         tuple(_list(entry.get("felt-by"))),
         entry.get("ends") is True,
         tuple(_list(entry.get("when"))),
+        tuple(_list(entry.get("unless"))),
     )
     for name in _list(entry["names"]):
+        library.described.add(_root(name))
         if name.endswith("*"):
             library.wide_process_effects.append((name, effect))
         else:

@@ -10,7 +10,9 @@ EFFECTS = frozenset({"none", "told", "query", "driver", "init", "use", "touch"})
 # What a call leaves behind in its process: nothing; something that a fork inherits and a fresh process lacks; the same
 # while a ``with`` statement or a decorated function lasts; the course of random numbers, which goes on with each draw;
 # and what a spawned process gets when it starts: the working folder, the end of the path of modules, what exec keeps.
-STATES = frozenset({"none", "process", "scope", "seed", "folder", "path", "kept"})
+# ``draws``: it takes the next random numbers; ``weights``: it fills a new object with them; ``loaded``: it fills one
+# with what was kept, instead of them.
+STATES = frozenset({"none", "process", "scope", "seed", "folder", "path", "kept", "draws", "weights", "loaded"})
 # What a function gives: an immutable value that its arguments decide, or an object that nothing else holds.
 GIVES = frozenset({"value", "new"})
 
@@ -29,7 +31,7 @@ TRAITS = frozenset(
         "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
         "gives-texts", "gives-rows", "gives-host-data",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
-        "reads-content", "leaves-content",
+        "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
@@ -40,6 +42,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "framework": str,
     "gpu": str,
     "context": bool,
+    "current": str,
     "device": str,
     "device-key": str,
     "device-index": str,
@@ -99,7 +102,7 @@ _ARGUMENTS = frozenset({"called"})
 _UNFAMILIAR = frozenset(
     {
         "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "switches",
-        "numbers",
+        "numbers", "currents",
     }
 )  # fmt: skip
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
@@ -111,6 +114,7 @@ _EFFECT_KEYS: dict[str, type | tuple[type, ...]] = {
     "pickle": str,
     "felt-by": list,
     "when": list,
+    "unless": list,
     "ends": bool,
 }
 _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
@@ -119,7 +123,7 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
-        "partial-method", "property", "gathered", "subclasses", "weak",
+        "partial-method", "partial.kept", "remembers", "property", "gathered", "subclasses", "weak",
         "future.callback", "class.method", "command.context", "command.current-context",
         "stack.callback", "closing", "held", "chain", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get",
@@ -141,7 +145,7 @@ DOES = frozenset(
         "django.as-view", "django.include", "django.manage", "django.request", "django.route", "django.setup",
         "django.task", "django.view",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
-        "dataclass.field", "dataclass.replace", "dataset.part",
+        "dataclass.field", "dataclass.replace", "dataset.item", "dataset.part",
         "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",
@@ -179,7 +183,7 @@ DOES = frozenset(
         "server.depends", "server.event", "server.import", "server.item",
         "server.register", "server.request", "server.routes", "server.fork", "server.run",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
-        "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
+        "isolated", "isolated.decorator", "isolated.call", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",
         "starmap", "stop", "str.method", "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
@@ -265,7 +269,7 @@ def _effect(entry: Mapping[str, object], source: str) -> None:
     where = _named(entry, "effect", _EFFECT_KEYS, source)
     _one_of(entry, "gives", GIVES, where)
     _one_of(entry, "pickle", frozenset({"never"}), where)
-    for key in ("felt-by", "when"):
+    for key in ("felt-by", "when", "unless"):
         _texts(entry.get(key, []), f"{where}: {key}")
 
 
@@ -281,6 +285,8 @@ def _function(entry: Mapping[str, object], source: str) -> None:
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")
+    if entry.get("current", "needs") not in ("makes", "needs"):
+        raise ModelError(f"{where}: current must be makes or needs, not {entry['current']!r}")
     failure = entry.get("failure", {})
     for stage, how in failure.items() if isinstance(failure, Mapping) else ():
         if how not in _HOW:

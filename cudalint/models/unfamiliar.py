@@ -46,6 +46,10 @@ class Unfamiliar:
         is_asker = words[0] in self._of("askers") and words[-1] in self._of("asked")
         return is_asker or words[0] in self._of("testers")
 
+    def makes_current(self, path: str) -> bool:
+        """Whether a function of this name may make a context current in the thread that calls it."""
+        return not self._of("currents").isdisjoint(_words(path))
+
     @property
     def switches(self) -> tuple[str, ...]:
         """Parameters that tell whether a GPU is used."""

@@ -18,7 +18,7 @@ STARTS = frozenset(
         "celery.app", "celery.settings", "celery.task", "cluster", "components", "dali.define",
         "default-device", "django.manage", "engine",
         "environments", "environments.copies", "environments.of", "executor", "fork", "fork-launcher", "group",
-        "group.select", "growth", "gunicorn.run", "keras.fit", "loader", "loader.eager", "loader.items",
+        "group.select", "growth", "gunicorn.run", "isolated", "keras.fit", "loader", "loader.eager", "loader.items",
         "loader.cut", "loader.mapping", "loader.sampling", "manager", "manager.base", "method.set", "parallel", "pool",
         "pool.once", "process",
         "queue.work", "queue.worker", "search", "search.validate", "server.fork", "spawn", "spawn.elastic",
@@ -87,7 +87,7 @@ class Vocabulary:
         """Take in a function of a model."""
         does, marks = entry.get("does"), _texts(entry.get("marks"))
         names = [_last(name) for name in _texts(entry.get("names"))]
-        if does in _SELECTS:
+        if does in _SELECTS or entry.get("current") == "makes":
             for name in names:
                 self.selects.name(name)
         if does == _APPLICATION and "type" not in entry:

@@ -26,7 +26,7 @@ def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     users.update(_under_conftests(files, users))
     # A server's configuration names its application without importing it, and Django's program what it makes ready.
     facts = ((name, files.facts(name)) for name in files.sources)
-    users.update(name for name, one in facts if one.may_serve or one.names_modules)
+    users.update(name for name, one in facts if one.names_modules)
     return frozenset(users)
 
 

@@ -471,7 +471,9 @@ class Runner:
         # Where an application takes the handlers of another file, importing it comes first.
         first = self._application_over(module)
         frame = _top_of(module.name)
-        for state in self._ways(machine, first, assumed=True):
+        # A server imports the module of an application, and does nothing else before.
+        imported = State(Process(unseen=not self.files.facts(first.name).may_answer), {})
+        for state in self._ways(machine, first, assumed=True, state=imported):
             begun = state
             for loaded, _ in (
                 machine.load(module.name, state, frame, Site(module.name, 0)) if first is not module else ()

@@ -27,6 +27,7 @@ _OUTCOMES = {
     "crash": "the program crashes",
     "hang": "the program hangs",
     "child-death": "the child dies, and the parent does not notice",
+    "thread-death": "the thread dies, and the others go on",
     "wrong-device": "the work silently runs on the wrong device",
     "cost": "it works, and costs",
     "latent": "it works as it stands, and fails when something around it changes",

@@ -26,7 +26,8 @@ _HANDS = frozenset({"executor.loop", "pool.apply", "pool.map", "queue.enqueue"})
 _PROCESSES = frozenset(
     {
         "cluster", "celery.app", "celery.worker", "engine", "environments", "executor", "fork", "fork-launcher",
-        "gunicorn.run", "keras.fit", "loader", "manager", "parallel", "pool", "pool.once", "process", "queue.work",
+        "gunicorn.run", "isolated", "keras.fit", "loader", "manager", "parallel", "pool", "pool.once", "process",
+        "queue.work",
         "search", "search.validate", "server.fork", "spawn", "spawn.elastic", "text-pipe", "trainer.fit",
         "transformers.train", "workers",
     }

@@ -28,13 +28,14 @@ from cudalint.machine.effects.frameworks import (
     estimators,
     fabric,
     fork_launchers,
+    isolated,
     keras,
     library_objects,
     lightning,
     sessions,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, choices, devices, guesses, queries
+from cudalint.machine.effects.gpu import arrays, choices, current, devices, guesses, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import (
     celery,
@@ -84,6 +85,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "tests.run": plain.run_tests,
     "partial": callables.partial,
     "partial-method": callables.partial_method,
+    "partial.kept": callables.kept_partial,
+    "remembers": callables.made_of,
     "property": callables.property_,
     "gathered": event_loops.gathered,
     "subclasses": records.subclasses,
@@ -305,6 +308,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "backward": queries.backward,
     "spawn": spawn.spawn,
     "spawn.join": spawn.ranks_join,
+    "isolated": isolated.isolating,
+    "isolated.decorator": isolated.decorated,
+    "isolated.call": isolated.isolated,
     "spawn.elastic": spawn.elastic,
     "spawn.agent": spawn.agent,
     "fork-launcher": fork_launchers.fork_launcher,
@@ -335,6 +341,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "loader.iter": loaders.loader_iter,
     "loader.sampling": loaders.sampling_loader,
     "loader.worker": loaders.loader_worker,
+    "dataset.item": loaders.dataset_item,
     "dataset.part": loaders.dataset_part,
     "dataset.tensors": loaders.tensor_dataset,
     "dataset.wrapped": loaders.wrapped_dataset,
@@ -453,6 +460,7 @@ class LibraryEffects:
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""
+        current.guess(machine, call.state, call.path, call.site)
         if call.receiver is None:
             return plain.unmodelled(machine, call)
         return plain.unmodelled_method(machine, call, call.receiver)
@@ -468,6 +476,10 @@ class LibraryEffects:
     ) -> Results:
         """An operation that reads the data of a tensor."""
         return arrays.tensor_data(machine, tensor, what, state, frame, site)
+
+    def unknown_called(self, machine: Machine, name: str, state: State, site: Site) -> None:
+        """A method of this name of something unknown."""
+        current.guess(machine, state, name, site)
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""

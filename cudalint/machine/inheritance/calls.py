@@ -108,7 +108,7 @@ class Calls(Iteration):
         self._calls_by_name(path, state)
         if effect is None:
             self._calls_unknown(shown(path), site, state)
-        elif _is_in_force(effect, given.kwargs, given.is_open):
+        elif is_in_force(effect, given.kwargs, given.is_open):
             self._leaves(effect, path, site, state)
         self._reflects(path, site, state)
         if path not in WITHOUT_ORDER or "key" in given.kwargs:
@@ -244,7 +244,7 @@ class Calls(Iteration):
             self._calls_unknown("", site, state)
         else:
             effect = self.library.process_effect(path)
-            if effect is not None and _is_in_force(effect, call.kwargs, call.open):
+            if effect is not None and is_in_force(effect, call.kwargs, call.open):
                 self._leaves(effect, path, site, state)
         self._names(call, does)
         by_name = does == "import-module" and isinstance(constant(call.get("name") or ()), str)
@@ -440,10 +440,17 @@ class Calls(Iteration):
             watch.doubts.setdefault(Doubt(Why.CUT, "", site))
 
 
-def _is_in_force(effect: ProcessEffect, kwargs: dict[str, Value], is_open: bool) -> bool:
+def is_in_force(effect: ProcessEffect, kwargs: dict[str, Value], is_open: bool) -> bool:
     """Whether a call with these arguments leaves something behind."""
+    if any(_is_given(kwargs[name]) for name in effect.unless if name in kwargs):
+        return False
     given = (constant(kwargs[name]) for name in effect.when if name in kwargs)
     return not effect.when or is_open or any(value is not None and value is not False for value in given)
+
+
+def _is_given(value: Value) -> bool:
+    """Whether an argument is something, and nowhere seen to be nothing."""
+    return not any(isinstance(atom, Const) and atom.value in (None, False) for atom in value)
 
 
 def _atoms(args: Iterable[Value], kwargs: dict[str, Value]) -> Iterator[Atom]:

@@ -20,6 +20,8 @@ class Why(Enum):
     DIFFERS = "the worker reads a variable that holds something else in a fresh process"
     HIDDEN = "the worker reads a variable whose content is not shown"
     UNSHOWN = "what the worker reads is not shown"
+    LOOKS = "the worker calls something of which nothing is known, and which may look at its process"
+    DRAWS = "the worker draws random numbers that it did not seed"
     SHARES = "one object is two in a fresh process"
     ORDER = "a set is iterated, whose order is another one in each fresh process"
     NAME = "the program asks for a name that is another one in a fresh process"

@@ -22,7 +22,7 @@ _OF_CONTAINERS = frozenset({"in", "not in", "==", "!="})
 # What an error has of a worker: its traceback, as text.
 _OF_ERRORS = frozenset({"__cause__", "__context__"})
 # Files in which the system tells about processes.
-_OF_PROCESSES = "/proc"
+_OF_PROCESSES = ("/proc", "/dev/fd")
 
 
 class Identity(Progress):
@@ -101,7 +101,7 @@ class Identity(Progress):
         return False
 
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
-        if name == "__module__" and isinstance(atom, Unknown) and self._own_classes(state):
+        if name == "__module__" and not isinstance(atom, Ref):
             self._is_called("__module__", site, state, by_value=True)
         if name in _OF_ERRORS and isinstance(atom, Unknown):
             self._shows_error(name, site, state)
@@ -126,7 +126,7 @@ def _is_copied(atom: Atom, state: State) -> bool:
 def _looks_at_processes(part: Hashable) -> bool:
     match part:
         case Const(value=str(text)):
-            return text == _OF_PROCESSES or text.startswith(f"{_OF_PROCESSES}/")
+            return any(text == folder or text.startswith(f"{folder}/") for folder in _OF_PROCESSES)
         case Unknown(sym=sym):
             return _looks_at_processes(sym)
         case tuple():

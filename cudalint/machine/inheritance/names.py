@@ -36,13 +36,16 @@ _TELLS_METHOD = frozenset({"multiprocessing_context"})
 _OF_PROCESS = frozenset(
     {
         "sys.modules", "sys.orig_argv", "sys.path_importer_cache", "warnings.filters", "logging.root.manager",
-        "logging.Logger.manager",
+        "logging.Logger.manager", "os.supports_dir_fd", "os.supports_effective_ids", "os.supports_fd",
+        "os.supports_follow_symlinks", "copyreg.dispatch_table", "pickle.dispatch_table", "copy.dispatch_table",
     }
 )  # fmt: skip
 _OF_ANY_PROCESS = frozenset({"pid", "ident", "is_alive", "exitcode"})
 _PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
 # What a format for messages has where the name of the process is to stand, or how long ago that began; and its thread.
-_OF_PROCESS_IN_FORMATS = ("processName", "relativeCreated")
+_OF_PROCESS_IN_FORMATS = ("processName", "relativeCreated", "__module__")
+# What a message tells of its process.
+_OF_MESSAGES = frozenset({"processName", "relativeCreated"})
 _OF_THREAD_IN_FORMATS = "threadName"
 _NAMES_IN_FORMATS = ("%(name)", "{name", "$name", "${name")
 
@@ -216,7 +219,9 @@ class Names(Submodules):
         for atom in value:
             found = state.get(atom) if isinstance(atom, Ref) else None
             is_named = isinstance(found, LibraryObject) and found.site in self._named and not tells_class
-            if isinstance(found, LibraryObject) and found.type == _PROCESS and not is_named:
+            is_context = isinstance(found, LibraryObject) and found.type.endswith(".context") and tells_class
+            is_process = isinstance(found, LibraryObject) and found.type == _PROCESS and not is_named
+            if is_context or is_process:
                 self._asked.setdefault(Doubt(Why.NAME, what, site))
 
     def _tests_class(self, value: Value, what: str, site: Site, state: State) -> None:
@@ -406,6 +411,8 @@ class Names(Submodules):
             self._is_unshown(f"{shown(path)}.{name}", site, state)
         if (path, name) == ("sys", "stdin"):
             self._differs_in_loky("sys.stdin", site, state)
+        if self.library.traits.has(f"{path}.{name}", "of-launchers"):
+            self._asked.setdefault(Doubt(Why.NAME, f"{path}.{name}", site))
         if path == "__main__" or f"{path}.{name}" in _OF_PROCESS:
             self._is_called(f"{path}.{name}", site, state)
         return super()._library_attribute(path, name, state, frame, site)
@@ -413,6 +420,8 @@ class Names(Submodules):
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
         if name == "name" and isinstance(atom, Unknown) and is_logger(atom.sym) and as_main(atom.sym) != atom.sym:
             self._is_called("name", site, state)
+        if name in _OF_MESSAGES:
+            self._asked.setdefault(Doubt(Why.NAME, name, site))
         return super()._attribute_of(atom, name, state, frame, site)
 
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:

@@ -70,6 +70,12 @@ class ProcessEffects(Reads):
     def _calls_unknown(self, name: str, site: Site, state: State) -> None:
         self._note(Why.CALLS, name, site, state)
         self._repeats(name, site, state)
+        self._may_look(name, site, state)
+
+    def _may_look(self, name: str, site: Site, state: State) -> None:
+        """A worker calls something that may tell how its process was started, or what that has of its parent."""
+        for watch in self._reading(state):
+            watch.doubts.setdefault(Doubt(Why.LOOKS, name, site))
 
     def _calls_unshown(self, sym: Hashable, site: Site, state: State) -> ProcessEffect | None:
         """A call of a value that the code does not show; what it leaves behind, where it is a method of such a name."""
@@ -169,13 +175,20 @@ class ProcessEffects(Reads):
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         root = dotted.partition(".")[0]
         self._imported.add(root)
-        if self.library.traits.has(dotted, "shows-at-import"):
+        if not self._is_silent(dotted):
             self._repeats(f"import {dotted}", Site(frame.module, ordinal), state)
         if frame.guards_import:
             self._notices(Handed.PATH, state)
         if frame.function is not None and root not in sys.stdlib_module_names and not self.library.knows(root):
             self._note(Why.IMPORTS, dotted, Site(frame.module, ordinal), state)
         return super()._library_import(dotted, state, frame, ordinal)
+
+    def _is_silent(self, dotted: str) -> bool:
+        """Whether the import of a library shows nothing, as far as anything says so."""
+        root, has = dotted.partition(".")[0], self.library.traits.has
+        if has(dotted, "shows-at-import"):
+            return False
+        return root in sys.stdlib_module_names or self.library.describes(root) or has(root, "silent-at-import")
 
     def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
         if node.level:

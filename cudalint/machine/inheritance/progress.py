@@ -19,7 +19,7 @@ _BEGINS = frozenset({"start", "apply_async", "map_async", "starmap_async", "subm
 # What comes back when the workers did what they were given.
 _ENDS = frozenset({"join", "recv", "result", "get", "wait", "as_completed", "shutdown", "__exit__"})
 # What launchers keep to themselves, and of which class they are, is another thing for fresh processes.
-_OF_LAUNCHERS = ("multiprocessing.Pool", "multiprocessing.Process", "concurrent.futures.ProcessPoolExecutor")
+_OF_LAUNCHERS = ("multiprocessing.", "concurrent.futures.ProcessPoolExecutor")
 _TAKES_EXTREME = frozenset({"builtins.max", "builtins.min"})
 _COMPARES = frozenset({"<", "<=", ">", ">=", "==", "!="})
 # What makes few numbers of many: which of them a time becomes depends on how long workers take.

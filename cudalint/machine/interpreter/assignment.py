@@ -8,6 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import mappings, operators
 from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
     OF_UNKNOWN,
     REPLACED,
@@ -261,6 +262,8 @@ class Assignment(Core):
                 state.store(ref, replace(found, fields={**found.fields, attr: value}))
             case Class(scope=scope):
                 state.set_variable(scope, attr, value)
+            case Closure():
+                give_attribute(ref, found, attr, value, state, weak)
             case Scope():
                 state.set_variable(ref, attr, value)
 

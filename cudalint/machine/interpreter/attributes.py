@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 from cudalint.machine import enums, mappings, operators, questions
 from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
     NAMESPACE,
     OF_UNKNOWN,
@@ -29,6 +31,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     IN_PLACE,
+    ISOLATED,
     PYTHON_VERSION,
     Atom,
     Bound,
@@ -247,6 +250,8 @@ class Attributes(Core):
                 return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
             case Generator():
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
+            case Closure() if name in (own := attributes_of_function(found, state)):
+                return [(state, own[name])]
         return [(state, unknown("object", ref.address, name))]
 
     def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
@@ -315,6 +320,8 @@ class Attributes(Core):
         if isinstance(atom, Partial) and atom.function == (_PARTIAL_METHOD,):
             function, *args = atom.args
             return [(state, (Partial(function, ((receiver,), *args), atom.kwargs),))]
+        if isinstance(atom, Partial) and atom.function == (ISOLATED,):
+            return [(state, (replace(atom, args=(*atom.args, (receiver,))),))]
         if not isinstance(atom, Ref) or not isinstance(found, Closure) or found.kind == "staticmethod":
             return [(state, value)]
         if found.kind == "classmethod":

@@ -192,6 +192,8 @@ class Calls(Core):
         held = self._held_memory(atom, state)
         if held is not None:
             return self._compute_with_held(*held, given)
+        if state.process.current and isinstance(atom, Unknown):
+            self._unknown_called(atom, state, site)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         plain = self._plain_method(atom)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts), *plain))]
@@ -332,6 +334,10 @@ class Calls(Core):
 
     def call_closure(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a user function."""
+        # What is around a function may call it again before its own body begins.
+        if self._depth >= self._most_depth or self._nested > MOST_NESTED:
+            self.record.cut = self.record.cut or "calls nested too deeply"
+            return [(given.state, unknown("depth", given.site))]
         if closure.compiled:
             return self._call_compiled(ref, closure, given)
         if closure.cache is not None:
@@ -344,9 +350,6 @@ class Calls(Core):
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
-        if self._depth >= self._most_depth or self._nested > MOST_NESTED:
-            self.record.cut = self.record.cut or "calls nested too deeply"
-            return [(state, unknown("depth", site))]
         variables = self.bind_arguments(closure, given)
         if any(entered == at and _covers(outer, variables, state) for at, outer in self._given):
             # It calls itself with another thing of which no more is known: what that does, this call does too.

@@ -23,7 +23,7 @@ from cudalint.machine.joining import MOST_STATES, merge, merge_imported
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import Running, Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
-from cudalint.machine.values import Atom, Lib, Ref, Tensor, Value
+from cudalint.machine.values import Atom, Lib, Ref, Tensor, Unknown, Value
 from cudalint.models.library import Library
 
 # Modules that import one another; an import takes a tenth of the room of a call.
@@ -614,6 +614,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def _tensor_data(self, tensor: Tensor, what: str, state: State, frame: Frame, site: Site) -> Results:
         """Read the data of a tensor."""
+
+    @abstractmethod
+    def _unknown_called(self, function: Unknown, state: State, site: Site) -> None:
+        """Something unknown is called where it matters what its name says."""
 
     @abstractmethod
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:

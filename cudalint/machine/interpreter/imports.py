@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.ir import nodes as ir
-from cudalint.ir import promised
+from cudalint.ir import promised, walk
 from cudalint.machine import collecting
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import STAR, Scope
@@ -16,6 +16,8 @@ from cudalint.machine.trace import Site, TraceStep
 from cudalint.machine.values import Atom, Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
 
 REEXPORTS = 10
+# What can give a module names that its text does not hold.
+_MAKING_NAMES = ("__getattr__", "globals", "locals", "vars", "setattr", "exec", "modules", "__dict__")
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
 
 
@@ -65,11 +67,12 @@ class Imports(Core):
         if not frame.guards_import or not self.is_unseen(first):
             return
         self.consulted = True
-        sym = (INSTALLED, first or frame.module)
+        lacked = dotted if first and self.program.resolve(frame.module, first, 0) is not None else first
+        sym = (INSTALLED, lacked or frame.module)
         if state.fact(sym) is not None:
             return
         without = state.split(sym)
-        missing = TraceStep(Site(frame.module, ordinal), f"{first} is not installed", state.process.label, first)
+        missing = TraceStep(Site(frame.module, ordinal), f"{lacked} is not installed", state.process.label, lacked)
         frame.raises.append((without, Raised(None, ("ImportError", "ModuleNotFoundError"), missing=missing)))
 
     def imported(self, dotted: str, state: State, frame: Frame, site: Site) -> list[State]:
@@ -113,6 +116,9 @@ class Imports(Core):
     ) -> list[State]:
         """Names of a module whose import does nothing by itself: it runs when one of them is used."""
         states = self.act(home, state, frame, node.ordinal)
+        if frame.guards_import and any(self._has_no(home, name) for name, _ in names):
+            frame.raises.extend((current, Raised(None, ("ImportError",))) for current in states)
+            return []
         for name, _ in names:
             child = self.program.child(home, name)
             if child is not None:
@@ -120,6 +126,16 @@ class Imports(Core):
         for current in states:
             self._bind_names(node, home, current, frame)
         return states
+
+    def _has_no(self, home: str, name: str) -> bool:
+        """Whether a module of the program certainly has no such name: nothing in it mentions that, or makes names.
+
+        In a package, the name may be that of a compiled module.
+        """
+        module = self.program.module(home)
+        if module is None or name.startswith("__") or self.program.package(home) == home:
+            return False
+        return not walk.mentions(module, {name, *_MAKING_NAMES}) and not walk.imports_all(module.body)
 
     def bind_later(self, node: ir.ImportFrom, state: State, frame: Frame) -> None:
         """Bind what an import would bind for which no step is left: its module runs where a name is used, if it can."""

@@ -28,7 +28,7 @@ from cudalint.machine.interpreter.statements import Statements
 from cudalint.machine.interpreter.unwinding import Unwinding
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Tensor, Value
+from cudalint.machine.values import Tensor, Unknown, Value
 from cudalint.models.library import Library
 
 
@@ -194,6 +194,11 @@ class Machine(
     def _tensor_data(self, tensor: Tensor, what: str, state: State, frame: Frame, site: Site) -> Results:
         return self.effects.tensor_data(self, tensor, what, state, frame, site)
 
+    def _unknown_called(self, function: Unknown, state: State, site: Site) -> None:
+        match function.sym:
+            case (_, ".", str(name)):
+                self.effects.unknown_called(self, name, state, site)
+
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         return self.effects.missing_name(self, name, state, frame, site)
 
@@ -219,6 +224,9 @@ class Effects(Protocol):
         self, machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site
     ) -> Results:
         """An operation that reads the data of a tensor."""
+
+    def unknown_called(self, machine: Machine, name: str, state: State, site: Site) -> None:
+        """A method of this name of something unknown."""
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""

@@ -402,8 +402,10 @@ class Transfer:
         scope = self._scope(closure.scope, closure)
         defaults = tuple((k, self.value(v)) for k, v in closure.defaults)
         owner = closure.owner
+        own = None if closure.own is None else self._object(closure.own)
+        kept = own if isinstance(own, Ref) else None
         # What a manager around it does is left out: one that is made of a generator does not travel by value.
-        self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner, managed=()))
+        self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner, managed=(), own=kept))
         return made
 
     def _as_function(self, found: LibraryObject) -> Atom | None:

@@ -36,7 +36,8 @@ def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, ch
             ranks.setdefault(key, set()).add(opened.rank)
             if None not in ranks[key] and len(ranks[key]) == 1:
                 continue
-            count = before.get(key, 0) + (2 if start.many else 1)
+            is_repeated = start.many or (start.adds_up and state.process.answering)
+            count = before.get(key, 0) + (2 if is_repeated else 1)
             grown[key] = count
             if start.adds_up or start.family in ("process", "fork"):
                 state.process = replace(state.process, gpu_sharers=tuple(sorted(grown.items(), key=repr)))

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from cudalint.machine.effects.concurrency.results import returned_values
 from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in_thread
+from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.heap import Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, lending, pickling_errors, workers
 from cudalint.machine.launch.arguments import (
@@ -26,7 +27,21 @@ from cudalint.machine.launch.launching import Ended, Start
 from cudalint.machine.launch.tasks import element_of, items_of, vary
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
-from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Snapshot, Task, Value, const, only, strings, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Partial,
+    Ref,
+    Snapshot,
+    Task,
+    Value,
+    const,
+    only,
+    strings,
+    unknown,
+)
 
 
 def pool(machine: Machine, call: Call) -> Results:
@@ -117,16 +132,32 @@ def pool_map(machine: Machine, call: Call) -> Results:
 
 
 def handed_to_pool(machine: Machine, call: Call) -> Results:
-    """``EnsembleSampler(n, m, f, pool=pool)``: a library that maps a function over a pool that it is given."""
-    function, given = call.get(call.text("function")) or (), call.get(call.text("key")) or NONE
+    """``EnsembleSampler(n, m, f, pool=pool)``: a library that maps functions over a pool that it is given."""
+    function = choices.argument(call, call.text("function")) or ()
+    given = choices.argument(call, call.text("key")) or NONE
     if given == NONE:
         return [(call.state, unknown("mapped", call.site))]
+    states = [call.state]
+    # What is a coroutine runs in the loop of this process.
+    for one in (f for f in machine.elements(function, call.state) or [function] if not _is_async(f, call.state)):
+        states = [after for state in states for after in _mapped_over(machine, call, state, given, one)]
+    return [(state, unknown("mapped", call.site)) for state in states]
+
+
+def _is_async(function: Value, state: State) -> bool:
+    found = state.get(atom) if isinstance(atom := only(function), Ref) else None
+    return isinstance(found, Closure) and found.function.is_async
+
+
+def _mapped_over(machine: Machine, call: Call, state: State, pool: Value, function: Value) -> list[State]:
     mapped: Results = []
-    for state, method in machine.attribute(given, "map", call.state, call.frame, call.site):
+    is_method = any(isinstance(atom, Bound | Partial) for atom in pool)
+    methods = [(state, pool)] if is_method else machine.attribute(pool, "map", state, call.frame, call.site)
+    for current, method in methods:
         items = Sequence("list", None, element=unknown("item", call.site))
-        listed: Value = (state.new(("items", call.site), items),)
-        mapped.extend(machine.call_value(method, [function, listed], {}, state, call.frame, call.site))
-    return [(state, unknown("mapped", call.site)) for state, _ in mapped]
+        listed: Value = (current.new(("items", call.site), items),)
+        mapped.extend(machine.call_value(method, [function, listed], {}, current, call.frame, call.site))
+    return [after for after, _ in mapped]
 
 
 def pool_apply(machine: Machine, call: Call) -> Results:

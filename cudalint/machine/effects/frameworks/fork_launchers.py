@@ -25,7 +25,8 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     function = choices.argument(call, call.text("function", "function")) or _own(call)
     element = unknown("example", call.site)
     library = call.text("library", "multiprocessing")
-    if call.text("workers") and (workers_ is None or workers_ in (NONE, const(0)) or not function):
+    alone = bool(call.text("workers")) and (workers_ is None or workers_ in (NONE, const(0)) or not function)
+    if alone or not choices.is_asked(call):
         if call.text("kind") == "map" and function:
             results = machine.call_value(function, [element], {}, state, call.frame, call.site)
             merged = merge([s for s, _ in results])

@@ -6,7 +6,7 @@ from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, keeps_to_cpu, read, touch
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
+from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor, tensors_in
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -168,10 +168,7 @@ def like(machine: Machine, call: Call) -> Results:
     What its model says of other arguments by ``when`` has it give one although it gives something else without them.
     """
     atoms = [] if call.receiver is None else gpu_atoms((call.receiver,), call.state)
-    for value in (*call.args, *call.kwargs.values()):
-        atoms.extend(gpu_atoms(value, call.state))
-        for inner in machine.elements(value, call.state):
-            atoms.extend(gpu_atoms(inner, call.state))
+    atoms.extend(tensors_in((*call.args, *call.kwargs.values()), call.state))
     state: State | None = call.state
     for atom in atoms:
         if state is not None:

@@ -78,9 +78,13 @@ def depends(call: Call) -> bool:
 
 
 def argument(call: Call, name: str) -> Value | None:
-    """What a call is given by a name, or, by ``specs.function``, under a key of the dict that it is given."""
+    """What a call is given by a name, or, by ``specs.function``, under a key of the dict or object that it is given.
+
+    ``self.function`` is what its object was given when it was made.
+    """
     holder, _, key = name.partition(".")
-    given = call.get(holder)
+    of_self: Value = (call.receiver,) if call.receiver is not None else ()
+    given = of_self if holder == "self" else call.get(holder)
     if not key or given is None:
         return given
     return union(list(_under(key, given, call.state))) or None
@@ -117,6 +121,8 @@ def _under(key: str, value: Value, state: State, depth: int = 0) -> Iterator[Val
         elif isinstance(found, Sequence):
             for inner in (*(found.items or ()), found.element):
                 yield from _under(key, inner, state, depth + 1)
+        elif isinstance(found, LibraryObject) and key in found.fields:
+            yield found.fields[key]
 
 
 def _by_name(call: Call) -> Dev | None:
@@ -181,6 +187,15 @@ def _by_conditions(call: Call) -> bool | None:
             return False
         answer = True
     return answer
+
+
+def is_asked(call: Call) -> bool:
+    """Whether an argument is one of those with which alone the model says that the function does what it does."""
+    wanted = list(_conditions(call, "when"))
+    if not wanted:
+        return True
+    given = ((argument(call, name) or (), values) for name, values in wanted)
+    return any(_is_one(atom, values) for value, values in given for atom in _constants(value, call.state))
 
 
 def spared(call: Call) -> bool:

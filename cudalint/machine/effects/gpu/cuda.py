@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Raised
-from cudalint.machine.gpu_memory import owner_of
+from cudalint.machine.gpu_memory import memory_of, owner_of
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
@@ -226,7 +226,11 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
         condition=launch.condition,
         launch=launch,
     )
-    if frame.tries > 0 and not process.dead:
+    memory = memory_of(tensor, state)
+    if memory is not None and memory.framework == "jax":
+        # Nothing is raised: who waits for the array waits for ever.
+        outcome = replace(outcome, how="hang")
+    elif frame.tries > 0 and not process.dead:
         frame.raises.append((state, Raised(outcome, ("RuntimeError", "AcceleratorError"))))
         return None
     machine.emit(outcome)

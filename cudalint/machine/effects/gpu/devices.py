@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import operators
+from cudalint.machine.effects.gpu import current as contexts
 from cudalint.machine.effects.gpu.arrays import EVERY
 from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, touch
 from cudalint.machine.frame import Call, Raised, Results
@@ -180,6 +181,7 @@ def device_enter(machine: Machine, call: Call) -> Results:
         after.store(call.receiver, replace(found, fields={**found.fields, "<before>": memo}))
     where = machine.chain(after, call.site, f"{call.label} selects the device")
     after.process = after.process.with_device(Selected(index, False, where))
+    contexts.follow(machine, call, after)
     return [(after, (call.receiver,) if call.receiver is not None else NONE)]
 
 
@@ -206,6 +208,7 @@ def stream(machine: Machine, call: Call) -> Results:
     state = touch(machine, call.state, call.frame, call.site, framework, preset, call.label, None)
     if state is None:
         return []
+    contexts.follow(machine, call, state)
     kind = call.text("type") or call.path
     # Events for several processes are sent as handles.
     is_shared = (call.get("interprocess") or FALSE) != FALSE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators
-from cudalint.machine.effects.gpu import choices
+from cudalint.machine.effects.gpu import choices, current
 from cudalint.machine.effects.gpu.arrays import returned, tensor_data
 from cudalint.machine.effects.gpu.cuda import hides_all, is_set, touch
 from cudalint.machine.frame import Call, Results
@@ -38,6 +38,7 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     )
     if state is None:
         return []
+    current.follow(machine, call, state)
     return [(state, returned(machine, call, state, device))]
 
 

@@ -157,21 +157,37 @@ def serve(machine: Machine, call: Call, app: Value) -> None:
     if not isinstance(found, LibraryObject) or found.type != APPLICATION:
         return
     for started in _started(machine, state.clone(), call.frame, app):
-        for _, handler in list(registered(started, "handler")):
-            closure = started.get(atom) if isinstance(atom := only(handler), Ref) else None
-            for ready, given in _given(machine, started.clone(), call.frame, closure, app):
-                machine.call_value(handler, [], given, ready, call.frame, call.site)
+        _answer(machine, call, started, app)
+        later = _after_others(machine, started, call.frame, app)
+        if later is not started:
+            _answer(machine, call, later, app)
+
+
+def _answer(machine: Machine, call: Call, state: State, app: Value) -> None:
+    """Each handler answers a request in a process as it is here."""
+    for _, handler in list(registered(state, "handler")):
+        for ready, given in _given(machine, state.clone(), call.frame, _closure(handler, state), app):
+            machine.call_value(handler, [], given, _answering(ready), call.frame, call.site)
+
+
+def _answering(state: State) -> State:
+    state.process = replace(state.process, answering=True)
+    return state
 
 
 def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Function) -> list[tuple[State, Arguments]]:
     """The states in which a function answers its first request, and with what; as it is, if it answers none."""
     place = (frame.module, function)
     handlers = [h for _, v in registered(state, "handler") if (h := _closure_of(v, *place, state)) is not None]
+    if not handlers or not _all_applications(state):
+        # Who calls it is not to be seen, whoever imported its module.
+        state.process = replace(state.process, unseen=True)
     if not handlers:
         return [(state, {})]
     app = _application(state)
     started = [_after_others(machine, after, frame, app) for after in _started(machine, state, frame, app)]
-    return [ready for after in started for ready in _given(machine, after, frame, handlers[0], app)]
+    ready = [one for after in started for one in _given(machine, after, frame, handlers[0], app)]
+    return [(_answering(after), given) for after, given in ready]
 
 
 def _after_others(machine: Machine, state: State, frame: Frame, app: Value) -> State:
@@ -209,9 +225,13 @@ def _application(state: State) -> Value:
 
 
 def _only_application(state: State) -> Ref | None:
+    found = _all_applications(state)
+    return found[0] if len(found) == 1 else None
+
+
+def _all_applications(state: State) -> list[Ref]:
     heap = {**state.frozen, **state.heap}
-    found = [a for a, o in heap.items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
-    return Ref(found[0]) if len(found) == 1 else None
+    return [Ref(a) for a, o in heap.items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
 
 
 def _started(machine: Machine, state: State, frame: Frame, app: Value) -> list[State]:

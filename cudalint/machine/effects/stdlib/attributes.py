@@ -8,6 +8,7 @@ from cudalint.machine import operators
 from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -152,6 +153,8 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
             return hasattr(dict, name)
         case Scope(variables=variables):
             return True if name in variables else None
+        case Closure():
+            return True if name in attributes_of_function(found, state) else None
         case LibraryObject(fields=fields, type=kind):
             return True if name in fields or machine.library.function(f"{kind}.{name}") is not None else None
         case Instance(attributes=attributes, cls=cls):

@@ -8,6 +8,7 @@ from cudalint.machine.effects.plain import through
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib.types import is_called, is_instance
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import Cache, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import DISPATCHES
@@ -21,6 +22,23 @@ def partial(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("partial", call.site))]
     made = Partial(call.args[0], tuple(call.args[1:]), tuple(sorted(call.kwargs.items())))
     return [(call.state, (made,))]
+
+
+def kept_partial(machine: Machine, call: Call) -> Results:
+    """``toolbox.register("evaluate", f, 2)``: from then on a function of the object."""
+    name, owner = constant(call.args[0]) if call.args else None, call.receiver
+    found = call.state.get(owner) if isinstance(owner, Ref) else None
+    if isinstance(name, str) and isinstance(owner, Ref) and isinstance(found, LibraryObject) and len(call.args) > 1:
+        made = Partial(call.args[1], tuple(call.args[2:]), tuple(sorted(call.kwargs.items())))
+        call.state.store(owner, replace(found, fields={**found.fields, name: (made,)}))
+    return [(call.state, NONE)]
+
+
+def made_of(machine: Machine, call: Call) -> Results:
+    """An object of a library that remembers what it was made of, by the names of its parameters."""
+    fields = {name: value for name in call.params if (value := call.get(name)) is not None}
+    made = LibraryObject(call.path, {**call.kwargs, **fields}, call.site)
+    return [(call.state, (call.state.new(("made", call.site), made),))]
 
 
 def partial_method(machine: Machine, call: Call) -> Results:
@@ -80,7 +98,8 @@ def wrapped(machine: Machine, call: Call) -> Results:
     named = call.state.get(inner) if isinstance(inner, Ref) else None
     wrapper = call.state.get(outer) if isinstance(outer, Ref) else None
     if isinstance(named, Closure) and isinstance(wrapper, Closure) and isinstance(outer, Ref):
-        call.state.store(outer, replace(wrapper, alias=named.address))
+        made = replace(wrapper, alias=named.address)
+        give_attribute(outer, made, "__wrapped__", call.args[0], call.state)
     return [(call.state, call.args[1])]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from itertools import product as combinations
 
+from cudalint.machine import questions
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
@@ -303,8 +304,12 @@ _CHOICES: dict[str, Callable[[list[int]], int]] = {"builtins.max": max, "builtin
 
 
 def _stays_least(number: int, values: Iterable[Value]) -> bool:
-    """Whether a number is at most what these values are, of which the unknown ones are lengths."""
-    return number <= 0 and all(integer(value) is not None or is_length(value) for value in values)
+    """Whether a number is at most what these values are, of which the unknown ones count things."""
+    return number <= 0 and all(integer(value) is not None or _counts(value) for value in values)
+
+
+def _counts(value: Value) -> bool:
+    return is_length(value) or value == questions.DEVICES
 
 
 def next_(machine: Machine, call: Call) -> Results:

@@ -31,9 +31,11 @@ _PREDICATES = {"inspect.isfunction": Closure, "inspect.isclass": Class, "inspect
 
 
 def names_of_frame(machine: Machine, call: Call) -> Results:
-    """``globals()`` and ``locals()``: what the names there stand for by now."""
-    home = Ref(("module", call.frame.module)) if call.text("kind") == "module" else call.frame.scope
-    return [(call.state, _copied(home, call.state, call.site) or unknown("names", call.site))]
+    """``globals()`` and ``locals()``: what the names there stand for by now; what is written there, a module has."""
+    module = Ref(("module", call.frame.module))
+    home = module if call.text("kind") == "module" else call.frame.scope
+    view = home if home == module else None
+    return [(call.state, _copied(home, call.state, call.site, view) or unknown("names", call.site))]
 
 
 def names_of(ref: Ref, state: State, site: Site) -> Value | None:

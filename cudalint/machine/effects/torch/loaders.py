@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory
@@ -47,6 +48,8 @@ from cudalint.machine.values import (
 
 # As many workers as a loader has that takes all processors.
 SEVERAL = 2
+# What datasets of a library are made of.
+_HELD = frozenset({"<tensors>", "<transform>", "<wrapped>"})
 # What a datapipe has whose later stages run in the main process.
 FETCHED = "<fetched>"
 _KEPT = (
@@ -450,22 +453,48 @@ def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: 
             own = _library_item(machine, atom, found, state)
             if own is not None:
                 return machine.call_value((own,), [EACH], {}, state, frame, site)
-            inner = found.attributes.get("<wrapped>") or found.attributes.get("dataset")
-            return nothing if inner is None else fetch(machine, inner, state, frame, site, depth + 1)
+            fields = found.attributes
+            inner = fields.get("dataset")
+            if inner is not None and not _HELD & fields.keys():
+                return fetch(machine, inner, state, frame, site, depth + 1)
+            return _fetch_held(machine, fields, state, frame, site, depth)
         case Sequence(items=items, element=element):
             return [(state, union(items or ()) or element or nothing[0][1])]
         case LibraryObject(fields=fields):
-            if "<tensors>" in fields:
-                return _from_tensors(machine, fields["<tensors>"], state, frame, site)
-            if "<transform>" in fields:
-                return _transformed(machine, fields["<transform>"], state, frame, site)
-            if "<wrapped>" in fields:
-                chosen = _chosen(machine, fields, state, frame, site)
-                return [] if chosen is None else fetch(machine, fields["<wrapped>"], chosen, frame, site, depth + 1)
+            return _fetch_held(machine, fields, state, frame, site, depth)
     return nothing
 
 
-def _chosen(machine: Machine, fields: dict[str, Value], state: State, frame: Frame, site: Site) -> State | None:
+def _fetch_held(
+    machine: Machine, fields: Mapping[str, Value], state: State, frame: Frame, site: Site, depth: int
+) -> Results:
+    """An item of what a dataset of a library was made of, if that is known."""
+    if "<tensors>" in fields:
+        return _from_tensors(machine, fields["<tensors>"], state, frame, site)
+    if "<transform>" in fields:
+        return _transformed(machine, fields["<transform>"], state, frame, site)
+    if "<wrapped>" in fields:
+        chosen = _chosen(machine, fields, state, frame, site)
+        return [] if chosen is None else fetch(machine, fields["<wrapped>"], chosen, frame, site, depth + 1)
+    return [(state, unknown("sample", site, state.process.identity))]
+
+
+def dataset_item(machine: Machine, call: Call) -> Results:
+    """``super().__getitem__(i)`` in a class of the program, ``dataset[i]``: an item of what it was made of, or all."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    fields: Mapping[str, Value] = {}
+    match found:
+        case Instance(attributes=attributes):
+            fields = attributes
+        case LibraryObject(fields=held):
+            fields = held
+    items = _fetch_held(machine, fields, call.state, call.frame, call.site, 0)
+    if not call.path.endswith("__iter__"):
+        return items
+    return [(s, (s.new(("items", call.site), Sequence("iterator", None, value)),)) for s, value in items]
+
+
+def _chosen(machine: Machine, fields: Mapping[str, Value], state: State, frame: Frame, site: Site) -> State | None:
     """After looking up which item of a dataset is meant; None where that ends the path."""
     after: State | None = state
     for atom in gpu_memory.gpu_atoms(fields.get(_INDICES, ()), state):
@@ -506,6 +535,8 @@ def tensor_dataset(machine: Machine, call: Call) -> Results:
     """``TensorDataset(x, y)``."""
     state = call.state
     listed: Value = (state.new(("columns", call.site), Sequence("tuple", tuple(call.args))),)
+    if initialised(call, {"<tensors>": listed, "tensors": listed}):
+        return [(state, NONE)]
     made = LibraryObject("torch.utils.data.TensorDataset", {"<tensors>": listed}, call.site)
     return [(state, (state.new(("dataset", call.site), made),))]
 
@@ -517,11 +548,11 @@ def wrapped_dataset(machine: Machine, call: Call) -> Results:
     inside = union(machine.elements(inner, state)) or inner
     if call.path.endswith("random_split"):
         inside = inner
-    fields: dict[str, Value] = {"<wrapped>": inside}
     indices = call.get("indices")
-    if indices is not None:
-        fields[_INDICES] = indices
-    ref = state.new(("wrapped", call.site), LibraryObject("torch.utils.data.Subset", fields, call.site))
+    fields = {"<wrapped>": inside, "<given>": inner, **({} if indices is None else {_INDICES: indices})}
+    if initialised(call, {**fields, call.text("key", "dataset"): inner}):
+        return [(state, NONE)]
+    ref = state.new(("wrapped", call.site), LibraryObject(call.text("type"), fields, call.site))
     if call.path.endswith("random_split"):
         return [(state, (state.new(("split", call.site), Sequence("list", ((ref,), (ref,)), (), True)),))]
     return [(state, (ref,))]

@@ -1,0 +1,126 @@
+"""Random numbers: a fork goes on with those of its parent, and a fresh process begins with others.
+
+The generator of a GPU is made by the process that first uses that GPU: what it draws there no process inherits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cudalint.machine.frame import Call, Given, Results
+from cudalint.machine.inheritance.calls import is_in_force
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.endings import Endings
+from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Lib, Tensor, Unknown, constant
+from cudalint.models.library import ProcessEffect
+
+# What a module does with its weights at once, and what gives them to look at.
+_COMPUTES = frozenset({"module.call", "module.tensor"})
+_GIVES_WEIGHTS = "module.data"
+# What a process holds that was filled with numbers of its parent: modules, and what was taken out of them.
+_MODULES, _WEIGHTS = "modules", "weights"
+# What is asked of a tensor, or done to it, that shows nothing of its numbers.
+_OF_NO_NUMBERS = frozenset(
+    {"numel", "size", "dim", "nelement", "element_size", "to", "cuda", "requires_grad_", "items", "keys", "values"}
+)
+# Where tensors are asked for something, as far as they are seen to be tensors.
+_OF_TENSORS = ("torch.Tensor.", "torch.nn.functional.", "?.")
+# The worker computes with weights; what draws them has no name where they are used.
+COMPUTING = "torch.nn"
+# What "seeds-all" begins anew.
+_ALL = frozenset({"random", "numpy", "torch"})
+
+
+class Draws(Endings):
+    """A machine that notes which random numbers a worker takes that it did not begin anew by itself."""
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(_, ".", str(name))):
+                self._takes(f"?.{name}", given)
+        return super()._call_atom(atom, given)
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        if not _lies_on_gpu((atom.receiver,) if isinstance(atom, Bound) else ()):
+            self._takes(path, given)
+        return super()._foreign(path, atom, given)
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may draw numbers, or compute with what was made of some."""
+        path, site, state = self.library.canonical(call.path), call.site, call.state
+        self._uses_weights(call.text("does"), site, state)
+        given = Given(call.args, call.kwargs, state, call.frame, site, call.open)
+        effect = self._in_force(path, given)
+        draws = effect is not None and effect.state == "draws" and self._is_unseeded(path, state)
+        if effect is not None and not draws:
+            self._settles_numbers(effect, path, given)
+        results = super().library_call(call)
+        if draws and not any(_lies_on_gpu(value) for _, value in results):
+            self._is_drawn(path, site, state)
+        return results
+
+    def _in_force(self, path: str, given: Given) -> ProcessEffect | None:
+        effect = self.library.process_effect(path) if self._watches else None
+        return effect if effect is not None and is_in_force(effect, given.kwargs, given.is_open) else None
+
+    def _takes(self, path: str, given: Given) -> None:
+        """A function draws numbers, or changes what they are; one that looks at weights shows which were drawn."""
+        state = given.state
+        shows = path.startswith(_OF_TENSORS) and path.rpartition(".")[2] not in _OF_NO_NUMBERS
+        if shows and _WEIGHTS in state.process.unseeded:
+            self._is_drawn(COMPUTING, given.site, state)
+        effect = self._in_force(path, given)
+        if effect is not None and effect.state == "draws" and self._is_unseeded(path, state):
+            self._is_drawn(path, given.site, state)
+        elif effect is not None:
+            self._settles_numbers(effect, path, given)
+
+    def _uses_weights(self, does: str, site: Site, state: State) -> None:
+        if _MODULES not in state.process.unseeded:
+            return
+        if does in _COMPUTES:
+            self._is_drawn(COMPUTING, site, state)
+        elif does == _GIVES_WEIGHTS:
+            self._is_filled(_WEIGHTS, state)
+
+    def _settles_numbers(self, effect: ProcessEffect, path: str, given: Given) -> None:
+        """What of random numbers begins with a call: others, for its library, or an object that is filled with them."""
+        state = given.state
+        match effect.state:
+            case "seed" if any(constant(value) is not None for value in (*given.args, *given.kwargs.values())):
+                self._seeds(path, state)
+            case "weights" if self._is_unseeded(path, state):
+                self._is_filled(_MODULES, state)
+            case "loaded":
+                state.process = replace(state.process, unseeded=frozenset())
+
+    def _seeds(self, path: str, state: State) -> None:
+        library, _, name = path.partition(".")
+        if library == "torch" and "." in name:
+            # Those of one kind of device.
+            return
+        seeded = _ALL if self.library.traits.has(path, "seeds-all") else {library}
+        state.process = replace(state.process, seeded=state.process.seeded | seeded)
+
+    def _is_unseeded(self, path: str, state: State) -> bool:
+        """Whether a process draws what its parent would have drawn next; torch seeds the workers of its loaders."""
+        launch = state.process.launch
+        root = path.partition(".")[0]
+        library = root if root in _ALL else "torch"
+        return library not in state.process.seeded and (launch is None or launch.family != "loader")
+
+    def _is_filled(self, what: str, state: State) -> None:
+        if any(self._reading(state)):
+            state.process = replace(state.process, unseeded=state.process.unseeded | {what})
+
+    def _is_drawn(self, path: str, site: Site, state: State) -> None:
+        for watch in self._reading(state):
+            watch.doubts.setdefault(Doubt(Why.DRAWS, path if path == COMPUTING else shown(path), site))
+
+
+def _lies_on_gpu(atoms: Iterable[Atom]) -> bool:
+    return any(isinstance(atom, Tensor) and atom.device.is_gpu for atom in atoms)
