@@ -70,6 +70,11 @@ CASES = {
         "if config['devices']['first_of_all_the_machines']['kind_of_accelerator']:\n    torch.cuda.init()\nstart()\n",
         "if what is asked in line 21 is true",
     ),
+    "a flag whose default is set": (
+        "parser.set_defaults(use_gpu=False)\nargs = parser.parse_args()\n"
+        "if args.use_gpu:\n    torch.cuda.init()\nstart()\n",
+        "if `--use-gpu` is given",
+    ),
     "a case": (
         "match sys.argv[1]:\n    case 'gpu':\n        torch.cuda.init()\n    case _:\n        pass\nstart()\n",
         "if `sys.argv[1]` is gpu",

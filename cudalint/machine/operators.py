@@ -197,12 +197,18 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     if array is not None:
         # The numbers do not matter: what is computed with an array is one, on its device.
         return (array.computed,)
+    if isinstance(one, Rank) and (op, two) in _ALWAYS_ZERO:
+        return const(0)
     if isinstance(one, Rank):
         return (_rank_arithmetic(op, one, two),)
     if isinstance(two, Rank):
         turned = replace(two, derived=two.derived or op != "+")
         return (_rank_arithmetic(op, turned, one),)
     return unknown(sym, op, left, right)
+
+
+# What gives 0 of every whole number, so that all ranks get the same.
+_ALWAYS_ZERO = frozenset({("%", Const(1)), ("*", Const(0))})
 
 
 def _rank_arithmetic(op: str, rank: Rank, other: Atom | None) -> Rank:

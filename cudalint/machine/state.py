@@ -14,6 +14,7 @@ from cudalint.machine.values import (
     Index,
     Rank,
     Ref,
+    Task,
     Tensor,
     Value,
 )
@@ -191,6 +192,8 @@ class Process:
     dead: bool = False
     misread: bool = False
     in_thread: bool = False
+    # What follows happens when another thread lets this one go on.
+    held_up: bool = False
     rank: str | None = None
     allocated: Chain | None = None
     # Whether the program knows its local rank, or reckons with several machines.
@@ -253,6 +256,23 @@ class Process:
     def is_initialised(self, framework: str) -> bool:
         """Whether this process initialised the framework's CUDA."""
         return any(name == framework for name, _ in self.initialised)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Running:
+    """A thread that runs: how all was before it, what it does, and how all is while it waits, or does not end."""
+
+    before: State
+    work: Task
+    left: list[State] = field(default_factory=list)
+
+    def leave(self, state: State) -> None:
+        """Others go on beside the thread, which is here and does not return; where it waits, they did so before."""
+        one, other = state.process, self.before.process
+        if not one.held_up and (one.identity, one.thread) == (other.identity, other.thread):
+            beside = state.clone()
+            beside.stack, beside.second_round = self.before.stack, self.before.second_round
+            self.left.append(beside)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory, questions
-from cudalint.machine.effects.gpu import arrays, cuda, guesses
+from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
 from cudalint.machine.interpreter import Machine
@@ -14,7 +14,7 @@ from cudalint.machine.values import FALSE, NONE, STATE, Atom, Lib, Ref, Tensor, 
 
 def nothing(machine: Machine, call: Call) -> Results:
     """A function without effect; its model may say what it returns."""
-    if call.spec.get("returns") is None:
+    if call.spec.get("returns") is None or choices.idle(machine, call):
         return [(call.state, unknown("call", call.site, call.state.process.identity))]
     return [(call.state, arrays.returned(machine, call, call.state))]
 

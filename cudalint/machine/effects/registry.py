@@ -68,7 +68,7 @@ from cudalint.machine.effects.stdlib import (
     signals,
     texts,
 )
-from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes, ranks, spawn
+from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes, ranks, samplers, spawn
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import lending, missing_globals
@@ -258,6 +258,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "device.enter": devices.device_enter,
     "device.exit": devices.device_exit,
     "stream": devices.stream,
+    "stream.scope": devices.stream_scope,
     "growth": devices.growth,
     "growth.configured": devices.growth_configured,
     "visible": devices.visible,
@@ -280,6 +281,10 @@ EFFECTS: dict[str, LibraryEffect] = {
     "queue.local": line_ups.queue,
     "queue.local.put": line_ups.put,
     "queue.local.get": line_ups.get,
+    "event.local": line_ups.event,
+    "event.local.give": line_ups.give,
+    "event.local.wait": line_ups.wait,
+    "event.local.meet": line_ups.meet,
     "heap.push": line_ups.heap_push,
     "heap.pop": line_ups.heap_pop,
     "pool.apply": pools.pool_apply,
@@ -301,6 +306,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "process.alive": processes.process_alive,
     "process.join": processes.process_join,
     "fork": processes.fork,
+    "fork.hooks": processes.at_fork,
+    "backward": queries.backward,
     "spawn": spawn.spawn,
     "spawn.join": spawn.ranks_join,
     "isolated": isolated.isolating,
@@ -357,7 +364,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "compose": loaders.compose,
     "compose.call": loaders.compose_call,
     "first-argument": loaders.apply_transform,
+    "sampler.listed": samplers.listed,
     "group": ranks.init,
+    "group.new": ranks.new_group,
     "group.rank": ranks.rank,
     "group.size": ranks.size,
     "group.backend": ranks.backend,

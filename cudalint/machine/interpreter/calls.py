@@ -70,9 +70,20 @@ class Calls(Core):
                     self.spreads(value, site, after)
                 args, kwargs, is_open = self._arguments(node, values, after)
                 self._makes_later = before or (self._kept is node and self.runs_nothing_else(function, after))
-                result.extend(self.call_value(function, args, kwargs, after, frame, site, is_open, statement))
+                if self._kept is node and not is_open and self.goes_late(function):
+                    result.extend(self._called_late(node, function, Given(args, kwargs, after, frame, site)))
+                else:
+                    result.extend(self.call_value(function, args, kwargs, after, frame, site, is_open, statement))
                 self._makes_later = before
         return result
+
+    def _called_late(self, node: ir.Call, function: Value, given: Given) -> Results:
+        """A call that gives an iterator, which a variable keeps."""
+
+        def now(state: State) -> Results:
+            return self.call_value(function, given.args, given.kwargs, state, given.frame, given.site)
+
+        return self.late_call(node, function, given, now)
 
     def _begin_lazy(self, function: Value, state: State) -> None:
         """A call that consumes a generator expression itself began before the elements are made: keep how it was."""

@@ -21,7 +21,7 @@ from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.results import merge_results, placed_alike
 from cudalint.machine.joining import MOST_STATES, merge, merge_imported
 from cudalint.machine.outcome import Outcome
-from cudalint.machine.state import Sent, State
+from cudalint.machine.state import Running, Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Unknown, Value
 from cudalint.models.library import Library
@@ -72,6 +72,8 @@ class Core(Hooks, ABC):
         self.forwarded: dict[Site, list[tuple[tuple[str, ...], Outcome]]] = {}
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
+        # The threads that are running, each started by the one before it.
+        self.threads: list[Running] = []
         self.rendezvous_seen = False
         # Per collective, the GPUs that ranks started one by one use there, by their start.
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[str]]] = {}
@@ -361,6 +363,20 @@ class Core(Hooks, ABC):
     @abstractmethod
     def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
         """The paths on which the generators among some values have run to their end."""
+
+    @abstractmethod
+    def goes_late(self, function: Value) -> bool:
+        """Whether a function of a library gives an iterator that has not begun."""
+
+    @abstractmethod
+    def late_comprehension(
+        self, node: ir.Comprehension, state: State, frame: Frame, now: Callable[[State], Results]
+    ) -> Results:
+        """A generator expression that a variable keeps; ``now`` goes through it at once."""
+
+    @abstractmethod
+    def late_call(self, node: ir.Call, function: Value, given: Given, now: Callable[[State], Results]) -> Results:
+        """A call that gives an iterator, which a variable keeps; ``now`` goes through it at once."""
 
     @abstractmethod
     def goes_on(self, iterable: Value, rounds: list[Value], state: State) -> bool:

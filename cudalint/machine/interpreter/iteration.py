@@ -120,6 +120,12 @@ class Iteration(Core):
             current.second_round = was_second
         return self.joined([*states, *left])
 
+    def _runs_beside(self, states: list[State]) -> None:
+        """A loop without an end, in a thread: the one that started it goes on beside it."""
+        for thread in self.threads[-1:]:
+            for current in states:
+                thread.leave(current)
+
     def goes_on(self, iterable: Value, rounds: list[Value], state: State) -> bool:
         """Whether a loop may make other rounds than these."""
         exact = self.exact_items(iterable, state)
@@ -173,6 +179,8 @@ class Iteration(Core):
             if frame.tries and not goes_on:
                 # It is written to end by an exception.
                 frame.raises.extend((current, Raised(None, (), hidden=True)) for current in states)
+            elif not goes_on:
+                self._runs_beside(states)
         else:
             left_last = [s for current in states for s in self._left_by(node.test, current, frame)]
             after = self.block(node.orelse, self.joined([*left_last, *finished]), frame)
@@ -414,6 +422,11 @@ class Iteration(Core):
         outer.extend((current, exception) for current, exception in raised if end not in exception.names)
         ended: list[tuple[State, list[Value]]] = [(s, []) for s, exception in raised if end in exception.names]
         return [(s, [v, v]) for s, v in results] or ended[:1]
+
+    def _comprehension_of(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
+        if node.kind != "generator" or self._kept is not node:
+            return self._comprehension(node, state, frame)
+        return self.late_comprehension(node, state, frame, lambda now: self._comprehension(node, now, frame))
 
     def _comprehension(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
         # A step, as a loop is one: rounds of comprehensions within one another multiply.

@@ -20,6 +20,7 @@ from cudalint.machine.interpreter.expressions import Expressions
 from cudalint.machine.interpreter.functions import Functions
 from cudalint.machine.interpreter.imports import Imports
 from cudalint.machine.interpreter.iteration import Iteration
+from cudalint.machine.interpreter.lateness import Lateness
 from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.operations import Operations
 from cudalint.machine.interpreter.program import Host, Program
@@ -37,6 +38,7 @@ class Machine(
     Conditions,
     Unwinding,
     Iteration,
+    Lateness,
     Expressions,
     Operations,
     Functions,
@@ -151,7 +153,7 @@ class Machine(
             case ir.DictDisplay():
                 results = self._dict_display(node, state, frame)
             case ir.Comprehension():
-                results = self._comprehension(node, state, frame)
+                results = self._comprehension_of(node, state, frame)
             case ir.Lambda():
                 results = self._lambda(node, state, frame)
             case ir.Yield():

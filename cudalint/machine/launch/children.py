@@ -8,6 +8,7 @@ from cudalint.machine import questions
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import fork_hooks
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain
@@ -21,6 +22,7 @@ def child_identity(parent: State, start: Start) -> tuple[str, ...]:
 
 def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State:
     """A forked child: everything the parent has, and a driver it must not use if the parent did."""
+    fork_hooks.run(machine, parent, fork_hooks.BEFORE, start.anchor)
     child = parent.clone()
     child.facts = _answers(parent, start)
     before = parent.process
@@ -52,6 +54,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         dead=False,
         misread=False,
         in_thread=False,
+        held_up=False,
         rank=start.rank,
         local_rank_at_hand=before.local_rank_at_hand or start.rank == "local",
         selected=before.selected,
@@ -59,6 +62,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
     child.process = _with_environment(child.process, start)
     child.stack = None
     child.second_round = False
+    fork_hooks.run(machine, parent, fork_hooks.AFTER, start.anchor)
     return child
 
 

@@ -10,7 +10,22 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import MADE_OPTION, NAMESPACE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Lib, Rank, Ref, Unknown, Value, const, constant, only, strings, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Const,
+    Lib,
+    Rank,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    constant,
+    only,
+    strings,
+    union,
+    unknown,
+)
 
 _FILE_TYPE = "argparse.FileType"
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
@@ -55,9 +70,16 @@ def set_defaults(machine: Machine, call: Call) -> Results:
     for name, value in call.kwargs.items():
         before = fields.get(f"--{name}", ())
         several = isinstance(only(value), Ref) and not any(isinstance(a, Unknown) for a in before)
-        fields[f"--{name}"] = union([before, value]) if several else _option(value, unknown("option", call.site, name))
+        given = unknown("option", call.site, name) if constant(value) is True else _asked(before, call, name)
+        fields[f"--{name}"] = union([before, value]) if several else _option(value, given)
     call.state.store(ref, replace(found, fields=fields))
     return [(call.state, NONE)]
+
+
+def _asked(before: Value, call: Call, name: str) -> Value:
+    """What a user says by an option whose default is another one now."""
+    options = tuple(a for a in before if isinstance(a, Unknown) and isinstance(a.sym, tuple) and a.sym[0] == "option")
+    return options or unknown("option", call.site, name)
 
 
 def add_argument(machine: Machine, call: Call) -> Results:
@@ -161,13 +183,43 @@ def parse_args(machine: Machine, call: Call) -> Results:
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     fields: dict[str, Value] = {}
     if isinstance(found, LibraryObject):
-        fields = {k[2:]: v for k, v in found.fields.items() if k.startswith("--")}
+        words = _words(machine, call)
+        fields = {k[2:]: _parsed_as(v, words) for k, v in found.fields.items() if k.startswith("--")}
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
     given = call.get("namespace")
     if given is not None and given != NONE:
         return [_parsed(call, after, given) for after in _filled(machine, call, given, fields)]
     made = LibraryObject(NAMESPACE, fields, call.site)
     return [_parsed(call, call.state, (call.state.new(("namespace", call.site), made),))]
+
+
+def _words(machine: Machine, call: Call) -> list[str] | None:
+    """The words of a command line that the program makes up by itself, where all are known."""
+    items = machine.exact_items(call.get("args") or (), call.state)
+    words = None if items is None else [constant(item) for item in items]
+    return None if words is None or not all(isinstance(word, str) for word in words) else [str(word) for word in words]
+
+
+def _parsed_as(value: Value, words: list[str] | None) -> Value:
+    """What an option is after a known command line: a flag is given or not, and the default of what is not stays."""
+    if words is None:
+        return value
+    made: list[Atom] = []
+    for atom in value:
+        match atom:
+            case Unknown(sym=("option", _, str(flag), "flag" | "off" as kind)):
+                made.append(Const(_is_given(flag, words) == (kind == "flag")))
+            case Unknown(sym=("option", _, str(flag), str())) if len(value) > 1 and not _is_given(flag, words):
+                continue
+            case _:
+                made.append(atom)
+    return tuple(made)
+
+
+def _is_given(flag: str, words: list[str]) -> bool:
+    """Whether an option may be among some words, also in short."""
+    named = [word.partition("=")[0] for word in words if word.startswith("-")]
+    return not flag.startswith("-") or any(flag.startswith(name) or not name.startswith("--") for name in named)
 
 
 def _filled(machine: Machine, call: Call, given: Value, fields: dict[str, Value]) -> list[State]:

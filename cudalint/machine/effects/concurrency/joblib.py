@@ -20,9 +20,10 @@ from cudalint.machine.values import NONE, TRUE, Lib, Partial, Ref, Snapshot, Tas
 
 
 def parallel(machine: Machine, call: Call) -> Results:
-    """``Parallel(n_jobs=, backend=)``."""
+    """``Parallel(n_jobs=, backend=)``; None stands for what was configured around it."""
+    given = call.get("n_jobs") or NONE
     fields: dict[str, Value] = {
-        "<jobs>": call.get("n_jobs") or call.state.process.joblib_jobs or NONE,
+        "<jobs>": given if given != NONE else call.state.process.joblib_jobs or NONE,
         "<backend>": call.get("backend") or call.state.process.joblib_backend or NONE,
         "<prefer>": call.get("prefer") or NONE,
         "<require>": call.get("require") or NONE,
@@ -41,12 +42,12 @@ def imported(machine: Machine, call: Call) -> Results:
 
 
 def parallel_backend(machine: Machine, call: Call) -> Results:
-    """``with parallel_config(backend=...)``: the backend of what follows."""
+    """``with parallel_config(backend=...)``: the backend of what follows; ``kind = "every-core"``: on all of them."""
     state = call.state
     backend = call.get("backend") or _hinted(call)
     fields: dict[str, Value] = {"<before>": state.process.joblib_backend or NONE}
     fields["<jobs before>"] = state.process.joblib_jobs or NONE
-    jobs = call.get("n_jobs") or ()
+    jobs = call.get("n_jobs") or (const(-1) if call.text("kind") == "every-core" else ())
     state.process = replace(
         state.process,
         joblib_backend=backend or state.process.joblib_backend,

@@ -21,7 +21,7 @@ from cudalint.machine.effects.receivers import (
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import children, launching, lending, noting, workers
+from cudalint.machine.launch import children, fork_hooks, launching, lending, noting, workers
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
@@ -219,6 +219,12 @@ def fork(machine: Machine, call: Call) -> Results:
             pairs.append((current, (current.new(("pty", call.site), pair),)))
         return list(pairs)
     return [(child, const(0)), (state, const(4242))]
+
+
+def at_fork(machine: Machine, call: Call) -> Results:
+    """``os.register_at_fork(before=f)``: in a child it is too late for anything that fails there to be noticed."""
+    fork_hooks.keep(call.state, {name: call.kwargs.get(name, ()) for name in (fork_hooks.BEFORE, fork_hooks.AFTER)})
+    return [(call.state, NONE)]
 
 
 def fresh_process(machine: Machine, call: Call) -> Results:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from cudalint.machine.effects.receivers import initialised, library_object, own_run, starter
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.heap import Instance, LibraryObject, Object, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
-from cudalint.machine.state import Process, State
+from cudalint.machine.launch.pickling import STARTED
+from cudalint.machine.state import Process, Running, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Task, Value, const, unknown
+from cudalint.machine.values import NONE, Ref, Task, Value, const, constant, union, unknown
 
 
 def thread(machine: Machine, call: Call) -> Results:
@@ -42,14 +44,21 @@ def thread_start(machine: Machine, call: Call) -> Results:
         function, given = (run,), []
     if function == NONE:
         return [(state, NONE)]
-    named = named_arguments(state, kwargs)
-    before, raised = state.process, len(call.frame.raises)
-    results = threaded(machine, call, found.site, function, given, named, None)
-    # What ends a thread ends nothing else; what ends the program does so when this one has gone on.
+    return _alone(machine, call, found.site, function, given, named_arguments(state, kwargs))
+
+
+def _alone(
+    machine: Machine, call: Call, anchor: Site, function: Value, args: list[Value], kwargs: dict[str, Value]
+) -> Results:
+    """Run a thread that nothing waits for: what ends it ends nothing else."""
+    before, raised = call.state.process, len(call.frame.raises)
+    results = threaded(machine, call, anchor, function, args, kwargs, None)
+    # What ends the program does so when this thread has gone on.
     for after, ended in call.frame.raises[raised:]:
         if ended.outcome is not None:
             machine.emit(ended.outcome)
-        results.append((_back(after, before), NONE))
+        if not after.process.held_up:
+            results.append((_back(after, before), NONE))
     del call.frame.raises[raised:]
     return results
 
@@ -57,9 +66,74 @@ def thread_start(machine: Machine, call: Call) -> Results:
 def _back(after: State, before: Process) -> State:
     """The state in which the thread goes on that started another."""
     after.process = replace(
-        after.process, thread=before.thread, in_thread=before.in_thread, thread_start=before.thread_start
+        after.process,
+        thread=before.thread,
+        in_thread=before.in_thread,
+        thread_start=before.thread_start,
+        held_up=before.held_up,
     )
     return after
+
+
+# -- threads that wait for another -------------------------------------------------------------------------------------
+
+# The field of a queue or an event that holds what waits for it, and the argument that says where that was started.
+_WAITING = "<waiting>"
+_STARTED_AT = "<started at>"
+
+
+def hold_up(machine: Machine, call: Call) -> None:
+    """A thread waits for what nobody has given yet: what follows is looked at, and happens when somebody does.
+
+    A thread that has done something to its process before is not run again: it goes on at once.
+    """
+    state, ref = call.state, call.receiver
+    thread = machine.threads[-1] if machine.threads else None
+    if thread is None or not isinstance(ref, Ref) or not _has_done_nothing(thread.before, state):
+        return
+    found = state.get(ref)
+    if isinstance(found, LibraryObject):
+        held = union([found.fields.get(_WAITING, ()), (thread.work,)])
+        state.store(ref, replace(found, fields={**found.fields, _WAITING: held}))
+        thread.leave(state)
+        state.process = replace(state.process, held_up=True)
+
+
+def _has_done_nothing(before: State, now: State) -> bool:
+    """Whether a process is as it was, and has started nothing since."""
+    if now.process != before.process:
+        return False
+    known = {id(found) for found in before.objects()}
+    return not any(_starts(found) for found in now.objects() if id(found) not in known)
+
+
+def _starts(found: Object) -> bool:
+    match found:
+        case LibraryObject(fields=fields) | Instance(attributes=fields):
+            return STARTED in fields or "<snapshot>" in fields
+    return False
+
+
+def is_awaited(call: Call) -> bool:
+    """Whether a thread waits for what a call is about."""
+    obj = library_object(call)
+    return obj is not None and _WAITING in obj.fields
+
+
+def let_go_on(machine: Machine, call: Call) -> list[State]:
+    """Something is given: the threads of this process that wait for it go on."""
+    states, obj = [call.state], library_object(call)
+    for atom in () if obj is None else obj.fields.get(_WAITING, ()):
+        if not isinstance(atom, Task):
+            continue
+        kwargs = dict(atom.kwargs)
+        at, identity = cast("tuple[Site, tuple[str, ...]]", constant(kwargs.pop(_STARTED_AT)))
+        if identity == call.state.process.identity:
+            again = (replace(call, state=state) for state in states)
+            states = [
+                s for c in again for s, _ in _alone(machine, c, at, atom.function, [*atom.args], kwargs)
+            ] or states
+    return states
 
 
 def pool_in_thread(
@@ -122,7 +196,12 @@ def threaded(
     name = f"{before.thread}/{anchor.module}:{anchor.ordinal}"
     chain = machine.chain(state, call.site, "starts a thread")
     kept = tuple((t, s) for t, s in before.selected if t != name)
-    state.process = replace(before, thread=name, selected=kept, in_thread=True, thread_start=(anchor, chain))
+    state.process = replace(
+        before, thread=name, selected=kept, in_thread=True, thread_start=(anchor, chain), held_up=False
+    )
+    place = (_STARTED_AT, const((anchor, before.identity)))
+    thread = Running(state.clone(), Task(function, tuple(args), (place, *kwargs.items())))
+    machine.threads.append(thread)
     states = [state]
     if initializer is not None:
         states = [
@@ -137,6 +216,9 @@ def threaded(
         results.extend(machine.call_value(function, args, kwargs, current, call.frame, call.site))
     # What a thread raises ends the thread.
     machine.record.outlived.update(r.launch for _, r in call.frame.raises[raised:] if r.launch is not None)
+    machine.threads.pop()
+    results = [(after, value) for after, value in results if not after.process.held_up]
+    results += [(waiting, unknown("thread", call.site)) for waiting in merge(thread.left)]
     for after, _ in results:
         _back(after, before)
     return results

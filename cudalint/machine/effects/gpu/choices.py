@@ -207,6 +207,21 @@ def spared(call: Call) -> bool:
     return False
 
 
+def idle(machine: Machine, call: Call) -> bool:
+    """Whether an argument is certainly one of those with which the model says that the function does nothing."""
+    for name, values in _conditions(call, "idle"):
+        given = call.get(name)
+        if given is not None and all(_leaves_idle(machine, atom, values, call.state) for atom in given):
+            return True
+    return False
+
+
+def _leaves_idle(machine: Machine, atom: Atom, values: list[object], state: State) -> bool:
+    if isinstance(atom, Const):
+        return _is_one(atom, values)
+    return [] in values and machine.exact_items((atom,), state) == []
+
+
 def _conditions(call: Call, key: str) -> Iterator[tuple[str, list[object]]]:
     found = call.spec.get(key)
     for name, values in found.items() if isinstance(found, Mapping) else ():

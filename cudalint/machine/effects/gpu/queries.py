@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import choices, current
-from cudalint.machine.effects.gpu.arrays import returned
+from cudalint.machine.effects.gpu.arrays import returned, tensor_data
 from cudalint.machine.effects.gpu.cuda import hides_all, is_set, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
-from cudalint.machine.values import NONE, Atom, Dev, Lib, Ref, const, unknown
+from cudalint.machine.values import NONE, Atom, Dev, Lib, Ref, Tensor, const, unknown
 
 # What is answered instead where the process sees no GPU.
 _OF_HIDDEN: dict[str, bool | int | str] = {"true": False, "devices": 0, "backend": "cpu"}
@@ -24,7 +26,7 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     if call.text("returns") in _OF_HIDDEN and hides_all(call.state.process):
         return [(call.state, const(_OF_HIDDEN[call.text("returns")]))]
     device = choices.chosen(call) if choices.depends(call) else _device_argument(call)
-    if not _stays_on_gpu(call, device):
+    if not _stays_on_gpu(call, device) or choices.idle(machine, call):
         wanted = "none"
     elif call.receiver is not None and call.get(call.text("device", "device")) is None:
         device = _own_device(call.receiver, call) or device
@@ -38,6 +40,14 @@ def gpu_call(machine: Machine, call: Call) -> Results:
         return []
     current.follow(machine, call, state)
     return [(state, returned(machine, call, state, device))]
+
+
+def backward(machine: Machine, call: Call) -> Results:
+    """``loss.backward()``: the engine counts the GPUs before it begins, wherever the loss lies."""
+    states, loss = [call.state], call.receiver
+    if isinstance(loss, Tensor):
+        states = [s for s, _ in tensor_data(machine, loss, call.label, call.state, call.frame, call.site)]
+    return [result for state in states for result in gpu_call(machine, replace(call, state=state))]
 
 
 def device_module(machine: Machine, call: Call) -> Results:

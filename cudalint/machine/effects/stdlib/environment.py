@@ -19,6 +19,7 @@ from cudalint.machine.values import FALSE, NONE, Const, Rank, Ref, Unknown, Valu
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
+_BY_ARGUMENT = frozenset({"mp.spawn", "mp.start_processes"})
 # What a program reads, or takes as an option, that reckons with several machines: there the two numbers differ.
 _OF_MACHINES = frozenset(
     {"GROUP_RANK", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "NNODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES"}
@@ -45,7 +46,7 @@ def environ_get(machine: Machine, call: Call) -> Results:
     known = process.environ(name)
     if known is not None:
         return [(call.state, known)]
-    if _is_never_set(machine, name) and call.path.endswith("get"):
+    if (_is_never_set(machine, name) or _is_told_otherwise(process, name)) and call.path.endswith("get"):
         return [(call.state, call.args[1] if len(call.args) > 1 else NONE)]
     if name in _RANKS and not (process.is_main and machine.program.is_notebook(machine.main)):
         # No launcher starts a kernel for each rank.
@@ -55,6 +56,11 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if len(call.args) > 1 and name not in OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
     return [(call.state, unknown("environ", name))]
+
+
+def _is_told_otherwise(process: Process, name: str) -> bool:
+    """Whether a rank's launcher tells it its number by its first argument, and by no variable."""
+    return name == "LOCAL_RANK" and process.launch is not None and process.launch.launcher in _BY_ARGUMENT
 
 
 def _is_never_set(machine: Machine, name: str) -> bool:
@@ -98,7 +104,7 @@ def environ_contains(machine: Machine, call: Call) -> Results:
         machine.rendezvous_seen = True
     if call.state.process.environ(names[0]) is not None:
         return [(call.state, const(True))]
-    if _is_never_set(machine, names[0]):
+    if _is_never_set(machine, names[0]) or _is_told_otherwise(call.state.process, names[0]):
         return [(call.state, FALSE)]
     return [(call.state, unknown(IN_ENVIRONMENT, names[0]))]
 

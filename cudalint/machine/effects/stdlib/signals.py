@@ -1,4 +1,4 @@
-"""Handlers of signals, which a forked child inherits: what a process does that sends itself one."""
+"""Handlers of signals, which a forked child inherits: what a process does that sends one to itself."""
 
 from __future__ import annotations
 
@@ -40,11 +40,15 @@ def _runs(machine: Machine, call: Call, given: Value) -> Results:
     number, found = _number(given), call.state.get(_HANDLERS)
     kept = found.variables if isinstance(found, Scope) else {}
     handler, its_own = kept.get(number or "", ()), (process_identity.pid_of(call.state),)
-    # In the process that set it, it was run where it was handed over.
-    if not handler or kept[f"{number} of"] == its_own or any(isinstance(atom, Lib | Const) for atom in handler):
+    if not handler or any(isinstance(atom, Lib | Const) for atom in handler):
         return [(call.state, NONE)]
     args: list[Value] = [given, unknown("frame", call.site)]
+    record = machine.record
+    if kept[f"{number} of"] == its_own:
+        # In the process that set it, what goes wrong in it is noted where it is run for its own sake.
+        machine.record = record.copy()
     results = machine.call_value(handler, args, {}, call.state, call.frame, call.site)
+    machine.record = record
     return [(state, NONE) for state in merge([after for after, _ in results])]
 
 

@@ -9,6 +9,7 @@ from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import arrays, choices, cuda
 from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.receivers import initialised, library_object, starter
+from cudalint.machine.effects.torch import samplers
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -223,7 +224,8 @@ def _in_process(
 ) -> Results:
     machine.protect(anchor, state)
     results: Results = []
-    for after, batch in batches(machine, state, call.frame, call.site, fields):
+    sampled = samplers.runs(machine, call, state, fields)
+    for after, batch in (one for s in sampled for one in batches(machine, s, call.frame, call.site, fields)):
         pinned = _pins_gpu(machine, call, after, batch, anchor) if pin is True else None
         if pinned is not None:
             _fails_to_pin(machine, call, after, pinned)
@@ -293,6 +295,7 @@ def _with_workers(
         daemon=True,
         failures={"body": "crash", "unpickle": "crash", "parent": "crash"},
         tasks=(Task((Lib("cudalint.loader_worker"),), ((ref,),), ()),),
+        pickled=samplers.told(machine, iterated, fields),
         inherited=(fields.get("dataset", NONE), fields.get("<collate_fn>", NONE), fields.get("<worker_init_fn>", NONE)),
         label="loader worker",
         count=number_of(number),
@@ -303,6 +306,17 @@ def _with_workers(
         ended.append(workers.start(machine, state, call.frame, start, replace(way, certain=way.certain and sure)))
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
+    results: Results = []
+    for after in samplers.runs(machine, call, state, fields):
+        results.extend(_received(machine, replace(call, state=after), ref, anchor, ended, pin, persistent))
+    return results
+
+
+def _received(
+    machine: Machine, call: Call, ref: Ref, anchor: Site, ended: list[Ended], pin: bool | None, persistent: bool | None
+) -> Results:
+    """The batches that workers give."""
+    state = call.state
     batch = _arrived(machine, call, state, ended)
     on_gpu = pin is True and bool(gpu_memory.tensors_in([batch], state))
     pinned = _pins_gpu(machine, call, state, batch, anchor) if on_gpu else None
@@ -460,7 +474,8 @@ def _fetch_held(
     if "<transform>" in fields:
         return _transformed(machine, fields["<transform>"], state, frame, site)
     if "<wrapped>" in fields:
-        return fetch(machine, fields["<wrapped>"], state, frame, site, depth + 1)
+        chosen = _chosen(machine, fields, state, frame, site)
+        return [] if chosen is None else fetch(machine, fields["<wrapped>"], chosen, frame, site, depth + 1)
     return [(state, unknown("sample", site, state.process.identity))]
 
 
@@ -477,6 +492,18 @@ def dataset_item(machine: Machine, call: Call) -> Results:
     if not call.path.endswith("__iter__"):
         return items
     return [(s, (s.new(("items", call.site), Sequence("iterator", None, value)),)) for s, value in items]
+
+
+def _chosen(machine: Machine, fields: Mapping[str, Value], state: State, frame: Frame, site: Site) -> State | None:
+    """After looking up which item of a dataset is meant; None where that ends the path."""
+    after: State | None = state
+    for atom in gpu_memory.gpu_atoms(fields.get(_INDICES, ()), state):
+        after = None if after is None else cuda.read(machine, atom, after, frame, site, "Subset's choice of a sample")
+    return after
+
+
+# The field of a subset that says which samples of a dataset are its own.
+_INDICES = "<indices>"
 
 
 def _library_item(machine: Machine, atom: Ref, found: Instance, state: State) -> Atom | None:
@@ -521,7 +548,8 @@ def wrapped_dataset(machine: Machine, call: Call) -> Results:
     inside = union(machine.elements(inner, state)) or inner
     if call.path.endswith("random_split"):
         inside = inner
-    fields = {"<wrapped>": inside, "<given>": inner}
+    indices = call.get("indices")
+    fields = {"<wrapped>": inside, "<given>": inner, **({} if indices is None else {_INDICES: indices})}
     if initialised(call, {**fields, call.text("key", "dataset"): inner}):
         return [(state, NONE)]
     ref = state.new(("wrapped", call.site), LibraryObject(call.text("type"), fields, call.site))

@@ -10,6 +10,7 @@ from cudalint.machine.assumed import is_one
 from cudalint.machine.effects.gpu import arrays, cuda, devices
 from cudalint.machine.effects.stdlib.environment import RENDEZVOUS
 from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
@@ -207,10 +208,36 @@ def selected_by_library(machine: Machine, call: Call) -> State | None:
     return state
 
 
+def new_group(machine: Machine, call: Call) -> Results:
+    """``new_group(ranks, backend="gloo")``: a group beside the one that was joined, with its backend or another."""
+    fields: dict[str, Value] = {_BACKEND: call.get("backend") or NONE}
+    return [(call.state, (call.state.new(("group", call.site), LibraryObject(_GROUP, fields, call.site)),))]
+
+
+_GROUP = "torch.distributed.ProcessGroup"
+_BACKEND = "<backend>"
+
+
+def _subgroup(call: Call) -> LibraryObject | None:
+    """The group beside the default one that a collective is given."""
+    for value in (*call.args, *call.kwargs.values()):
+        found = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
+        if isinstance(found, LibraryObject) and found.type == _GROUP:
+            return found
+    return None
+
+
+def _over(call: Call) -> Group | None:
+    """The group that a collective is of, as far as it communicates otherwise than the one that was joined."""
+    joined, given = call.state.process.group, _subgroup(call)
+    names = strings(given.fields[_BACKEND]) if given is not None else []
+    return replace(joined, backend=names[0].lower()) if joined is not None and names else joined
+
+
 def collective(machine: Machine, call: Call) -> Results:
     """``all_reduce(tensor)`` and its like: NCCL takes the device of the tensor."""
     state = call.state
-    group = state.process.group
+    group = _over(call)
     tensors = gpu_memory.tensors_in([*call.args, *call.kwargs.values()], state)
     indices = {a.device.index for a in tensors if isinstance(a, Tensor)}
     if group is None or not _uses_nccl(group):
@@ -224,13 +251,20 @@ def collective(machine: Machine, call: Call) -> Results:
 
 
 def object_collective(machine: Machine, call: Call) -> Results:
-    """``all_gather_object`` and its like: NCCL takes the current device, where no other backend has the CPU."""
+    """``all_gather_object`` and its like: NCCL takes the current device, where no other backend has the CPU.
+
+    Some are told which device, which is taken then.
+    """
     state = call.state
-    group = state.process.group
+    group = _over(call)
     if group is None or not _uses_nccl(group) or _over_cpu(group):
         return [(state, unknown("collective", call.site))]
-    index = cuda.current_index(state.process, None)
-    if state.process.device() is None and group.device_id is not None:
+    told = call.get("device") or NONE
+    named = next((d for d in operators.device_of(told) if d.is_gpu), None)
+    if named is None and told != NONE:
+        return [(state, unknown("collective", call.site))]
+    index = cuda.current_index(state.process, named)
+    if state.process.device() is None and named is None and group.device_id is not None:
         index = group.device_id.index if group.device_id.index is not None else Rank("local")
     _meets(call, group)
     return _used(machine, call, state, group, index, call.label)
@@ -265,6 +299,8 @@ def barrier(machine: Machine, call: Call) -> Results:
 
 def _of_all(call: Call) -> bool:
     """Whether a collective is one of the default group."""
+    if _subgroup(call) is not None:
+        return False
     group = call.get("group") or call.kwargs.get("group") or call.get("process_group") or NONE
     return all(atom == NONE[0] or (isinstance(atom, Lib) and atom.path.endswith(".WORLD")) for atom in group)
 
@@ -396,7 +432,7 @@ def _visible_per_rank(value: Value | None) -> bool:
 def ddp(machine: Machine, call: Call) -> Results:
     """``DistributedDataParallel(model)``: its parameters take part in collectives, where they are or are moved to."""
     state = call.state
-    group = state.process.group
+    group = _over(call)
     model = call.args[0] if call.args else call.kwargs.get("module", NONE)
     memory: Tensor | None = None
     for atom in model:
