@@ -206,6 +206,19 @@ def test_imports_that_are_cut_leave_the_program_and_its_doubts() -> None:
     assert any("steps in an import" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(("long", "codes"), [("long()\n" * 4, []), ("", ["CUD201"])], ids=["cut", "whole"])
+def test_what_only_costs_is_not_said_where_an_import_was_cut(long: str, codes: list[str]) -> None:
+    texts = {
+        "heavy.py": HEAD + LONG + long + "def place(rank):\n    return rank\n",
+        "main.py": "from heavy import place\n\n"
+        + HEAD
+        + "def work(rank):\n    torch.ones(1, device=f'cuda:{place(rank) * 0}')\n\n\n"
+        + "if __name__ == '__main__':\n    mp.spawn(work, nprocs=2)\n",
+    }
+    found = analyse([SourceFile(path, text, text.encode()) for path, text in texts.items()], Options())
+    assert [f.code for f in found.findings] == codes
+
+
 @pytest.mark.parametrize(("hip", "codes"), [("is not None", []), ("is None", ["CUD202"])])
 def test_what_an_import_that_was_cut_names_is_looked_at_where_it_is_used(hip: str, codes: list[str]) -> None:
     texts = {
