@@ -206,13 +206,22 @@ def test_imports_that_are_cut_leave_the_program_and_its_doubts() -> None:
     assert any("steps in an import" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(("long", "codes"), [("long()\n" * 4, []), ("", ["CUD201"])], ids=["cut", "whole"])
-def test_what_only_costs_is_not_said_where_an_import_was_cut(long: str, codes: list[str]) -> None:
+TELLS = "os.environ['LOCAL_RANK'] = str(rank)"
+
+
+@pytest.mark.parametrize(
+    ("long", "tell", "codes"),
+    [("long()\n" * 4, TELLS, []), ("", TELLS, []), ("", "pass", ["CUD201"])],
+    ids=["cut", "whole", "not averted"],
+)
+def test_what_only_costs_is_not_said_where_an_import_was_cut(long: str, tell: str, codes: list[str]) -> None:
     texts = {
-        "heavy.py": HEAD + LONG + long + "def place(rank):\n    return rank\n",
-        "main.py": "from heavy import place\n\n"
+        "heavy.py": f"import contextlib\n{HEAD}{LONG}{long}"
+        + f"@contextlib.contextmanager\ndef told(rank):\n    {tell}\n    yield\n",
+        "main.py": "from heavy import told\n\n"
         + HEAD
-        + "def work(rank):\n    torch.ones(1, device=f'cuda:{place(rank) * 0}')\n\n\n"
+        + "def work(rank):\n    with told(rank):\n"
+        + "        torch.ones(1, device='cuda:' + os.environ.get('LOCAL_RANK', '0'))\n\n\n"
         + "if __name__ == '__main__':\n    mp.spawn(work, nprocs=2)\n",
     }
     found = analyse([SourceFile(path, text, text.encode()) for path, text in texts.items()], Options())
