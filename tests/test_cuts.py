@@ -221,7 +221,8 @@ def test_what_only_costs_is_not_said_where_an_import_was_cut(long: str, tell: st
         "main.py": "from heavy import told\n\n"
         + HEAD
         + "def work(rank):\n    with told(rank):\n"
-        + "        torch.ones(1, device='cuda:' + os.environ.get('LOCAL_RANK', '0'))\n\n\n"
+        + "        torch.cuda.set_device(int(os.environ.get('LOCAL_RANK', '0')))\n"
+        + "        torch.ones(1, device='cuda')\n\n\n"
         + "if __name__ == '__main__':\n    mp.spawn(work, nprocs=2)\n",
     }
     found = analyse([SourceFile(path, text, text.encode()) for path, text in texts.items()], Options())
