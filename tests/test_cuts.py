@@ -214,7 +214,7 @@ TELLS = "os.environ['LOCAL_RANK'] = str(rank)"
     [("long()\n" * 4, TELLS, []), ("", TELLS, []), ("", "pass", ["CUD201"])],
     ids=["cut", "whole", "not averted"],
 )
-def test_what_only_costs_is_not_said_where_an_import_was_cut(long: str, tell: str, codes: list[str]) -> None:
+def test_ranks_may_be_told_their_device_in_what_was_left_out(long: str, tell: str, codes: list[str]) -> None:
     texts = {
         "heavy.py": f"import contextlib\n{HEAD}{LONG}{long}"
         + f"@contextlib.contextmanager\ndef told(rank):\n    {tell}\n    yield\n",

@@ -30,9 +30,8 @@ def outcome_of(
 ) -> Outcome:
     """One outcome on the path of ``state``. ``launch`` is how its process was started; ``started`` is made here.
 
-    After a bound has cut, what would have averted it may lie in what was left out: it is not certain, and what only
-    costs, which no doubt could soften further, is not said. Neither is certain what needs a package to be missing
-    that the program asks for first.
+    After a bound has cut, what would have averted it may lie in what was left out: it is not certain. Neither is what
+    needs a package to be missing that the program asks for first.
     """
     steps: tuple[TraceStep, ...] = () if launch is None else launch.chain.steps()
     chains = (cause, started, effect, None if launch is None else launch.chain)
@@ -60,9 +59,7 @@ def outcome_of(
         in_test=machine.options.in_test,
         within=within,
         facts=facts,
-        unsaid=machine.record.spent
-        or (machine.record.cut is not None and how == "cost")
-        or (detail == "unseen" and any(map(_supposes, facts))),
+        unsaid=machine.record.spent or (detail == "unseen" and any(map(_supposes, facts))),
         benign=benign,
         chosen=launch is not None and launch.chosen,
     )

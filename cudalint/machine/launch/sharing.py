@@ -27,9 +27,8 @@ def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, ch
         if _parent_took_all(state, child):
             _shared_outcome(machine, state, start, way, child, "crash", child.process.driver)
             return
-        chosen = child.process.device()
-        if start.family == "spawn" and (chosen is None or chosen.maybe) and machine.record.cut is not None:
-            # Ranks choose a device: what was left out may do so.
+        if start.family == "spawn" and machine.record.cut is not None:
+            # Ranks choose a device: what was left out may do so, or tell them which.
             continue
         for opened in sorted(filter(_on_one_gpu, child.process.contexts), key=_place):
             key = _place(opened)
