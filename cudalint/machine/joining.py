@@ -84,7 +84,7 @@ def join_process(a: Process, b: Process) -> Process:
         default_device=a.default_device or b.default_device,
         default_where=a.default_where or b.default_where,
         contexts=a.contexts | b.contexts,
-        current=tuple(sorted({(c.framework, c.thread): c for c in (*b.current, *a.current)}.values(), key=_current)),
+        current=_join_current(a, b),
         loans=a.loans | b.loans,
         gpu_sharers=max(a.gpu_sharers, b.gpu_sharers, key=len),
         growth=a.growth if b.growth is not None else None,
@@ -97,8 +97,10 @@ def join_process(a: Process, b: Process) -> Process:
     )
 
 
-def _current(current: Current) -> tuple[str, str]:
-    return current.framework, current.thread
+def _join_current(a: Process, b: Process) -> tuple[Current, ...]:
+    if a.current == b.current:
+        return a.current
+    return tuple(sorted({c.place: c for c in (*b.current, *a.current)}.values(), key=attrgetter("place")))
 
 
 def _join_method(a: Method, b: Method) -> Method:

@@ -108,6 +108,11 @@ class Current:
     thread: str
     where: Chain
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its framework and thread, of which there is one."""
+        return self.framework, self.thread
+
 
 @dataclass(frozen=True, slots=True)
 class Method:

@@ -34,15 +34,11 @@ def _make(state: State, framework: str, where: Chain) -> None:
     process = state.process
     if _own(process, framework) is None:
         made = Current(framework, process.thread, where)
-        state.process = replace(process, current=tuple(sorted((*process.current, made), key=_key)))
+        state.process = replace(process, current=(*process.current, made))
 
 
 def _own(process: Process, framework: str) -> Current | None:
     return next((c for c in process.current if c.framework == framework and c.thread == process.thread), None)
-
-
-def _key(current: Current) -> tuple[str, str]:
-    return current.framework, current.thread
 
 
 def _need(machine: Machine, call: Call, state: State) -> None:
