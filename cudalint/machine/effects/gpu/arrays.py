@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import choices
-from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, keeps_to_cpu, read, touch
+from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, index_value, keeps_to_cpu, read, touch
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor, tensors_in
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
@@ -63,7 +63,7 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
             if state.process.in_thread and state.process.device() is None:
                 return (THREAD_DEFAULT,)
             index = current_index(state.process, None)
-            return (index,) if isinstance(index, Rank) else const(index)
+            return index_value(index)
         case "device":
             return (Dev("cuda") if device is None else device,)
         case "tensor":

@@ -12,7 +12,7 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Context, Launch, Process, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import Atom, Const, Dev, Index, Rank, const
+from cudalint.machine.values import Atom, Const, Dev, Index, Rank, Value, const
 
 FAILS = frozenset({"driver", "init", "use", "touch"})
 
@@ -143,6 +143,11 @@ def current_index(process: Process, device: Dev | None) -> Index:
         return device.index
     selected = process.device()
     return 0 if selected is None else selected.index
+
+
+def index_value(index: Index) -> Value:
+    """The number of a GPU as a value."""
+    return (index,) if isinstance(index, Rank) else const(index)
 
 
 def _fail_in_child(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu import current as contexts
 from cudalint.machine.effects.gpu.arrays import EVERY
-from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, touch
+from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, index_value, touch
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -177,7 +177,7 @@ def device_enter(machine: Machine, call: Call) -> Results:
         return []
     if isinstance(found, LibraryObject) and isinstance(call.receiver, Ref):
         before = after.process.device()
-        memo: Value = NONE if before is None else _index_value(before.index)
+        memo: Value = NONE if before is None else index_value(before.index)
         after.store(call.receiver, replace(found, fields={**found.fields, "<before>": memo}))
     where = machine.chain(after, call.site, f"{call.label} selects the device")
     after.process = after.process.with_device(Selected(index, False, where))
@@ -214,7 +214,7 @@ def stream(machine: Machine, call: Call) -> Results:
     is_shared = (call.get("interprocess") or FALSE) != FALSE
     fields: dict[str, Value] = {} if is_shared else {"<pickle>": const("never")}
     named = next((d for d in operators.device_of(call.get("device") or ()) if d.is_gpu), None)
-    fields["<device>"] = _index_value(current_index(state.process, named))
+    fields["<device>"] = index_value(current_index(state.process, named))
     origin = machine.chain(state, call.site, f"{call.label} makes it")
     return [(state, (state.new(("stream", call.site), LibraryObject(kind, fields, call.site, origin)),))]
 
@@ -227,14 +227,10 @@ def stream_scope(machine: Machine, call: Call) -> Results:
     given = only(call.args[0]) if call.args else None
     found = state.get(given) if isinstance(given, Ref) else None
     place = found.fields.get("<device>", ()) if isinstance(found, LibraryObject) else ()
-    if not place or place == _index_value(current_index(state.process, None)):
+    if not place or place == index_value(current_index(state.process, None)):
         return [(state, unknown("stream", call.site))]
     made = LibraryObject("torch.cuda.device", {"<device>": place}, call.site)
     return [(state, (state.new(("stream scope", call.site), made),))]
-
-
-def _index_value(index: Index) -> Value:
-    return (index,) if isinstance(index, Rank) else const(index)
 
 
 def default_enter(machine: Machine, call: Call) -> Results:
