@@ -64,6 +64,8 @@ def _environment(state: Path, gpus: int, env: Mapping[str, str]) -> dict[str, st
     made.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", PYTHONUNBUFFERED="1")
     made.update(env)
     made.update(PYTHONPATH=path, PAPER_STATE=str(state), PAPER_GPUS=str(gpus), JOBLIB_TEMP_FOLDER=str(state))
+    # What programs are said to do is said of Linux before Python 3.14.
+    made.setdefault("PAPER_START_METHOD", "fork")
     return made
 
 
