@@ -18,11 +18,12 @@ HEAD = (
     "import os\n\nimport torch\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n"
     "from torch.utils.data import DataLoader, Dataset\n\n\n"
 )
-# Each call calls the next three times, with other arguments each time: 3 ** 9 calls.
+# Each call calls the next three times, with other arguments each time: 3 ** 9 calls, of which each changes the process.
 LONG = "".join(
-    f"def step{i}(x):\n    step{i + 1}(x + 1)\n    step{i + 1}(x + 2)\n    step{i + 1}(x + 3)\n\n\n" for i in range(9)
+    f"def step{i}(x):\n    step{i + 1}(3 * x)\n    step{i + 1}(3 * x + 1)\n    step{i + 1}(3 * x + 2)\n\n\n"
+    for i in range(9)
 )
-LONG += "def step9(x):\n    pass\n\n\ndef long():\n    step0(0)\n\n\n"
+LONG += "def step9(x):\n    os.environ['STEP'] = str(x)\n\n\ndef long():\n    step0(0)\n\n\n"
 # Sixty calls, each inside the one before; what the innermost does is not seen.
 DEEP = "".join(f"def deep{i}(action):\n    deep{i + 1}(action)\n\n\n" for i in range(60))
 DEEP += "def deep60(action):\n    action()\n\n\n"
@@ -105,7 +106,8 @@ NESTED = {
 
 
 @pytest.mark.parametrize("way", NESTED)
-def test_calls_within_much_else_are_cut_before_there_is_no_room(way: str) -> None:
+def test_calls_within_much_else_are_cut_before_there_is_no_room(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry, "MOST_STEPS", 6 * MOST_STEPS)
     form, count = NESTED[way], FEW.get(way, 35)
     calls = "".join(f"def nested{i}(x, y=None):\n{form.replace('{next}', str(i + 1))}\n\n" for i in range(count))
     _, first, last = SPAWN

@@ -11,7 +11,7 @@ from cudalint import config
 from cudalint.finding import Finding
 from cudalint.session import Session
 
-PROGRAMS = 4
+PROGRAMS = 6
 TESTS = 3
 
 
@@ -28,12 +28,13 @@ def _function(name: str, chance: random.Random, helpers: int) -> str:
 def _heavy(number: int) -> str:
     """A helper that costs many steps: more than any entry may take where it is called in turn."""
     chain = "\n\n\n".join(
-        f"def step{i}(items, n={i}):\n    items = step{i + 1}(items, n + {i})\n"
-        f"    items = step{i + 1}(items, n - {i})\n    return step{i + 1}(items, n * 2)"
-        for i in range(number % 4 + 4)
+        f"def step{i}(items, n={i}):\n    items = step{i + 1}(items, 3 * n)\n"
+        f"    items = step{i + 1}(items, 3 * n + 1)\n    return step{i + 1}(items, 3 * n + 2)"
+        for i in range(number % 4 + 3)
     )
     return (
-        f"import torch\n\n\ndef step{number % 4 + 4}(items, n=0):\n    return items\n\n\n{chain}\n\n\n"
+        "import os\n\nimport torch\n\n\n"
+        f"def step{number % 4 + 3}(items, n=0):\n    os.environ['N'] = str(n)\n    return items\n\n\n{chain}\n\n\n"
         f"def prepare(items):\n    return step0(items)\n"
     )
 

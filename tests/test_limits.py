@@ -23,9 +23,9 @@ def chained(length: int) -> str:
 
 
 def doubling(length: int) -> str:
-    """What takes two to the power of ``length`` steps."""
-    calls = "".join(f"def f{i}(n):\n    f{i + 1}(n)\n    f{i + 1}(n)\n" for i in range(length))
-    return f"{HEAD}{WORK}{calls}def f{length}(n):\n    print(n)\n{MAIN}    f0(1)\n{LAUNCH}"
+    """What takes two to the power of ``length`` steps, of which each does something."""
+    calls = "".join(f"def f{i}(n):\n    f{i + 1}(2 * n)\n    f{i + 1}(2 * n + 1)\n" for i in range(length))
+    return f"import os\n{HEAD}{WORK}{calls}def f{length}(n):\n    os.environ['N'] = str(n)\n{MAIN}    f0(1)\n{LAUNCH}"
 
 
 def limits(folder: Path, text: str, **programs: str) -> None:

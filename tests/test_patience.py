@@ -8,14 +8,15 @@ from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.project.patience import GIVEN_UP, MOST_IN_VAIN
 from cudalint.text.source import SourceFile
 
-# Each call calls the next three times, with other arguments each time.
+# Each call calls the next three times, with other arguments each time, and in the end does something.
 LONG = "".join(
-    f"def step{i}(x):\n    step{i + 1}(x + 1)\n    step{i + 1}(x + 2)\n    step{i + 1}(x + 3)\n\n\n" for i in range(9)
+    f"def step{i}(x):\n    step{i + 1}(3 * x)\n    step{i + 1}(3 * x + 1)\n    step{i + 1}(3 * x + 2)\n\n\n"
+    for i in range(9)
 )
 USED = "    torch.zeros(1, device='cuda')\n"
 HEAD = (
-    "import multiprocessing\n\nimport pytest\nimport torch\n\n\n"
-    f"{LONG}def step9(x):\n    return torch.zeros(x)\n\n\n"
+    "import multiprocessing\nimport os\n\nimport pytest\nimport torch\n\n\n"
+    f"{LONG}def step9(x):\n    os.environ['STEP'] = str(x)\n\n\n"
     "def work(n):\n    return torch.ones(n, device='cuda')\n\n\n"
     "def started():\n    return multiprocessing.Pool(2)\n\n\n"
     "def indirectly():\n    return started()\n\n\n"

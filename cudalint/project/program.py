@@ -216,6 +216,12 @@ class FileProgram:
         """Whether something that a rule judges may start in the code of a module."""
         return self.facts(module).may_launch
 
+    def settles(self, module: str) -> bool:
+        """Whether code of a module, or of one that it imports from, may start something or decide how it goes."""
+        homes = {module, *self.imports(module)}
+        self.reads.searched.update(homes)
+        return any(_settles(self.facts(home)) for home in homes)
+
     def facts(self, name: str) -> FileFacts:
         """What searching the bytes of a module's file shows."""
         found = self._facts.get(name)
@@ -745,3 +751,7 @@ def _globals(body: Iterable[ir.Stmt]) -> Iterable[str]:
                 yield from _globals_of(function)
             case _:
                 yield from _globals(inner_statements(statement))
+
+
+def _settles(facts: FileFacts) -> bool:
+    return facts.may_launch or facts.mentions_own or facts.selects_device or facts.starts_threads

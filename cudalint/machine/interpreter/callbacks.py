@@ -112,15 +112,15 @@ class Callbacks(Core):
 
         What goes wrong in it is noted where it is run for its own sake.
         """
-        record, steps, most = self.record, self._steps, self._most_steps
-        self.record, self._most_steps = record.copy(), steps + MOST_EARLIER_STEPS
+        record, steps, most, begun = self.record, self._steps, self._most_steps, self._begun
+        self.record, self._most_steps, self._begun = record.copy(), steps + MOST_EARLIER_STEPS, []
         copy = state.clone()
         copy.stack = self.chain(copy, site, says)
         inner = Frame(frame.scope, frame.module)
         results = self.drained(self.call_value(function, [], given, copy, inner, site), inner)
         is_whole = not self.record.spent
         self.steps_aside += self._steps - steps
-        self.record, self._steps, self._most_steps = record, steps, most
+        self.record, self._steps, self._most_steps, self._begun = record, steps, most, begun
         for after, _ in results:
             after.stack = state.stack
         return [after for after, _ in results] if is_whole else None
@@ -129,6 +129,7 @@ class Callbacks(Core):
         record = self.record
         steps, most, cut, spent = self._steps, self._most_steps, record.cut, record.spent
         entered, before = set(record.entered), len(record.outcomes)
+        begun, self._begun = self._begun, []
         self._most_steps = steps + MOST_CALLBACK_STEPS
         copy = state.clone()
         self._forget_counts(atom, closure, copy)
@@ -137,7 +138,8 @@ class Callbacks(Core):
         inner = Frame(frame.scope, frame.module)
         self.call_value((atom,), [], {}, copy, inner, site)
         self.steps_aside += self._steps - steps
-        self._steps, self._most_steps, record.cut, record.spent = steps, most, cut, spent
+        self._steps, self._most_steps, self._begun = steps, most, begun
+        record.cut, record.spent = cut, spent
         found = [o for o in record.outcomes[before:] if o.kind in _OF_THIS_PROCESS and not o.unsaid]
         record.outcomes[before:] = found
         if not found and not _is_settled(state.process):

@@ -350,6 +350,9 @@ class Calls(Core):
         if self._active.count((closure.module, function.ordinal)) >= RECURSION:
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
+        if entered in self.abandoned:
+            self.passes_over(site, state)
+            return [(state, unknown("abandoned", site))]
         variables = self.bind_arguments(closure, given)
         if any(entered == at and _covers(outer, variables, state) for at, outer in self._given):
             # It calls itself with another thing of which no more is known: what that does, this call does too.
@@ -441,6 +444,7 @@ class Calls(Core):
         journal = collecting.begin(state, scope)
         self._active.append((closure.module, function.ordinal))
         gives, self._makes_later = self._makes_later, False
+        self.begin_call(closure, state, is_callers=around is not None)
         states = self.block(function.body, [state], inner)
         self._makes_later = gives
         self._active.pop()
@@ -450,6 +454,7 @@ class Calls(Core):
         if inner.yields or function.is_generator:
             element = union(inner.yields)
             results = [(s, element) for s, _ in results]
+        results = self.end_call(results, site)
         # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
         collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
         return results if function.is_generator or inner.yields else self.joined_results(results)

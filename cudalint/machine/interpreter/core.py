@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
@@ -21,7 +21,7 @@ from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.results import merge_results, placed_alike
 from cudalint.machine.joining import MOST_STATES, merge, merge_imported
 from cudalint.machine.outcome import Outcome
-from cudalint.machine.state import Running, Sent, State
+from cudalint.machine.state import Process, Running, Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Unknown, Value
 from cudalint.models.library import Library
@@ -35,6 +35,28 @@ MOST_NESTED = 1_000
 _OWN = "cudalint"
 # An entry is long once it has used this part of its steps.
 LONG_PART = 4
+# Of the steps of an entry, the part that a call takes at least which is left because it does nothing, and the least of
+# that; the part after which such a call is looked for, again and again. None is where one step in ten runs what has not
+# run before.
+IDLE_PART = 12
+LEAST_IDLE = 200
+LOOK_PART = 16
+NEW_PART = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A call that is running: its function, and how many steps and events there were before it, in which process."""
+
+    place: Site
+    name: str
+    steps: int
+    process: Process
+    events: int
+
+    def is_idle(self, before: int, events: int, process: Process) -> bool:
+        """Whether it began ``before`` some step, and nothing that is recorded has happened since."""
+        return self.steps <= before and self.events == events and self.process == process
 
 
 class Core(Hooks, ABC):
@@ -85,7 +107,18 @@ class Core(Hooks, ABC):
         self.called_back: set[Site] = set()
         self.steps_aside = 0
         self._steps = 0
+        self._import_steps = 0
         self._most_steps = host.limits.scaled(options.most_steps)
+        # The calls that are running, of which one is left that did nothing; the functions of which one was left.
+        self._begun: list[Begun] = []
+        self._leaving: int | None = None
+        self.abandoned: set[Site] = set()
+        self._most_idle = max(LEAST_IDLE, self._most_steps // IDLE_PART)
+        # After how many steps such a call is looked for next.
+        self._patience = self._look_after = max(1, self._most_steps // LOOK_PART)
+        # The statements that have run, and how many steps and such statements there were when it was looked last.
+        self._ran: set[tuple[str, int]] = set()
+        self._looked: tuple[int, int] = (0, 0)
         self._most_depth = host.limits.depth
         self._is_making = options.purpose is Purpose.MAKING
         self._is_preparing = options.purpose.prepares
@@ -126,11 +159,17 @@ class Core(Hooks, ABC):
         return self._steps + self.steps_aside
 
     def _take_step(self) -> bool:
-        """Count a statement that is about to run; False where no step is left for it."""
+        """Count a statement that is about to run; False where no step is left for it, or the call that it is in is."""
+        if self._leaving is not None:
+            return False
         self._steps += 1
         if self._is_late:
             return False
-        return self._steps <= (self._most_import_steps if self._importing else self._most_steps)
+        if self._importing:
+            self._import_steps += 1
+            if self._import_steps > self._most_import_steps:
+                return False
+        return self._steps <= self._most_steps
 
     @property
     def _is_late(self) -> bool:
@@ -183,7 +222,9 @@ class Core(Hooks, ABC):
         return merge_results(placed_alike(results) if self._joins_readily else results)
 
     def _out_of_steps(self, state: State) -> list[State]:
-        """What follows a statement for which no step is left: of an import, the rest of the program."""
+        """What follows a statement for which no step is left: of an import or a call, the rest of the program."""
+        if self._leaving is not None:
+            return [state]
         if self._is_late:
             self.record.cut = self.record.cut or f"more than {self.host.limits.seconds} s of processor time"
             self.record.spent = True
@@ -522,6 +563,14 @@ class Core(Hooks, ABC):
         sent: Value | None = None,
     ) -> Results:
         """Run the body of a function whose parameters are bound in ``scope``."""
+
+    @abstractmethod
+    def begin_call(self, closure: Closure, state: State, is_callers: bool) -> None:
+        """A function begins to run; ``is_callers`` where code of its caller runs within it."""
+
+    @abstractmethod
+    def end_call(self, results: Results, site: Site) -> Results:
+        """The function that began last has ended: what it gives, which is unknown where it was left."""
 
     # -- classes ---------------------------------------------------------------------------------
 

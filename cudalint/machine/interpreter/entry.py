@@ -159,6 +159,11 @@ class EntryRecord:
     completed: list[Facts] = field(default_factory=list)
     refused: list[Facts] = field(default_factory=list)
 
+    @property
+    def events(self) -> int:
+        """How much has happened so far that is recorded, whatever it is."""
+        return len(self.outcomes) + len(self.launches) + len(self.commands) + len(self.protected) + self.serves
+
     def copy(self) -> EntryRecord:
         """The same, for an entry that goes on from there."""
         return replace(

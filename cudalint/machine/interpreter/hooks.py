@@ -33,6 +33,11 @@ class Fresh:
 class Hooks:
     """What the machine calls when something happens that the proof rests on; other runs do nothing there."""
 
+    @property
+    def leaves_calls(self) -> bool:
+        """Whether calls that take long and do nothing are left; not where what they give is asked for."""
+        return True
+
     def passes_over(self, site: Site, state: State) -> None:
         """A call of a user function is not followed any further: a bound is met."""
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.interpreter.abandoning import Abandoning
 from cudalint.machine.interpreter.assignment import Assignment
 from cudalint.machine.interpreter.attributes import Attributes
 from cudalint.machine.interpreter.bodies import Bodies
@@ -49,6 +50,7 @@ class Machine(
     Attributes,
     Bodies,
     Imports,
+    Abandoning,
 ):
     """Runs one entry.
 
@@ -62,6 +64,9 @@ class Machine(
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement."""
+        if self._steps >= self._patience and self._leaving is None:
+            self.look_for_idle_call(state)
+        self._ran.add((frame.module, node.ordinal))
         if not self._take_step():
             left = self._out_of_steps(state)
             if isinstance(node, ir.ImportFrom) and left:

@@ -59,6 +59,12 @@ class Program(Protocol):
     def may_launch(self, module: str) -> bool:
         """Whether something that a rule judges may start in the code of a module."""
 
+    def settles(self, module: str) -> bool:
+        """Whether code of a module, or of one that it imports from, may start something or decide how it goes."""
+
+    def note(self, *texts: str) -> None:
+        """Note what was not looked at."""
+
     def set_by_main(self, module: str) -> frozenset[str]:
         """Names that a module has only where it is the main program."""
 

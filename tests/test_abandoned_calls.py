@@ -1,0 +1,107 @@
+"""A call that takes long and does nothing is left, and the program that follows it is still seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from cudalint.finding import Severity
+from cudalint.machine.interpreter import entry
+from cudalint.project.analysis import Analysis, Options, analyse
+from cudalint.text.source import SourceFile
+
+MOST_STEPS = 2_000
+# Each call calls the next three times, with other arguments each time: 3 ** 9 calls of one statement. What is left is a
+# call of step5, after which it would do what stands at its end.
+IDLE = "".join(
+    f"def step{i}(x):\n    step{i + 1}(3 * x)\n    step{i + 1}(3 * x + 1)\n    found = step{i + 1}(3 * x + 2)\n"
+    + ("{last}" if i == 5 else "")
+    + "    return found\n\n\n"
+    for i in range(9)
+)
+IDLE += "def step9(x):\n    return x\n\n\ndef idle():\n    return step0(0)\n\n\n"
+HEAD = "import torch\nimport multiprocessing as mp\n\n\ndef work(n):\n    print(torch.ones(n, device='cuda'))\n\n\n"
+LAUNCH = "mp.Pool(2).map(work, [1])"
+
+
+@pytest.fixture(autouse=True)
+def _near(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry, "MOST_STEPS", MOST_STEPS)
+
+
+def idle(last: str = "") -> str:
+    return IDLE.replace("{last}", f"    {last}\n" if last else "")
+
+
+def main(*body: str) -> str:
+    return "def main():\n" + "".join(f"    {line}\n" for line in body) + "\n\nif __name__ == '__main__':\n    main()\n"
+
+
+def checked(texts: Mapping[str, str]) -> Analysis:
+    return analyse([SourceFile(path, text, text.encode()) for path, text in texts.items()], Options())
+
+
+def said(found: Analysis) -> list[tuple[str, Severity]]:
+    return [(finding.code, finding.severity) for finding in found.findings]
+
+
+def test_what_follows_a_call_that_could_not_have_averted_it_is_certain() -> None:
+    program = f"from numbers_only import idle\n{HEAD}" + main("torch.cuda.init()", "idle()", LAUNCH)
+    found = checked({"numbers_only.py": idle(), "program.py": program})
+    assert said(found) == [("CUD101", Severity.ERROR)]
+    assert found.work.cut == 0
+    assert [note for note in found.notes if "did nothing in" in note and "numbers_only" in note]
+
+
+def test_what_follows_a_call_of_code_that_may_settle_something_is_in_doubt() -> None:
+    averted = idle("mp.set_start_method('spawn')")
+    found = checked({"program.py": HEAD + averted + main("torch.cuda.init()", "idle()", LAUNCH)})
+    assert said(found) == [("CUD102", Severity.WARNING)]
+    assert [note for note in found.notes if "cut off: a call of" in note]
+
+
+def test_so_is_what_follows_one_whose_file_imports_from_such_code() -> None:
+    texts = {
+        "settling.py": "import multiprocessing as mp\n\n\ndef settle():\n    mp.set_start_method('spawn')\n",
+        "numbers_first.py": "from settling import settle\n\n\n" + idle("settle()"),
+        "program.py": f"from numbers_first import idle\n{HEAD}" + main("torch.cuda.init()", "idle()", LAUNCH),
+    }
+    assert said(checked(texts)) == [("CUD102", Severity.WARNING)]
+
+
+def test_what_it_would_give_is_unknown_and_not_none() -> None:
+    program = f"from numbers_only import idle\n{HEAD}" + main(
+        "torch.cuda.init()", "if idle() is None:", "    mp.set_start_method('spawn')", LAUNCH
+    )
+    found = checked({"numbers_only.py": idle(), "program.py": program})
+    assert [(finding.code, finding.condition) for finding in found.findings] == [("CUD102", "if `idle()` is not None")]
+
+
+def test_a_function_that_was_left_once_is_left_at_once() -> None:
+    once = f"from numbers_only import idle\n{HEAD}" + main("torch.cuda.init()", "idle()", LAUNCH)
+    often = f"from numbers_only import idle\n{HEAD}" + main("torch.cuda.init()", *["idle()"] * 4, LAUNCH)
+    first, all_ = (checked({"numbers_only.py": idle(), "program.py": text}) for text in (once, often))
+    assert said(first) == said(all_) == [("CUD101", Severity.ERROR)]
+    assert all_.work.steps < 2 * first.work.steps
+
+
+def test_code_of_a_caller_that_runs_where_a_generator_yields_is_not_left_with_it() -> None:
+    program = (
+        "import contextlib\nfrom numbers_only import idle\n"
+        + HEAD
+        + "@contextlib.contextmanager\ndef around():\n    yield\n\n\n"
+        + main("torch.cuda.init()", "with around():", "    idle()", f"    {LAUNCH}")
+    )
+    found = checked({"numbers_only.py": idle(), "program.py": program})
+    assert said(found) == [("CUD101", Severity.ERROR)]
+
+
+def test_a_repair_is_not_called_safe_on_the_ground_of_what_was_left() -> None:
+    from cudalint.finding import Applicability
+    from cudalint.fixes.engine import repaired
+
+    program = f"from numbers_only import idle\n{HEAD}" + main("torch.cuda.init()", "idle()", LAUNCH)
+    found = checked({"numbers_only.py": idle(), "program.py": program})
+    (fix,) = repaired(found, found.findings).values()
+    assert fix.applicability is Applicability.UNSAFE
