@@ -39,7 +39,7 @@ LONG_PART = 4
 # that; the part after which such a call is looked for, again and again. None is where one step in ten runs what has not
 # run before.
 IDLE_PART = 12
-LEAST_IDLE = 200
+LEAST_IDLE = 100
 LOOK_PART = 16
 NEW_PART = 10
 
