@@ -179,8 +179,10 @@ def device_enter(machine: Machine, call: Call) -> Results:
         before = after.process.device()
         memo: Value = NONE if before is None else index_value(before.index)
         after.store(call.receiver, replace(found, fields={**found.fields, "<before>": memo}))
-    where = machine.chain(after, call.site, f"{call.label} selects the device")
-    after.process = after.process.with_device(Selected(index, False, where))
+    # What was current in this thread stays so: as if nothing had been selected.
+    if index != THREAD_DEFAULT:
+        where = machine.chain(after, call.site, f"{call.label} selects the device")
+        after.process = after.process.with_device(Selected(index, False, where))
     contexts.follow(machine, call, after)
     return [(after, (call.receiver,) if call.receiver is not None else NONE)]
 
