@@ -57,11 +57,12 @@ def getattr_(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
     if len(call.args) == 2:
         return machine.attribute(call.args[0], name, call.state, call.frame, call.site)
-    owners: Value = tuple(a for a in call.args[0] if has(machine, a, name, call.state) is not False)
+    verdicts = [has(machine, atom, name, call.state) for atom in call.args[0]]
+    owners: Value = tuple(a for a, verdict in zip(call.args[0], verdicts, strict=True) if verdict is not False)
     if not owners:
         return [(call.state, call.args[2])]
     results = machine.attribute(owners, name, call.state, call.frame, call.site)
-    if len(owners) == len(call.args[0]) and not _says_something(call.args[2]):
+    if all(verdicts) or (False not in verdicts and not _says_something(call.args[2])):
         return results
     return [(state, union([value, call.args[2]])) for state, value in results]
 
