@@ -126,7 +126,7 @@ class FileProgram:
     _children: dict[tuple[str, str], str | None] = field(default_factory=dict)
     _worth: dict[str, bool] = field(default_factory=dict)
     _gpu: dict[str, bool] = field(default_factory=dict)
-    _tops: dict[str, frozenset[str]] = field(default_factory=dict)
+    _tops: dict[str, Mapping[str, bool]] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _tops_act: dict[str, bool] = field(default_factory=dict)
     _defined: dict[str, Definitions] = field(default_factory=dict)
@@ -429,14 +429,14 @@ class FileProgram:
         """The package that a module lies in, or is."""
         return self.layout.package(name)
 
-    def set_by_main(self, module: str) -> frozenset[str]:
-        """Names that a module has only where it is the main program: set under its main guard or by functions.
+    def set_by_main(self, module: str) -> Mapping[str, bool]:
+        """Names that are set under a module's main guard or by its functions, and whether its import binds them, too.
 
         What other statements of its top level bind, a fresh process binds under the same conditions.
         """
         lowered = self.module(module)
         if lowered is None:
-            return frozenset()
+            return {}
         if module not in self._tops:
             self._tops[module] = _set_by_main(lowered.body)
         return self._tops[module]
@@ -706,7 +706,7 @@ def _closure(names: Iterable[str], following: Callable[[str], Iterable[str]]) ->
     return seen
 
 
-def _set_by_main(body: Iterable[ir.Stmt]) -> frozenset[str]:
+def _set_by_main(body: Iterable[ir.Stmt]) -> Mapping[str, bool]:
     always: set[str] = set()
     by_main: set[str] = set()
     stack: list[tuple[ir.Stmt, set[str]]] = [(s, always) for s in body]
@@ -720,7 +720,7 @@ def _set_by_main(body: Iterable[ir.Stmt]) -> frozenset[str]:
             stack.extend((s, names) for s in inner_statements(statement))
         if isinstance(statement, ir.FunctionDef):
             by_main.update(_globals_of(statement.function))
-    return frozenset(by_main - always)
+    return {name: name in always for name in by_main}
 
 
 def _asks_for_main(test: ir.Expr) -> bool:
