@@ -168,7 +168,7 @@ def device_enter(machine: Machine, call: Call) -> Results:
     found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     value = found.fields.get("<device>", ()) if isinstance(found, LibraryObject) else ()
     devices = [d for d in operators.device_of(value) if d.is_gpu]
-    index: Index = devices[0].index if devices else Rank("each")
+    index = _index_of(devices)
     framework = call.text("framework", "torch")
     preset = call.text("gpu", "init")
     opens, device = call.flag("context"), Dev("cuda", index)
