@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory
@@ -11,7 +11,7 @@ from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.receivers import initialised, library_object, starter
 from cudalint.machine.effects.torch import samplers
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
@@ -237,7 +237,7 @@ def _batches(state: State, site: Site, batch: Value) -> Value:
 
 def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: Site) -> Outcome | None:
     """Pinning a batch that is on the GPU raises."""
-    found = gpu_memory.tensors_in([batch], state)
+    found = gpu_memory.tensors_in(_parts(machine, batch, state), state)
     tensors = [a for a in found if isinstance(a, Tensor)]
     if not tensors:
         return None
@@ -265,11 +265,33 @@ def _pinned(machine: Machine, call: Call, state: State, batch: Value, anchor: Si
     return results
 
 
-def _asked_to_pin(machine: Machine, call: Call, atom: Atom, state: State, anchor: Site) -> Results:
+def _parts(machine: Machine, value: Value, state: State, depth: int = 0) -> Iterator[Value]:
+    """A batch and what lies in it, where a loader goes through it: lists, tuples, also with names, and dicts."""
+    yield value
+    if depth == _DEEPEST:
+        return
+    for atom in value:
+        inside: Iterable[Value] = ()
+        match state.get(atom) if isinstance(atom, Ref) else None:
+            case Sequence(items=items, element=element):
+                inside = items or (element,)
+            case Dict(items=entries, element=element):
+                inside = (*entries.values(), element)
+            case Instance() as found:
+                inside = machine._row_of(found, state) or ()
+        for one in inside:
+            yield from _parts(machine, one, state, depth + 1)
+
+
+def _asked_to_pin(machine: Machine, call: Call, atom: Atom, state: State, anchor: Site, depth: int = 0) -> Results:
     found = state.get(atom) if isinstance(atom, Ref) else None
     method = machine.user_method(found, "pin_memory", state) if isinstance(found, Instance) else None
     if method is None:
-        return [(state, (atom,))]
+        held = {a: None for value in _parts(machine, (atom,), state) for a in value} if not depth else {}
+        states = [state]
+        for one in held:
+            states = [after for s in states for after, _ in _asked_to_pin(machine, call, one, s, anchor, depth + 1)]
+        return [(after, (atom,)) for after in states]
     frame = Frame(call.frame.scope, call.frame.module, call.frame.function, tries=call.frame.tries)
     results = machine.call_value((Bound(method, atom),), [], {}, state, frame, call.site)
     for after, raised in frame.raises:
@@ -425,7 +447,7 @@ def batches(machine: Machine, state: State, frame: Frame, site: Site, fields: di
 
 def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, sample: Value) -> Results:
     after: State | None = state
-    for atom in gpu_memory.tensors_in([sample], state):
+    for atom in dict.fromkeys(gpu_memory.tensors_in(_parts(machine, sample, state), state)):
         if after is not None:
             after = cuda.read(machine, atom, after, frame, site, "default_collate")
     if after is None:
@@ -490,7 +512,7 @@ def _fetch_from(
     found = state.get(atom)
     match found:
         case Instance():
-            for method in methods:
+            for method in _looked_for(machine, found, state, methods):
                 function = machine.user_method(found, method, state)
                 if function is None:
                     continue
@@ -518,10 +540,24 @@ def _fetch_from(
     return nothing
 
 
+# How deep a batch lies in the containers that a loader pins.
+_DEEPEST = 3
 # The methods by which a dataset gives samples, in the order in which a loader looks for them: all of a batch at once go
 # first, unless the loader makes no batches.
 _GIVE_SAMPLES = ("__iter__", "__getitems__", "__getitem__")
 _GIVE_ONE = ("__iter__", "__getitem__")
+
+
+def _looked_for(machine: Machine, found: Instance, state: State, methods: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some methods that a loader asks a dataset for: one that is no iterable dataset is asked by numbers."""
+    bases = [machine.library.canonical(entry) for entry in machine.mro(found.cls, state) if isinstance(entry, str)]
+    numbered = all(base in _BY_NUMBER or base.startswith("typing.") for base in bases)
+    numbers = methods[1:]
+    return numbers if numbered and any(machine.user_method(found, name, state) for name in numbers) else methods
+
+
+# Bases that make no iterable dataset of a class.
+_BY_NUMBER = frozenset({"torch.utils.data.Dataset", "builtins.object"})
 
 
 def _asked_for(method: str, state: State, site: Site) -> Value:
