@@ -43,7 +43,8 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
     )
     if frame.tries > 0:
         names = ("NameError",) if found is None else ("AttributeError", "TypeError")
-        return machine.fail(state, frame, Raised(outcome, names))
+        # Who expects that of None goes on without it.
+        return machine.fail(state, frame, Raised(outcome, names, harmless=found is not None))
     machine.emit(outcome)
     state.process = replace(state.process, dead=True)
     return [(state, unknown("name", frame.module, name))]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from cudalint.machine import gpu_memory
+from cudalint.machine import gpu_memory, mappings
+from cudalint.machine.effects.concurrency import process_identity
 from cudalint.machine.effects.gpu import arrays, choices, cuda, queries
 from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.receivers import initialised, library_object, starter
@@ -272,7 +273,8 @@ def _parts(machine: Machine, value: Value, state: State, depth: int = 0) -> Iter
         return
     for atom in value:
         inside: Iterable[Value] = ()
-        match state.get(atom) if isinstance(atom, Ref) else None:
+        held = mappings.content_of(atom, state) or atom
+        match state.get(held) if isinstance(held, Ref) else None:
             case Sequence(items=items, element=element):
                 inside = items or (element,)
             case Dict(items=entries, element=element):
@@ -420,6 +422,9 @@ def loader_worker(machine: Machine, call: Call) -> Results:
     if found is None:
         return [(state, NONE)]
     fields = found.fields
+    shared = {"dataset": "dataset", "<num_workers>": "num_workers"}
+    known = {name: fields[kept] for kept, name in shared.items() if kept in fields}
+    state.store(process_identity.LOADER, LibraryObject("cudalint.loader", known, found.site))
     states = [state]
     first = fields.get("<worker_init_fn>", NONE)
     if first != NONE:
