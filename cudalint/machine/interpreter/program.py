@@ -60,7 +60,7 @@ class Program(Protocol):
     def may_launch(self, module: str) -> bool:
         """Whether something that a rule judges may start in the code of a module."""
 
-    def set_by_main(self, module: str) -> Mapping[str, bool]:
+    def set_by_main(self, module: str, main: str) -> Mapping[str, bool]:
         """Names that a module's main guard or functions set, and whether its import binds them as well."""
 
     @property

@@ -153,7 +153,7 @@ def _set_by_parent(machine: Machine, parent: State, are_bound: bool) -> frozense
     return frozenset(
         (scope.module, name)
         for scope in modules
-        for name, is_bound in machine.program.set_by_main(scope.module).items()
+        for name, is_bound in machine.program.set_by_main(scope.module, machine.main).items()
         if is_bound is are_bound and name in scope.variables
         if not (is_bound and NONE[0] in scope.variables[name])
     )
