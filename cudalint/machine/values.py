@@ -116,6 +116,11 @@ class Tensor:
         return self.framework == "torch"
 
     @property
+    def is_picklable(self) -> bool:
+        """Whether it can be pickled at all."""
+        return self.framework != "numba"
+
+    @property
     def computed(self) -> Tensor:
         """What is computed with it: on its device, in memory of this process."""
         return replace(self, received=False) if self.received else self

@@ -135,6 +135,7 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
             key = (outcome.within, outcome.condition, outcome.doubt is Doubt.MISSING)
             first[key] = min(first.get(key, rank), rank)
     groups = {o.within for o in given if o.kind in _AFTER_GROUP}
+    astray = {o.effect[-1].site for o in given if o.kind is Kind.THREAD_DEVICE and o.effect}
     given = _first_again(_first_guesses(given))
     result: list[Outcome] = []
     for outcome in given:
@@ -144,6 +145,9 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
             if rank > min(first.get((outcome.within, *when), rank) for when in whens):
                 continue
         if outcome.kind is Kind.INIT_BEFORE_DEVICE and outcome.within in groups:
+            continue
+        if outcome.kind is Kind.SHARED_GPU and outcome.effect and outcome.effect[-1].site in astray:
+            # Threads that were to use another GPU each share this one.
             continue
         result.append(outcome)
     return result

@@ -126,7 +126,7 @@ class FileProgram:
     _children: dict[tuple[str, str], str | None] = field(default_factory=dict)
     _worth: dict[str, bool] = field(default_factory=dict)
     _gpu: dict[str, bool] = field(default_factory=dict)
-    _tops: dict[str, frozenset[str]] = field(default_factory=dict)
+    _tops: dict[str, Mapping[str, bool]] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _tops_act: dict[str, bool] = field(default_factory=dict)
     _defined: dict[str, Definitions] = field(default_factory=dict)
@@ -435,17 +435,27 @@ class FileProgram:
         """The package that a module lies in, or is."""
         return self.layout.package(name)
 
-    def set_by_main(self, module: str) -> frozenset[str]:
-        """Names that a module has only where it is the main program: set under its main guard or by functions.
+    def set_by_main(self, module: str, main: str) -> Mapping[str, bool]:
+        """Names that are set under a module's main guard or by its functions, and whether its import binds them, too.
 
-        What other statements of its top level bind, a fresh process binds under the same conditions.
+        What other statements of its top level bind, a fresh process binds under the same conditions. Nor does it lack
+        what functions of the module set where the import of another module, which main may import, calls them.
         """
         lowered = self.module(module)
         if lowered is None:
-            return frozenset()
+            return {}
         if module not in self._tops:
             self._tops[module] = _set_by_main(lowered.body)
-        return self._tops[module]
+        if module == main or not self._tops[module] or not self._calls_into(lowered, main):
+            return self._tops[module]
+        return {}
+
+    def _calls_into(self, lowered: ir.Module, main: str) -> bool:
+        """Whether a module that the main one may import calls a function of another as it is imported."""
+        others = (self.importers.get(lowered.name, set()) & self.reach(main)) - {main, lowered.name}
+        self.reads.searched.update(others)
+        defined = {name.encode() for name in _functions_of(lowered.body)}
+        return any(not defined.isdisjoint(self.facts(other).calls_at_top.called) for other in others)
 
     def effectful_imports(self, name: str) -> tuple[str, ...]:
         """What has to run when ``name`` is imported, because a top level that it reaches may do something.
@@ -712,7 +722,7 @@ def _closure(names: Iterable[str], following: Callable[[str], Iterable[str]]) ->
     return seen
 
 
-def _set_by_main(body: Iterable[ir.Stmt]) -> frozenset[str]:
+def _set_by_main(body: Iterable[ir.Stmt]) -> Mapping[str, bool]:
     always: set[str] = set()
     by_main: set[str] = set()
     stack: list[tuple[ir.Stmt, set[str]]] = [(s, always) for s in body]
@@ -726,7 +736,19 @@ def _set_by_main(body: Iterable[ir.Stmt]) -> frozenset[str]:
             stack.extend((s, names) for s in inner_statements(statement))
         if isinstance(statement, ir.FunctionDef):
             by_main.update(_globals_of(statement.function))
-    return frozenset(by_main - always)
+    return {name: name in always for name in by_main}
+
+
+def _functions_of(body: Iterable[ir.Stmt]) -> Iterator[str]:
+    """The names of the functions and methods that a top level defines."""
+    for statement in body:
+        match statement:
+            case ir.FunctionDef(function=function):
+                yield function.name
+            case ir.ClassDef(body=inner):
+                yield from _functions_of(inner)
+            case _:
+                yield from _functions_of(inner_statements(statement))
 
 
 def _asks_for_main(test: ir.Expr) -> bool:

@@ -9,7 +9,7 @@ In programs that use a GPU framework it reports the start of a spawned (or fork-
 - is a function or needs a class that a cell of a notebook defines: the main module of a kernel has no file, and the
   worker's is another one, in which nothing is defined;
 - is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
-- reads a global that only the main program sets;
+- reads a global that only the main program sets, or finds None where main or its functions made something else of it;
 - is given a lock or a queue that another context made, for instance the default fork context.
 
 ## Why it is bad
@@ -38,6 +38,7 @@ H200, driver 580, torch 2.11, Python 3.12.
 | lambda or local function | `PicklingError` or `AttributeError` |
 | a function whose name is bound to another object | `PicklingError: ... not the same object` |
 | reads a global that only the main guard assigns | `NameError` in the child; `Process`: the parent exits with 0 |
+| reads a global that the module leaves None and `main()` fills | `AttributeError` in the child; `Process`: the parent exits with 0 |
 | gets a queue or lock of the default context | `RuntimeError: A SemLock created in a fork context ...` |
 | reads `model = Net().cuda()` of the module's top level | works; each child builds its own |
 

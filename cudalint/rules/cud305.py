@@ -4,7 +4,7 @@ A CUDA object that cannot be pickled is passed to another process.
 
 ## What it does
 Reports a stream, event, CUDA graph or numba device array in an argument that has to be pickled: for a pool, an
-executor, a spawned `Process`, joblib, a queue or a pipe. And a CUDA tensor or a model that is stored in a dict, a list or
+executor, a spawned `Process`, joblib, a queue or a pipe; a numba device array also where a worker returns it. And a CUDA tensor or a model that is stored in a dict, a list or
 a queue of a `Manager()` and read from it: the manager's process would have to send on what it received. The same of any
 process that sends on a tensor or a model that it received, through a queue, a pipe, or as an argument.
 
@@ -26,6 +26,7 @@ H200, driver 580, torch 2.11, Python 3.12.
 | `torch.cuda.Stream`, `torch.cuda.Event` | joblib with loky | `PicklingError` |
 | the same, and `torch.cuda.CUDAGraph` | `pickle` | `TypeError: cannot pickle 'Stream' object` |
 | numba device array | spawn `Pool` | `TypeError: no default __reduce__ ...` |
+| the same | a queue of a spawned `Process` (2 x H200) | the same `TypeError` in the feeder thread; nothing arrives |
 | CuPy array | joblib with loky | works, through a host copy |
 | CUDA tensor | `Manager().dict()`, `.list()`, `.Queue()`, and read again (1 x H100) | `RemoteError: ... Attempted to send CUDA tensor received from another process` |
 | CUDA tensor that was received | a third process (1 x H100) | `RuntimeError: Attempted to send CUDA tensor received from another process` |

@@ -3,7 +3,8 @@
 A `DataLoader` is told to pin batches that are already on the GPU.
 
 ## What it does
-Reports a `DataLoader(..., pin_memory=True)` whose dataset or `collate_fn` yields CUDA tensors.
+Reports a `DataLoader(..., pin_memory=True)` whose dataset or `collate_fn` yields CUDA tensors, in lists, tuples and dicts, or
+in an object whose own `pin_memory()`, which the loader calls, pins one.
 
 ## Why it is bad
 Pinned memory is host memory that the GPU can read directly; it speeds up the copy from host to GPU. A tensor on the
@@ -20,6 +21,7 @@ H200, driver 580, torch 2.11, Python 3.12.
 | loader | outcome |
 | --- | --- |
 | CUDA dataset, `num_workers=0`, `pin_memory=True` | `RuntimeError: cannot pin ...` |
+| CUDA dataset, a batch class whose `pin_memory()` pins its tensors | `RuntimeError: cannot pin ...` |
 | CUDA dataset, `num_workers=0` | works |
 | CPU dataset, `pin_memory=True`, `.cuda()` in the loop | works: the standard pattern |
 

@@ -115,6 +115,9 @@ def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:
     if isinstance(receiver, Tensor):
         if _may_stay_aside(machine, call.path, receiver):
             return [(state, unknown("method", call.site, state.process.identity))]
+        if _is_foreign(machine, call.path, receiver):
+            result = unknown("method", call.site, state.process.identity)
+            return [(after, result) for after in guesses.after_foreign(machine, call, receiver)]
         if call.path.endswith((".items", ".keys")) and not machine.library.is_a(receiver.type, "torch.Tensor"):
             return [(state, _named(call, _held_by(machine, receiver)))]
         results = arrays.like(machine, replace(call, spec={"framework": receiver.framework}))
@@ -150,6 +153,13 @@ def _named(call: Call, held: Tensor) -> Value:
 
 # Parts of a model that are arrays, whose methods read them.
 _PARAMETERS = frozenset({"weight", "bias"})
+
+
+def _is_foreign(machine: Machine, path: str, moved: Tensor) -> bool:
+    """Whether only code that nobody knows can have this method of what was moved: neither tensors nor modules do."""
+    name = path.removeprefix(f"{moved.type}.")
+    library = machine.library
+    return all(library.lacks(kind, name) for kind in (moved.type, "torch.nn.Module")) and not library.computes(name)
 
 
 def _may_stay_aside(machine: Machine, path: str, moved: Tensor) -> bool:

@@ -17,6 +17,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     IN_PLACE,
+    NONE,
     PYTHON_VERSION,
     Bound,
     Lib,
@@ -58,12 +59,26 @@ class Expressions(Core):
             links.append(node)
             node = node.func if isinstance(node, ir.Call) else node.value
         results = self.eval(node, state, frame)
+        if isinstance(node, ir.Name):
+            results = [r for s, v in results for r in self._of_main(node, v, s, frame)]
         for link in reversed(links):
             results = [r for s, v in results for r in self._told_apart(link, node, v, s, frame)]
             node = link
             if len(results) > 4:
                 results = self.joined_results(results)
         return results
+
+    def _of_main(self, node: ir.Name, value: Value, state: State, frame: Frame) -> Results:
+        """What a name stands for that None is not enough for: a fresh process lacks what main made of it."""
+        names = state.process.globals_made_by_parent
+        if not names or value != NONE or (frame.module, node.id) not in names:
+            return [(state, value)]
+        scope: Ref | None = frame.scope
+        while scope is not None and isinstance(found := state.get(scope), Scope) and found.kind != "module":
+            if node.id in found.variables:
+                return [(state, value)]
+            scope = found.parent
+        return self._missing_name(node.id, state, frame, Site(frame.module, node.ordinal))
 
     def _told_apart(self, link: ir.Expr, base: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
         """A link of something that may be one of several objects: where it tells which, that is known from then on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,8 +66,8 @@ class Program(Protocol):
     def note(self, *texts: str) -> None:
         """Note what was not looked at."""
 
-    def set_by_main(self, module: str) -> frozenset[str]:
-        """Names that a module has only where it is the main program."""
+    def set_by_main(self, module: str, main: str) -> Mapping[str, bool]:
+        """Names that a module's main guard or functions set, and whether its import binds them as well."""
 
     @property
     def gathered(self) -> dict[tuple[str, int | None], tuple[Bindings | ir.Stmt, ...]]:

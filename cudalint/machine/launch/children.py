@@ -12,7 +12,7 @@ from cudalint.machine.launch import fork_hooks
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain
-from cudalint.machine.values import Ref
+from cudalint.machine.values import NONE, Ref
 
 
 def child_identity(parent: State, start: Start) -> tuple[str, ...]:
@@ -103,7 +103,8 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         rank=start.rank,
         siblings=_siblings(before, start),
         local_rank_at_hand=start.rank == "local",
-        parent_only_globals=_parent_only_globals(machine, parent),
+        parent_only_globals=_set_by_parent(machine, parent, are_bound=False),
+        globals_made_by_parent=_set_by_parent(machine, parent, are_bound=True),
     )
     process = _with_environment(process, start)
     state = State(process, {}, facts=_answers(parent, start))
@@ -143,8 +144,8 @@ def _server_imports_main(machine: Machine, way: Way) -> bool:
     return way.method == "forkserver" and since and (not told or "__main__" in told)
 
 
-def _parent_only_globals(machine: Machine, parent: State) -> frozenset[tuple[str, str]]:
-    """The globals that the parent has now and that a fresh process does not get by importing their modules."""
+def _set_by_parent(machine: Machine, parent: State, are_bound: bool) -> frozenset[tuple[str, str]]:
+    """The globals that main or functions of the parent set: those that imports bind, too, or the others."""
     if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
         # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
         return frozenset()
@@ -152,8 +153,9 @@ def _parent_only_globals(machine: Machine, parent: State) -> frozenset[tuple[str
     return frozenset(
         (scope.module, name)
         for scope in modules
-        for name in machine.program.set_by_main(scope.module)
-        if name in scope.variables
+        for name, is_bound in machine.program.set_by_main(scope.module, machine.main).items()
+        if is_bound is are_bound and name in scope.variables
+        if not (is_bound and NONE[0] in scope.variables[name])
     )
 
 

@@ -64,6 +64,11 @@ class Carried:
         return not isinstance(self.atom, Tensor) or self.atom.is_shared
 
     @property
+    def is_picklable(self) -> bool:
+        """Whether it can cross at all."""
+        return self.what != "unpicklable" and (not isinstance(self.atom, Tensor) or self.atom.is_picklable)
+
+    @property
     def is_received(self) -> bool:
         """Whether it lies in memory that another process shared, which cannot be shared again."""
         return self.memory is not None and self.memory.received

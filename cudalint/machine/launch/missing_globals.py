@@ -1,4 +1,4 @@
-"""Globals that only the main program sets: a spawned child, which runs no main guard, lacks them."""
+"""Globals that only the main program sets: a spawned child, which runs no main guard, lacks them or finds None."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from cudalint.machine.values import Lib, unknown
 
 
 def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
-    """A name that no scope binds: in a spawned child, perhaps one that only the main program sets."""
+    """A name that no scope binds, or that stands for None: in a spawned child perhaps one that only main sets."""
+    found = machine.lookup(name, state, frame.scope)
+    value = found or unknown("name", frame.module, name)
     launch = state.process.launch
     fresh = launch is not None and launch.method in ("spawn", "forkserver")
     if launch is None or not fresh or not machine.options.uses_gpu or state.process.dead:
-        return [(state, unknown("name", frame.module, name))]
-    if machine.record.cut is not None or (frame.module, name) not in state.process.parent_only_globals:
-        return [(state, unknown("name", frame.module, name))]
+        return [(state, value)]
+    lacking = state.process.parent_only_globals if found is None else state.process.globals_made_by_parent
+    if machine.record.cut is not None or (frame.module, name) not in lacking:
+        return [(state, value)]
     for atom in machine.lookup(STAR, state, frame.scope) or ():
         if isinstance(atom, Lib):
             state.assume((DEFINES, atom.path, name), False)
@@ -33,13 +36,15 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
         launch.anchor,
         launch.failure,
         certain=launch.certain,
-        effect=machine.chain(state, site, f"{name} is not defined in the child"),
+        effect=machine.chain(state, site, f"{name} is {'not defined' if found is None else 'None'} in the child"),
         subject=name,
         condition=launch.condition,
         launch=launch,
     )
     if frame.tries > 0:
-        return machine.fail(state, frame, Raised(outcome, ("NameError",)))
+        names = ("NameError",) if found is None else ("AttributeError", "TypeError")
+        # Who expects that of None goes on without it.
+        return machine.fail(state, frame, Raised(outcome, names, harmless=found is not None))
     machine.emit(outcome)
     state.process = replace(state.process, dead=True)
     return [(state, unknown("name", frame.module, name))]

@@ -80,12 +80,10 @@ def _crossing_outcome(
         condition=way.condition,
         started=start.chain,
     )
-    if found.what == "unpicklable":
+    if not found.is_picklable:
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
     if found.what == "lock":
         return _lock_outcome(machine, base, found, state, way, start) if fresh else None
-    if found.what == "numba.cuda.devicearray":
-        return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
     if way.method == "loky":
         return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
     if found.is_received and start.family != "joblib":

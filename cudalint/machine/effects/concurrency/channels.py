@@ -73,8 +73,9 @@ def put(machine: Machine, call: Call) -> Results:
     obj = library_object(call)
     if not isinstance(ref, Ref) or obj is None:
         return [(state, NONE)]
-    found = [c for c in carried(value, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
-    bad = [c for c in carried(value, state, Pickler.NAMES) if c.what == "unpicklable"]
+    crossing = list(carried(value, state, Pickler.NAMES))
+    found = [c for c in crossing if c.is_picklable and c.what != "lock"]
+    bad = [c for c in crossing if not c.is_picklable]
     for one in bad:
         # A pipe pickles in the caller, a queue in its feeder thread.
         how = "crash" if call.path.endswith(".send") else "child-death"

@@ -6,7 +6,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Launch, State
-from cudalint.machine.values import EACH, NONE, Other, Rank, Value, const
+from cudalint.machine.values import EACH, NONE, Other, Rank, Ref, Value, const
 
 # In a child of os.fork(), multiprocessing still reports its parent's process object.
 _UNTOLD = "fork"
@@ -44,12 +44,18 @@ def parent_process(machine: Machine, call: Call) -> Results:
     return [(call.state, (call.state.new(("process", call.site), LibraryObject(call.path, {}, call.site)),))]
 
 
+# What a worker of a loader knows of it.
+LOADER = Ref(("loader of this worker",))
+
+
 def worker_info(machine: Machine, call: Call) -> Results:
     """``get_worker_info()``: None where no loader started this process."""
     launch = call.state.process.launch
     if launch is None or launch.family != "loader":
         return [(call.state, NONE)]
-    made = LibraryObject(call.path, {"id": EACH}, call.site)
+    loader = call.state.get(LOADER)
+    known = loader.fields if isinstance(loader, LibraryObject) else {}
+    made = LibraryObject(call.path, {**known, "id": EACH}, call.site)
     return [(call.state, (call.state.new(("worker info", call.site), made),))]
 
 

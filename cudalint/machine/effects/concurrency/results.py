@@ -52,7 +52,9 @@ def returned_values(machine: Machine, call: Call, state: State, values: list[Val
         kept: list[object] = []
         for atom in value:
             if isinstance(atom, Tensor) and atom.device.is_gpu:
-                if family == "joblib":
+                if not atom.is_picklable:
+                    _result_outcome(machine, call, state, atom, Kind.UNPICKLABLE_CUDA, "crash", len(value) == 1)
+                elif family == "joblib":
                     _result_outcome(machine, call, state, atom, Kind.CUDA_THROUGH_JOBLIB)
                 elif atom.is_shared:
                     _result_outcome(machine, call, state, atom, Kind.CUDA_ACROSS)
@@ -70,14 +72,17 @@ def returned_values(machine: Machine, call: Call, state: State, values: list[Val
     return union(result)
 
 
-def _result_outcome(machine: Machine, call: Call, state: State, tensor: Tensor, kind: Kind) -> None:
+def _result_outcome(
+    machine: Machine, call: Call, state: State, tensor: Tensor, kind: Kind, how: str = "cost", certain: bool = True
+) -> None:
     machine.emit(
         outcome_of(
             machine,
             state,
             kind,
             call.site,
-            "cost",
+            how,
+            certain=certain,
             cause=tensor.origin,
             launcher=call.label,
             subject=RESULT,

@@ -168,7 +168,7 @@ def device_enter(machine: Machine, call: Call) -> Results:
     found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     value = found.fields.get("<device>", ()) if isinstance(found, LibraryObject) else ()
     devices = [d for d in operators.device_of(value) if d.is_gpu]
-    index: Index = devices[0].index if devices else Rank("each")
+    index = _index_of(devices)
     framework = call.text("framework", "torch")
     preset = call.text("gpu", "init")
     opens, device = call.flag("context"), Dev("cuda", index)
@@ -179,8 +179,10 @@ def device_enter(machine: Machine, call: Call) -> Results:
         before = after.process.device()
         memo: Value = NONE if before is None else index_value(before.index)
         after.store(call.receiver, replace(found, fields={**found.fields, "<before>": memo}))
-    where = machine.chain(after, call.site, f"{call.label} selects the device")
-    after.process = after.process.with_device(Selected(index, False, where))
+    # What was current in this thread stays so: as if nothing had been selected.
+    if index != THREAD_DEFAULT:
+        where = machine.chain(after, call.site, f"{call.label} selects the device")
+        after.process = after.process.with_device(Selected(index, False, where))
     contexts.follow(machine, call, after)
     return [(after, (call.receiver,) if call.receiver is not None else NONE)]
 

@@ -36,6 +36,15 @@ def after_computing(machine: Machine, call: Call) -> list[State]:
     return _guessed(call, lambda state: cuda.read(machine, memory, state, call.frame, call.site, name + "()"))
 
 
+def after_foreign(machine: Machine, call: Call, memory: Tensor) -> list[State]:
+    """The states after a method of unknown code, of what lies on a GPU: its name may say that it computes."""
+    name = call.path.rpartition(".")[2]
+    process = call.state.process
+    if not process.forked or process.dead or not machine.library.may_compute(name):
+        return [call.state]
+    return _guessed(call, lambda state: cuda.read(machine, memory, state, call.frame, call.site, name + "()"))
+
+
 def _guessed(call: Call, use: Callable[[State], State | None]) -> list[State]:
     """The states where a call may use a GPU, and where it does not.
 

@@ -51,19 +51,26 @@ def getattr_(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("getattr", call.site))]
     name = constant(call.args[1])
     if not isinstance(name, str):
-        named = lookups.methods_in_part(machine, call.args[0], call.args[1], call.state)
+        named = _each_named(call) or lookups.methods_in_part(machine, call.args[0], call.args[1], call.state)
         if named:
             return lookups.any_of(machine, call.args[0], named, call)
         return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
     if len(call.args) == 2:
         return machine.attribute(call.args[0], name, call.state, call.frame, call.site)
-    owners: Value = tuple(a for a in call.args[0] if has(machine, a, name, call.state) is not False)
+    verdicts = [has(machine, atom, name, call.state) for atom in call.args[0]]
+    owners: Value = tuple(a for a, verdict in zip(call.args[0], verdicts, strict=True) if verdict is not False)
     if not owners:
         return [(call.state, call.args[2])]
     results = machine.attribute(owners, name, call.state, call.frame, call.site)
-    if len(owners) == len(call.args[0]) and not _says_something(call.args[2]):
+    if all(verdicts) or (False not in verdicts and not _says_something(call.args[2])):
         return results
     return [(state, union([value, call.args[2]])) for state, value in results]
+
+
+def _each_named(call: Call) -> list[str]:
+    """The names that an attribute may be asked for by, where all of them are known."""
+    names = strings(call.args[1])
+    return names if len(call.args) == 2 and len(names) == len(call.args[1]) else []
 
 
 def lookup(machine: Machine, call: Call) -> Results:

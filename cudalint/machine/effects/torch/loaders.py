@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from cudalint.machine import gpu_memory
-from cudalint.machine.effects.gpu import arrays, choices, cuda
+from cudalint.machine import gpu_memory, mappings
+from cudalint.machine.effects.concurrency import process_identity
+from cudalint.machine.effects.gpu import arrays, choices, cuda, queries
 from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.receivers import initialised, library_object, starter
 from cudalint.machine.effects.torch import samplers
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
@@ -226,11 +227,8 @@ def _in_process(
     results: Results = []
     sampled = samplers.runs(machine, call, state, fields)
     for after, batch in (one for s in sampled for one in batches(machine, s, call.frame, call.site, fields)):
-        pinned = _pins_gpu(machine, call, after, batch, anchor) if pin is True else None
-        if pinned is not None:
-            _fails_to_pin(machine, call, after, pinned)
-            continue
-        results.append((after, _batches(after, call.site, batch)))
+        pinned = _pinned(machine, call, after, batch, anchor) if pin is True else [(after, batch)]
+        results.extend((s, _batches(s, call.site, value)) for s, value in pinned)
     return results
 
 
@@ -240,7 +238,7 @@ def _batches(state: State, site: Site, batch: Value) -> Value:
 
 def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: Site) -> Outcome | None:
     """Pinning a batch that is on the GPU raises."""
-    found = gpu_memory.tensors_in([batch], state)
+    found = gpu_memory.tensors_in(_parts(machine, batch, state), state)
     tensors = [a for a in found if isinstance(a, Tensor)]
     if not tensors:
         return None
@@ -254,6 +252,74 @@ def _pins_gpu(machine: Machine, call: Call, state: State, batch: Value, anchor: 
         cause=origin,
         effect=machine.chain(state, call.site, "the loader pins a batch that is on the GPU"),
     )
+
+
+def _pinned(machine: Machine, call: Call, state: State, batch: Value, anchor: Site) -> Results:
+    """A batch after pinning: tensors are pinned, and an object of the program is asked to do it, if it can."""
+    outcome = _pins_gpu(machine, call, state, batch, anchor)
+    if outcome is not None:
+        return _fails_to_pin(machine, call, state, outcome)
+    results: Results = []
+    for i, atom in enumerate(batch):
+        current = state if i == len(batch) - 1 else state.clone()
+        results.extend(_asked_to_pin(machine, call, atom, current, anchor))
+    return results
+
+
+def _parts(machine: Machine, value: Value, state: State, depth: int = 0) -> Iterator[Value]:
+    """A batch and what lies in it, where a loader goes through it: lists, tuples, also with names, and dicts."""
+    yield value
+    if depth == _DEEPEST:
+        return
+    for atom in value:
+        inside: Iterable[Value] = ()
+        held = mappings.content_of(atom, state) or atom
+        match state.get(held) if isinstance(held, Ref) else None:
+            case Sequence(items=items, element=element):
+                inside = items or (element,)
+            case Dict(items=entries, element=element):
+                inside = (*entries.values(), element)
+            case Instance() as found:
+                inside = machine._row_of(found, state) or ()
+        for one in inside:
+            yield from _parts(machine, one, state, depth + 1)
+
+
+def _asked_to_pin(machine: Machine, call: Call, atom: Atom, state: State, anchor: Site, depth: int = 0) -> Results:
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    method = machine.user_method(found, "pin_memory", state) if isinstance(found, Instance) else None
+    if method is None:
+        held = {a: None for value in _parts(machine, (atom,), state) for a in value} if not depth else {}
+        states = [state]
+        for one in held:
+            states = [after for s in states for after, _ in _asked_to_pin(machine, call, one, s, anchor, depth + 1)]
+        return [(after, (atom,)) for after in states]
+    frame = Frame(call.frame.scope, call.frame.module, call.frame.function, tries=call.frame.tries)
+    results = machine.call_value((Bound(method, atom),), [], {}, state, frame, call.site)
+    for after, raised in frame.raises:
+        outcome = raised.outcome
+        if outcome is not None and outcome.kind is Kind.PIN_OF_CUDA:
+            results.extend(_fails_to_pin(machine, call, after, replace(outcome, anchor=anchor)))
+        else:
+            call.frame.raises.append((after, raised))
+    return results
+
+
+def pin(machine: Machine, call: Call) -> Results:
+    """``x.pin_memory()``: of a tensor on the GPU it raises, which is told where a loader asked for it."""
+    held = call.receiver
+    if not isinstance(held, Tensor) or held.framework != "torch" or not held.device.is_gpu:
+        return queries.gpu_call(machine, call)
+    outcome = outcome_of(
+        machine,
+        call.state,
+        Kind.PIN_OF_CUDA,
+        call.site,
+        "crash",
+        cause=held.origin,
+        effect=machine.chain(call.state, call.site, "the batch pins a tensor that is on the GPU"),
+    )
+    return machine.fail(call.state, call.frame, Raised(outcome, ("RuntimeError",), harmless=True))
 
 
 def _fails_to_pin(machine: Machine, call: Call, state: State, outcome: Outcome) -> Results:
@@ -356,6 +422,9 @@ def loader_worker(machine: Machine, call: Call) -> Results:
     if found is None:
         return [(state, NONE)]
     fields = found.fields
+    shared = {"dataset": "dataset", "<num_workers>": "num_workers"}
+    known = {name: fields[kept] for kept, name in shared.items() if kept in fields}
+    state.store(process_identity.LOADER, LibraryObject("cudalint.loader", known, found.site))
     states = [state]
     first = fields.get("<worker_init_fn>", NONE)
     if first != NONE:
@@ -370,7 +439,8 @@ def loader_worker(machine: Machine, call: Call) -> Results:
 def batches(machine: Machine, state: State, frame: Frame, site: Site, fields: dict[str, Value]) -> Results:
     """One batch: an item (or an iterable's element) through collate_fn."""
     results: Results = []
-    for current, sample in fetch(machine, fields.get("dataset", NONE), state, frame, site):
+    methods = _GIVE_ONE if fields.get("<batch_size>") == NONE else _GIVE_SAMPLES
+    for current, sample in fetch(machine, fields.get("dataset", NONE), state, frame, site, methods):
         collate = fields.get("<collate_fn>", NONE)
         if collate == NONE:
             results.extend(_default_collate(machine, current, frame, site, sample))
@@ -382,7 +452,7 @@ def batches(machine: Machine, state: State, frame: Frame, site: Site, fields: di
 
 def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, sample: Value) -> Results:
     after: State | None = state
-    for atom in gpu_memory.tensors_in([sample], state):
+    for atom in dict.fromkeys(gpu_memory.tensors_in(_parts(machine, sample, state), state)):
         if after is not None:
             after = cuda.read(machine, atom, after, frame, site, "default_collate")
     if after is None:
@@ -414,16 +484,26 @@ def _is_number(atom: Atom) -> bool:
     return False
 
 
-def fetch(machine: Machine, dataset: Value, state: State, frame: Frame, site: Site, depth: int = 0) -> Results:
-    """An item of a dataset: a user's ``__getitem__`` or ``__iter__``, tensors, wrapped datasets, transforms."""
+def fetch(
+    machine: Machine,
+    dataset: Value,
+    state: State,
+    frame: Frame,
+    site: Site,
+    methods: tuple[str, ...],
+    depth: int = 0,
+) -> Results:
+    """An item of a dataset: one of a user's methods, tensors, wrapped datasets, transforms."""
     results: Results = []
     for i, atom in enumerate(dataset):
         current = state if i == len(dataset) - 1 else state.clone()
-        results.extend(_fetch_from(machine, atom, current, frame, site, depth))
+        results.extend(_fetch_from(machine, atom, current, frame, site, methods, depth))
     return results
 
 
-def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: Site, depth: int) -> Results:
+def _fetch_from(
+    machine: Machine, atom: Atom, state: State, frame: Frame, site: Site, methods: tuple[str, ...], depth: int
+) -> Results:
     nothing: Results = [(state, unknown("sample", site, state.process.identity))]
     if depth > 6:
         return nothing
@@ -437,13 +517,13 @@ def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: 
     found = state.get(atom)
     match found:
         case Instance():
-            for method in ("__iter__", "__getitem__", "__getitems__"):
+            for method in _looked_for(machine, found, state, methods):
                 function = machine.user_method(found, method, state)
                 if function is None:
                     continue
-                args: list[Value] = [] if method == "__iter__" else [EACH]
+                args = [] if method == "__iter__" else [_asked_for(method, state, site)]
                 made = machine.call_value((Bound(function, atom),), args, {}, state, frame, site)
-                if method != "__iter__":
+                if method == "__getitem__":
                     return made
                 return [
                     (s, union(rounds) or unknown("sample", site))
@@ -456,17 +536,50 @@ def _fetch_from(machine: Machine, atom: Atom, state: State, frame: Frame, site: 
             fields = found.attributes
             inner = fields.get("dataset")
             if inner is not None and not _HELD & fields.keys():
-                return fetch(machine, inner, state, frame, site, depth + 1)
-            return _fetch_held(machine, fields, state, frame, site, depth)
+                return fetch(machine, inner, state, frame, site, methods, depth + 1)
+            return _fetch_held(machine, fields, state, frame, site, methods, depth)
         case Sequence(items=items, element=element):
             return [(state, union(items or ()) or element or nothing[0][1])]
         case LibraryObject(fields=fields):
-            return _fetch_held(machine, fields, state, frame, site, depth)
+            return _fetch_held(machine, fields, state, frame, site, methods, depth)
     return nothing
 
 
+# How deep a batch lies in the containers that a loader pins.
+_DEEPEST = 3
+# The methods by which a dataset gives samples, in the order in which a loader looks for them: all of a batch at once go
+# first, unless the loader makes no batches.
+_GIVE_SAMPLES = ("__iter__", "__getitems__", "__getitem__")
+_GIVE_ONE = ("__iter__", "__getitem__")
+
+
+def _looked_for(machine: Machine, found: Instance, state: State, methods: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some methods that a loader asks a dataset for: one that is no iterable dataset is asked by numbers."""
+    bases = [machine.library.canonical(entry) for entry in machine.mro(found.cls, state) if isinstance(entry, str)]
+    numbered = all(base in _BY_NUMBER or base.startswith("typing.") for base in bases)
+    numbers = methods[1:]
+    return numbers if numbered and any(machine.user_method(found, name, state) for name in numbers) else methods
+
+
+# Bases that make no iterable dataset of a class.
+_BY_NUMBER = frozenset({"torch.utils.data.Dataset", "builtins.object"})
+
+
+def _asked_for(method: str, state: State, site: Site) -> Value:
+    """Which sample a dataset is asked for, or which of them."""
+    if method == "__getitem__":
+        return EACH
+    return (state.new(("numbers", site), Sequence("list", (EACH, EACH))),)
+
+
 def _fetch_held(
-    machine: Machine, fields: Mapping[str, Value], state: State, frame: Frame, site: Site, depth: int
+    machine: Machine,
+    fields: Mapping[str, Value],
+    state: State,
+    frame: Frame,
+    site: Site,
+    methods: tuple[str, ...],
+    depth: int,
 ) -> Results:
     """An item of what a dataset of a library was made of, if that is known."""
     if "<tensors>" in fields:
@@ -475,7 +588,7 @@ def _fetch_held(
         return _transformed(machine, fields["<transform>"], state, frame, site)
     if "<wrapped>" in fields:
         chosen = _chosen(machine, fields, state, frame, site)
-        return [] if chosen is None else fetch(machine, fields["<wrapped>"], chosen, frame, site, depth + 1)
+        return [] if chosen is None else fetch(machine, fields["<wrapped>"], chosen, frame, site, methods, depth + 1)
     return [(state, unknown("sample", site, state.process.identity))]
 
 
@@ -488,7 +601,7 @@ def dataset_item(machine: Machine, call: Call) -> Results:
             fields = attributes
         case LibraryObject(fields=held):
             fields = held
-    items = _fetch_held(machine, fields, call.state, call.frame, call.site, 0)
+    items = _fetch_held(machine, fields, call.state, call.frame, call.site, _GIVE_ONE, 0)
     if not call.path.endswith("__iter__"):
         return items
     return [(s, (s.new(("items", call.site), Sequence("iterator", None, value)),)) for s, value in items]

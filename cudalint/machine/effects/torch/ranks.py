@@ -250,6 +250,17 @@ def collective(machine: Machine, call: Call) -> Results:
     return _used(machine, call, state, group, index, call.label)
 
 
+def batched(machine: Machine, call: Call) -> Results:
+    """``batch_isend_irecv(operations)``: each of them has a tensor that it sends or receives, and may have a group."""
+    state = call.state
+    told: list[Value] = []
+    for operation in (atom for value in machine.elements(call.get("p2p_op_list") or (), state) for atom in value):
+        found = state.get(operation) if isinstance(operation, Ref) else None
+        if isinstance(found, LibraryObject):
+            told.extend(found.fields[name] for name in ("tensor", "group") if name in found.fields)
+    return collective(machine, replace(call, args=told, kwargs={}))
+
+
 def object_collective(machine: Machine, call: Call) -> Results:
     """``all_gather_object`` and its like: NCCL takes the current device, where no other backend has the CPU.
 
