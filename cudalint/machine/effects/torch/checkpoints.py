@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
-from cudalint.machine import operators
+from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler, carried
-from cudalint.machine.state import State
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Dev, Tensor, Unknown, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Atom, Const, Dev, Rank, Tensor, Unknown, constant, only, unknown
 
 
 def save(machine: Machine, call: Call) -> Results:
@@ -20,7 +23,10 @@ def save(machine: Machine, call: Call) -> Results:
     value = call.get("obj") or NONE
     found = list(carried(value, call.state, Pickler.NAMES))
     if isinstance(place, Const | Unknown):
-        machine.saved[place] = machine.saved.get(place, True) and any(one.certain for one in found)
+        on_gpu = any(one.certain for one in found)
+        machine.saved[place] = machine.saved.get(place, True) and on_gpu
+        if on_gpu and has_own_gpu(call.state.process):
+            _found_by_the_next_run(machine, place)
     state: State | None = call.state
     for one in found:
         if state is not None and one.what not in ("lock", "unpicklable"):
@@ -30,10 +36,20 @@ def save(machine: Machine, call: Call) -> Results:
 
 def load(machine: Machine, call: Call) -> Results:
     """``torch.load(file, map_location)``: where ``map_location`` says; without it where the data was when saved."""
-    value = call.get("map_location")
-    device = _target(machine, call, value)
+    place = only(call.get("f") or ())
+    told = call.get("map_location") or NONE
+    if told != NONE:
+        device = next((d for d in operators.device_of(told) if d.is_gpu), None)
+    else:
+        device = _saved_from(machine, call.state, place)
     if device is None:
+        if told == NONE and isinstance(place, Const | Unknown):
+            _may_have_been_saved(machine, call, place)
         return [(call.state, unknown("load", call.site))]
+    process = call.state.process
+    on_first = cuda.current_index(process, device) == 0
+    if on_first and has_own_gpu(process) and questions.only_rank(call.state.facts) is None:
+        machine.emit(_on_one_gpu(machine, call, _GOES_BACK if told == NONE else "map_location names it"))
     state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True)
     if state is None:
         return []
@@ -42,6 +58,7 @@ def load(machine: Machine, call: Call) -> Results:
 
 _LOADED = "torch.Checkpoint"
 _PART = f"{_LOADED}.Part"
+_GOES_BACK = "without map_location it goes back to where it was saved"
 
 
 def item(machine: Machine, call: Call) -> Results:
@@ -56,12 +73,64 @@ def item(machine: Machine, call: Call) -> Results:
     return [(call.state, (replace(whole, type=_PART),))]
 
 
-def _target(machine: Machine, call: Call, value: Value | None) -> Dev | None:
-    if value is not None and value != NONE:
-        return next((d for d in operators.device_of(value) if d.is_gpu), None)
-    place = only(call.get("f") or ())
-    known = isinstance(place, Const | Unknown) and machine.saved.get(place, False)
-    return Dev("cuda") if known and _is_one_file(machine, place) else None
+def _saved_from(machine: Machine, state: State, place: Atom | None) -> Dev | None:
+    """The GPU from which the program itself saved a file: of ranks that share the file, the first one's."""
+    if not isinstance(place, Const | Unknown) or not machine.saved.get(place, False):
+        return None
+    if not _is_one_file(machine, place):
+        return None
+    return Dev("cuda", 0 if has_own_gpu(state.process) and not _is_of_rank(place) else None)
+
+
+def has_own_gpu(process: Process) -> bool:
+    """Whether a rank uses the GPU of its number."""
+    chosen = process.device()
+    indices = [chosen.index] if chosen is not None else [context.index for context in process.contexts]
+    return any(isinstance(index, Rank) and index.kind in ("local", "global") for index in indices)
+
+
+def _may_have_been_saved(machine: Machine, call: Call, place: Const | Unknown) -> None:
+    """Keep what goes wrong where each rank loads a file that nobody saved so far: an earlier run may have."""
+    process = call.state.process
+    joined = process.group is not None and not process.group.alone
+    ranks = process.rank is not None or process.local_rank_at_hand or joined or has_own_gpu(process)
+    if not ranks or questions.only_rank(call.state.facts) is not None:
+        return
+    if not _is_of_rank(place) and _is_one_file(machine, place):
+        machine.loaded.setdefault(place, []).append(_on_one_gpu(machine, call, _GOES_BACK))
+
+
+def _found_by_the_next_run(machine: Machine, place: Const | Unknown) -> None:
+    """Ranks save what lies on the GPU to a file that they loaded before: the next run finds it there."""
+    for outcome in machine.loaded.pop(place, ()):
+        machine.emit(outcome)
+
+
+def _on_one_gpu(machine: Machine, call: Call, detail: str) -> Outcome:
+    state = call.state
+    return outcome_of(
+        machine,
+        state,
+        Kind.LOADED_ONTO_ONE,
+        call.site,
+        "cost",
+        effect=machine.chain(state, call.site, f"{call.label} goes to GPU 0, beside the rank's own"),
+        subject=call.label,
+        detail=detail,
+        launch=state.process.launch,
+    )
+
+
+def _is_of_rank(part: Hashable) -> bool:
+    """Whether the name of a file has the number of the rank in it, so that each rank has a file of its own."""
+    match part:
+        case Rank():
+            return True
+        case Unknown(sym=sym):
+            return _is_of_rank(sym)
+        case tuple():
+            return any(_is_of_rank(inner) for inner in part)
+    return False
 
 
 def _is_one_file(machine: Machine, part: object) -> bool:
