@@ -106,8 +106,11 @@ def from_generator(machine: Machine, call: Call) -> Results:
 
     There are as many workers as shards at most: the rows of the lists that the generator is given.
     """
+    function = call.get("generator")
+    if function is None:
+        return [(call.state, arrays.returned(machine, call, call.state))]
     given = named_arguments(call.state, call.get("gen_kwargs"))
-    run: Value = (Partial((Lib("cudalint.generate"),), (call.get("generator") or NONE,), tuple(sorted(given.items()))),)
+    run: Value = (Partial((Lib("cudalint.generate"),), (function,), tuple(sorted(given.items()))),)
     count = call.get("num_proc") if any(_is_sharded(machine, value, call.state) for value in given.values()) else None
     forks = replace(call, args=[], kwargs={"generator": run, "num_proc": count or NONE})
     return [(state, arrays.returned(machine, call, state)) for state, _ in fork_launcher(machine, forks)]

@@ -14,15 +14,15 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Atom, Const, Dev, Rank, Tensor, Unknown, constant, only, unknown
+from cudalint.machine.values import NONE, Const, Dev, Rank, Tensor, Unknown, Value, constant, only, unknown
 
 
 def save(machine: Machine, call: Call) -> Results:
     """``torch.save(obj, file)``: reads the data, and notes whether some of it lies on the GPU."""
-    place = only(call.get("f") or ())
+    place = _file(call.get("f") or ())
     value = call.get("obj") or NONE
     found = list(carried(value, call.state, Pickler.NAMES))
-    if isinstance(place, Const | Unknown):
+    if place is not None:
         on_gpu = any(one.certain for one in found)
         machine.saved[place] = machine.saved.get(place, True) and on_gpu
         if on_gpu and has_own_gpu(call.state.process):
@@ -36,14 +36,14 @@ def save(machine: Machine, call: Call) -> Results:
 
 def load(machine: Machine, call: Call) -> Results:
     """``torch.load(file, map_location)``: where ``map_location`` says; without it where the data was when saved."""
-    place = only(call.get("f") or ())
+    place = _file(call.get("f") or ())
     told = call.get("map_location") or NONE
     if told != NONE:
         device = next((d for d in operators.device_of(told) if d.is_gpu), None)
     else:
         device = _saved_from(machine, call.state, place)
     if device is None:
-        if told == NONE and isinstance(place, Const | Unknown):
+        if told == NONE and place is not None:
             _may_have_been_saved(machine, call, place)
         return [(call.state, unknown("load", call.site))]
     process = call.state.process
@@ -58,6 +58,8 @@ def load(machine: Machine, call: Call) -> Results:
 
 _LOADED = "torch.Checkpoint"
 _PART = f"{_LOADED}.Part"
+# What joins parts of a path, or takes one as it is.
+_JOINS = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath"})
 _GOES_BACK = "without map_location it goes back to where it was saved"
 
 
@@ -73,13 +75,13 @@ def item(machine: Machine, call: Call) -> Results:
     return [(call.state, (replace(whole, type=_PART),))]
 
 
-def _saved_from(machine: Machine, state: State, place: Atom | None) -> Dev | None:
+def _saved_from(machine: Machine, state: State, place: Const | Unknown | None) -> Dev | None:
     """The GPU from which the program itself saved a file: of ranks that share the file, the first one's."""
-    if not isinstance(place, Const | Unknown) or not machine.saved.get(place, False):
+    if place is None or not machine.saved.get(place, False):
         return None
     if not _is_one_file(machine, place):
         return None
-    return Dev("cuda", 0 if has_own_gpu(state.process) and not _is_of_rank(place) else None)
+    return Dev("cuda", 0 if has_own_gpu(state.process) and not _is_of_rank(place, state.process) else None)
 
 
 def has_own_gpu(process: Process) -> bool:
@@ -96,7 +98,7 @@ def _may_have_been_saved(machine: Machine, call: Call, place: Const | Unknown) -
     ranks = process.rank is not None or process.local_rank_at_hand or joined or has_own_gpu(process)
     if not ranks or questions.only_rank(call.state.facts) is not None:
         return
-    if not _is_of_rank(place) and _is_one_file(machine, place):
+    if not _is_of_rank(place, process) and _is_one_file(machine, place):
         machine.loaded.setdefault(place, []).append(_on_one_gpu(machine, call, _GOES_BACK))
 
 
@@ -121,16 +123,50 @@ def _on_one_gpu(machine: Machine, call: Call, detail: str) -> Outcome:
     )
 
 
-def _is_of_rank(part: Hashable) -> bool:
-    """Whether the name of a file has the number of the rank in it, so that each rank has a file of its own."""
+def _is_of_rank(part: Hashable, process: Process) -> bool:
+    """Whether each rank may have a file of its own.
+
+    Its number is in the name, or what a call gave to this process, or a method of texts that hides what it was given.
+    """
     match part:
         case Rank():
             return True
         case Unknown(sym=sym):
-            return _is_of_rank(sym)
+            return _is_of_rank(sym, process)
+        case ("call", Site(), tuple(identity), int(), str(), *parts) if parts:
+            return any(_is_of_rank(inner, process) for inner in parts)
+        case ("call", Site(), tuple(identity), *_) if identity == process.identity:
+            return True
+        case ("str", str(), *_):
+            return True
         case tuple():
-            return any(_is_of_rank(inner) for inner in part)
+            return any(_is_of_rank(inner, process) for inner in part)
     return False
+
+
+def _file(value: Value) -> Const | Unknown | None:
+    """A file by its name, however and wherever that is put together."""
+    atom = only(value)
+    if isinstance(atom, Const):
+        return atom
+    named = _named(atom) if isinstance(atom, Unknown) else None
+    return named if named is None or isinstance(named, Const | Unknown) else Unknown(named)
+
+
+def _named(part: Hashable) -> Hashable:
+    """What a name is put together from, without the places where that was written."""
+    match part:
+        case Unknown(sym=("str", tuple(inner))):
+            return _named(Unknown(inner))
+        case Unknown(sym=(("bin", *_), str(operator), (left,), (right,))):
+            return Unknown(("path" if operator == "/" else operator, _named(left), _named(right)))
+        case Unknown(sym=(("bin" | "joined", *_), tuple(texts))):
+            return Unknown(("joined", *(tuple(map(_named, text)) for text in texts)))
+        case Unknown(sym=("call", Site(), tuple(), int(), str(function), first, *others)):
+            if function not in _JOINS:
+                return Unknown((function, *map(_named, (first, *others))))
+            return Unknown(("path", *map(_named, (first, *others)))) if others else _named(first)
+    return part
 
 
 def _is_one_file(machine: Machine, part: object) -> bool:
