@@ -195,9 +195,16 @@ def _called(machine: Machine, call: Call, state: State, value: Value, name: str,
     if method is None or atom is None or not isinstance(closure, Closure):
         return [state]
     args = [unknown("item", call.site, number) for number in range(len(closure.function.params) - 1)]
-    if first != NONE and args:
-        args[0] = first
-    done = machine.call_value((Bound(method, atom),), args, {}, state, call.frame, call.site)
+    if first == NONE or not args:
+        done = machine.call_value((Bound(method, atom),), args, {}, state, call.frame, call.site)
+        return [after for after, _ in done]
+    # What is handed its device makes ready what all that follows uses.
+    launch = state.process.launch
+    if launch is not None:
+        state.process = replace(state.process, launch=replace(launch, stage="initializer"))
+    done = machine.call_value((Bound(method, atom),), [first, *args[1:]], {}, state, call.frame, call.site)
+    for after, _ in done:
+        after.process = replace(after.process, launch=launch)
     return [after for after, _ in done]
 
 
