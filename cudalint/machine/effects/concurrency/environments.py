@@ -12,7 +12,7 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
-from cudalint.machine.launch.arguments import count_of, failures, named_arguments, number_of, task
+from cudalint.machine.launch.arguments import arguments, count_of, failures, named_arguments, number_of, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start
@@ -43,9 +43,12 @@ _WRAPPERS = {"ObservationWrapper": "observation", "RewardWrapper": "reward", "Ac
 
 
 def environments(machine: Machine, call: Call) -> Results:
-    """``SubprocVecEnv([make, ...])``: a worker for each environment, which makes it and steps it."""
+    """``SubprocVecEnv([make, ...])``: a worker for each environment, which makes it and steps it.
+
+    By ``args`` a list names what one function is given for each.
+    """
     made = call.get(call.text("function")) or ()
-    makers = machine.elements(made, call.state)
+    makers = machine.elements(made, call.state) if not call.text("args") else _made_of(machine, call, made)
     results: Results = []
     for state in _tried_here(machine, call, makers[:1]):
         current = replace(call, state=state)
@@ -56,6 +59,12 @@ def environments(machine: Machine, call: Call) -> Results:
         if _starts(machine, current, (stepped,), made, len(makers) or None):
             results.append((state, (state.new(("environments", call.site), LibraryObject(call.path, {}, call.site)),)))
     return results
+
+
+def _made_of(machine: Machine, call: Call, function: Value) -> list[Value]:
+    """``VectorEnv(make, [(1,), (2,)])``: one function, with the arguments of each environment."""
+    rows = machine.elements(call.get(call.text("args")) or (), call.state)
+    return [(Partial(function, tuple(arguments(machine, call.state, row)), ()),) for row in rows]
 
 
 def copied_environments(machine: Machine, call: Call) -> Results:

@@ -153,6 +153,9 @@ def _trains(machine: Machine, call: Call, trainer: LibraryObject | None, stage: 
     for holder in (call.get("datamodule"), call.get("model"), given[0] or given[2]):
         for method, args in hooks:
             states = merge([s for c in states for s in _hook(machine, call, holder, method, args, c)])
+    for current in states:
+        # Its steps, and its hooks around them.
+        machine.hands_over([value for value in (call.get("model"),) if value], current, call.frame, call.site)
     return states
 
 
