@@ -71,6 +71,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "method-env": str,
     "methods": list,
     "hands": str,
+    "resets": str,
     "refuses": str,
     "reused": bool,
     "unless-env": str,

@@ -70,7 +70,8 @@ _KEPT = (
 def loader(machine: Machine, call: Call) -> Results:
     """``DataLoader(dataset, ...)``: starts nothing yet.
 
-    Its model may name other parameters by ``iterable`` and ``workers``; ``kind = "always"``: without a number, too.
+    Its model may name other parameters by ``iterable`` and ``workers``; ``kind = "always"``: without a number, too;
+    ``resets`` is a framework that computes on the CPU in its workers, whatever it was told before.
     """
     state = call.state
     fields: dict[str, Value] = {"dataset": call.get(call.text("iterable", "dataset")) or NONE}
@@ -83,6 +84,8 @@ def loader(machine: Machine, call: Call) -> Results:
         fields["<num_workers>"] = const(SEVERAL) if workers in (None, NONE) else workers
     if call.open:
         fields["<open>"] = TRUE
+    if call.text("resets"):
+        fields["<resets>"] = const(call.text("resets"))
     if initialised(call, fields):
         return [(state, NONE)]
     made = LibraryObject("torch.utils.data.DataLoader", fields, call.site)
@@ -356,6 +359,9 @@ def loader_worker(machine: Machine, call: Call) -> Results:
     if found is None:
         return [(state, NONE)]
     fields = found.fields
+    anew = set(strings(fields.get("<resets>", ())))
+    process = state.process
+    state.process = replace(process, told=process.told - anew, poisoned_by=process.poisoned_by - anew)
     states = [state]
     first = fields.get("<worker_init_fn>", NONE)
     if first != NONE:
