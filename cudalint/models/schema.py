@@ -193,7 +193,7 @@ DOES = frozenset(
         "signal.handle", "signal.killed", "signal.raised",
         "starmap", "stop", "str.method", "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
         "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
-        "thread", "thread.call", "thread.start", "thread.trials", "through", "trainer",
+        "thread", "thread.call", "thread.cancel", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
         "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
         "type", "type.call", "unknown-map", "vars", "visible", "version", "wait", "workers", "wrapped", "wraps", "zip",

@@ -334,6 +334,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "delayed": joblib.delayed,
     "delayed.task": joblib.joblib_task,
     "thread": threads.thread,
+    "thread.cancel": threads.thread_cancel,
     "thread.start": threads.thread_start,
     "lock": channels.lock,
     "pipe": channels.pipe,
