@@ -162,14 +162,14 @@ def component(machine: Machine, call: Call) -> Results:
     for state, value in _made(machine, call, given):
         states = [state]
         texts = [text for each in names for text in strings(each)]
-        for name in _named(machine, state, value, texts):
+        for name in named_methods(machine, state, value, texts):
             first = handed if name == texts[0] else NONE
             states = [after for current in states for after in _called(machine, call, current, value, name, first)]
         results.extend((after, NONE) for after in states)
     return results
 
 
-def _named(machine: Machine, state: State, value: Value, names: list[str]) -> list[str]:
+def named_methods(machine: Machine, state: State, value: Value, names: list[str]) -> list[str]:
     """The methods that a library calls; by ``exposed_*`` all that a class of the program calls so."""
     atom = only(value)
     found = state.get(atom) if isinstance(atom, Ref) else None

@@ -25,7 +25,9 @@ def save(machine: Machine, call: Call) -> Results:
     if place is not None:
         on_gpu = any(one.certain for one in found)
         machine.saved[place] = machine.saved.get(place, True) and on_gpu
-        if on_gpu and has_own_gpu(call.state.process):
+        if not on_gpu:
+            machine.loaded.pop(place, None)
+        elif machine.saved[place] and has_own_gpu(call.state.process):
             _found_by_the_next_run(machine, place)
     state: State | None = call.state
     for one in found:
