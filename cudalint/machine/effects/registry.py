@@ -254,6 +254,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "jobs.run": jobs.run,
     "queue.work": queues.work,
     "module.call": modules.module_call,
+    "module.offload": modules.offload,
     "load": checkpoints.load,
     "load.item": checkpoints.item,
     "save": checkpoints.save,
