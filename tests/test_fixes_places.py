@@ -1075,3 +1075,41 @@ def test_each_pool_is_told_to_spawn_in_its_own_words(imports: str, run: str, com
     text, _, _ = repair(POOL.format(imports=imports, run=run), "CUD101")
     assert come in text
     assert left(text, "CUD101") == []
+
+
+LOADS = """
+import os
+
+import torch
+import torch.multiprocessing as mp
+
+
+def run(rank, path):
+    {chosen}
+    model = torch.nn.Linear(2, 2).to(rank)
+    {load}
+
+
+if __name__ == "__main__":
+    torch.save(torch.nn.Linear(2, 2).cuda().state_dict(), "a.pt")
+    mp.spawn(run, args=("a.pt",), nprocs=2)
+"""
+CHOOSES = "torch.cuda.set_device(rank)"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "load", "come"),
+    [
+        (CHOOSES, "torch.load(path)", 'torch.load(path, map_location="cuda")'),
+        (CHOOSES, "torch.load(path, 'cuda:0')", 'torch.load(path, "cuda")'),
+        (CHOOSES, "torch.load(path, map_location='cuda:0')", 'torch.load(path, map_location="cuda")'),
+        ("pass", "torch.load(path)", 'torch.load(path, map_location="cpu")'),
+        ("pass", "torch.load(path, weights_only=True)", 'torch.load(path, weights_only=True, map_location="cpu")'),
+    ],
+)
+def test_a_checkpoint_is_loaded_onto_the_gpu_of_the_rank(chosen: str, load: str, come: str) -> None:
+    text = LOADS.format(chosen=chosen, load=load)
+    after, applicability, _ = repair(text, "CUD504")
+    assert changed(text, after) == ([f"    {load}"], [f"    {come}"])
+    assert applicability is Applicability.UNSAFE
+    assert not left(after, "CUD504")

@@ -18,7 +18,10 @@ from cudalint.machine.trace import Site
 RECORDED = recorded()
 CODES = [code for code in rules.codes() if not code.startswith("CUD9")]
 # What no fixture of one file shows.
-PROJECTS = {"CUD502": [("false_alarms.txt", "a barrier comes before the rank selects its device")]}
+PROJECTS = {
+    "CUD502": [("false_alarms.txt", "a barrier comes before the rank selects its device")],
+    "CUD504": [("checkpoints.txt", "every rank loads what rank 0 saved from its GPU")],
+}
 CRASH = Outcome(Kind.CUDA_IN_FORK, Site("main", 1), "crash", certain=True, assumed=False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cudalint.fixes import (
     barriers,
     batches,
+    checkpoints,
     crossing,
     devices,
     fresh,
@@ -88,7 +89,12 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         barriers.unless_guessed(ranks.local_rank_advice),
     ),
     "CUD503": (ranks.select_own, ranks.local_rank_advice),
-    "CUD504": (ranks.select_first, ranks.select_early, ranks.local_rank_advice),
+    "CUD504": (
+        checkpoints.to_own_gpu,
+        checkpoints.unless_loaded(ranks.select_first),
+        checkpoints.unless_loaded(ranks.select_early),
+        checkpoints.unless_loaded(ranks.local_rank_advice),
+    ),
     "CUD505": (ranks.rendezvous,),
     "CUD506": (ranks.local_instead,),
 }

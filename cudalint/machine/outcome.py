@@ -46,6 +46,7 @@ class Kind(Enum):
     BARRIER_GUESSES = "barrier that guesses another device"
     RANK_WITHOUT_DEVICE = "rank without a device"
     ALLOCATION_BEFORE_DEVICE = "allocation before the device"
+    LOADED_ONTO_ONE = "checkpoint on one gpu in all ranks"
     RENDEZVOUS_NOT_SET = "rendezvous not set"
     GLOBAL_RANK_DEVICE = "global rank as a device"
 

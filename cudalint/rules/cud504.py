@@ -4,12 +4,17 @@ A rank allocates CUDA memory before it selects its GPU.
 
 ## What it does
 Reports the call that allocates on the default device (`.cuda()`, `device="cuda"`, a library object that lands on
-the GPU) in a rank that calls `torch.cuda.set_device(...)` only afterwards.
+the GPU) in a rank that calls `torch.cuda.set_device(...)` only afterwards. And `torch.load(path)` in ranks that each use a
+GPU of their own, where the program itself saves CUDA tensors to that path: without `map_location` they go back to the GPU
+from which they were saved, which is one for all ranks.
 
 ## Why it is bad
 All ranks begin on GPU 0. What they allocate there stays there, along with a context of each: GPU 0 carries hundreds
 of MiB for each rank of the machine, and it is the first to run out of memory. The message then names GPU 0 in a
 rank that "uses GPU 3".
+
+`torch.load` does the same later on: a checkpoint of rank 0 holds tensors "on cuda:0", and each rank that loads it opens
+GPU 0 for them, whatever `set_device` chose.
 
 The tensor itself also stays on GPU 0. Where it meets the rank's other tensors, the program stops with
 
@@ -88,13 +93,16 @@ if __name__ == "__main__":
 ## Fix
 **Unsafe**: `set_device` moves above the allocation, or above the call that leads to it, with the assignments that its
 argument needs; else it is added first in the rank's function, as for CUD501. The allocation then happens on another
-GPU, which is the purpose, and which a program could notice. **Display** elsewhere.
+GPU, which is the purpose, and which a program could notice. A checkpoint gets `map_location="cuda"`, the GPU that the
+rank selected, or `"cpu"` where it selected none. **Display** elsewhere.
 
 ## When it stays silent
 - The device is selected first, or the early tensor names one of the rank's own.
 - What comes before only asks: `torch.cuda.is_available()`, `torch.cuda.device_count()`.
 - The allocation is in the parent, which is no rank.
 - The program has one rank on each machine.
+- A checkpoint is loaded with `map_location`, by one rank only, from a file for each rank, or from one of which the program
+  does not show that CUDA tensors are saved there.
 
 ## References
 - [PyTorch: torch.cuda.set_device](https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_device.html)
@@ -111,6 +119,7 @@ RULE = Rule(
     severity=Severity.WARNING,
     summary="a rank allocates CUDA memory before it selects its device, so that every rank holds a context on GPU 0",
     outcomes={
+        Kind.LOADED_ONTO_ONE: "every rank loads this onto GPU 0, beside its own: {detail}",
         Kind.ALLOCATION_BEFORE_DEVICE: "CUDA memory is used before set_device: every rank opens a context on GPU 0",
     },
     grade=warned,

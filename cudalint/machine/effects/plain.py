@@ -9,7 +9,21 @@ from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import FALSE, NONE, STATE, Atom, Lib, Ref, Tensor, Value, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    STATE,
+    Atom,
+    Const,
+    Lib,
+    Rank,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    only,
+    unknown,
+)
 
 
 def nothing(machine: Machine, call: Call) -> Results:
@@ -101,12 +115,23 @@ def unmodelled(machine: Machine, call: Call) -> Results:
     if asked is not None and not call.kwargs:
         return [(state, asked)]
     result = guesses.holder_of(machine, call)
-    result = result or unknown("call", call.site, state.process.identity, len(state.facts), path)
+    made = (call.site, state.process.identity, len(state.facts), path)
+    result = result or unknown("call", *made, *_follows_from(machine, call))
     return [
         (after, result)
-        for made in guesses.after_making(machine, call)
-        for after in guesses.after_computing(machine, replace(call, state=made))
+        for ready in guesses.after_making(machine, call)
+        for after in guesses.after_computing(machine, replace(call, state=ready))
     ]
+
+
+def _follows_from(machine: Machine, call: Call) -> tuple[Const | Unknown | Rank, ...]:
+    """What a value follows from, such as the path ``os.path.join(folder, name)``: part of what it is."""
+    effect = machine.library.process_effect(call.path)
+    if effect is None or effect.gives != "value" or call.open or call.kwargs:
+        return ()
+    parts = [only(value) for value in call.args]
+    seen = tuple(part for part in parts if isinstance(part, Const | Unknown | Rank))
+    return seen if len(seen) == len(parts) else ()
 
 
 def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:

@@ -51,7 +51,10 @@ def library_self(call: Call) -> Atom | None:
     return call.receiver if kept is None else only(kept)
 
 
-CONTEXTS = ("mp_context", "context", "multiprocessing_context", "start_method", "mp_start_method")
+CONTEXTS = (
+    "mp_context", "context", "multiprocessing_context", "start_method", "mp_start_method",
+    "multiprocessing_start_method",
+)  # fmt: skip
 
 
 def context_of(call: Call) -> Value | None:

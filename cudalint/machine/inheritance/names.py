@@ -140,7 +140,7 @@ class Names(Submodules):
     def _may_deprecate(self, atom: Atom, state: State) -> bool:
         """Whether something is a warning, or a class of warnings, that only the main module's users are shown."""
         match atom:
-            case Lib(path=path) | Unknown(sym=("call", _, _, _, str(path))):
+            case Lib(path=path) | Unknown(sym=("call", _, _, _, str(path), *_)):
                 return path.endswith("DeprecationWarning")
             case Ref():
                 found = state.get(atom)

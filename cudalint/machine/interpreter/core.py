@@ -102,6 +102,8 @@ class Core(Hooks, ABC):
         # The exceptions that left the top level of the module that ran last as a program.
         self.uncaught: list[tuple[State, Raised]] = []
         self.saved: dict[Atom, bool] = {}
+        # What goes wrong where a file is loaded, should the program save values on the GPU to it later on.
+        self.loaded: dict[Atom, list[Outcome]] = {}
         self.evaluated: Counter[Site] = Counter()
         # The functions that unknown ones were given and that were tried out, and the work of that.
         self.called_back: set[Site] = set()
@@ -264,6 +266,7 @@ class Core(Hooks, ABC):
         self.rendezvous_seen = before.rendezvous_seen
         self.rank_gpus = {s: {k: {*gpus} for k, gpus in found.items()} for s, found in before.rank_gpus.items()}
         self.saved = {**before.saved}
+        self.loaded = {place: [*found] for place, found in before.loaded.items()}
         self.evaluated = before.evaluated.copy()
         self.called_back = {*before.called_back}
 

@@ -39,6 +39,7 @@ _OF_RANKS = frozenset(
         Kind.COLLECTIVE_BEFORE_DEVICE,
         Kind.GLOBAL_RANK_DEVICE,
         Kind.INIT_BEFORE_DEVICE,
+        Kind.LOADED_ONTO_ONE,
         Kind.RANK_WITHOUT_DEVICE,
     }
 )

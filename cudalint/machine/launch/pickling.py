@@ -89,7 +89,7 @@ def is_plain(atom: Unknown, library: Library) -> bool:
         case (inner, "each" | "[]", _) if isinstance(inner, tuple):
             path = inner[4] if len(inner) == 5 and inner[0] == "call" else ""
             return library.traits.has(str(path), "gives-texts") or library.traits.has(str(path), "gives-rows")
-        case ("call", _, _, _, str(path)):
+        case ("call", _, _, _, str(path), *_):
             return library.traits.has(path, "gives-texts")
         case (("bin", *_), str(), tuple(left), tuple(right)):
             return all(
@@ -253,7 +253,7 @@ def refused(sent: Iterable[Value], state: State, machine: Machine, *, by_value: 
 def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str | None:
     found = state.get(atom) if isinstance(atom, Ref) else None
     match atom, found:
-        case Unknown(sym=("call", _, _, _, str(path))), _:
+        case Unknown(sym=("call", _, _, _, str(path), *_)), _:
             effect = machine.library.process_effect(path)
             return None if effect is None or effect.pickles else f"an object of {path}"
         case Lib(path=path), _ if not by_value and "." not in path:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import context_of, library_of
 from cudalint.machine.effects.servers import web
+from cudalint.machine.effects.servers.components import methods_called
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
-from cudalint.machine.launch.arguments import count_of, failures, named_arguments, number_of, task
+from cudalint.machine.launch.arguments import arguments, count_of, failures, named_arguments, number_of, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start
@@ -42,9 +43,12 @@ _WRAPPERS = {"ObservationWrapper": "observation", "RewardWrapper": "reward", "Ac
 
 
 def environments(machine: Machine, call: Call) -> Results:
-    """``SubprocVecEnv([make, ...])``: a worker for each environment, which makes it and steps it."""
+    """``SubprocVecEnv([make, ...])``: a worker for each environment, which makes it and steps it.
+
+    By ``args`` a list names what one function is given for each.
+    """
     made = call.get(call.text("function")) or ()
-    makers = machine.elements(made, call.state)
+    makers = machine.elements(made, call.state) if not call.text("args") else _made_of(machine, call, made)
     results: Results = []
     for state in _tried_here(machine, call, makers[:1]):
         current = replace(call, state=state)
@@ -55,6 +59,12 @@ def environments(machine: Machine, call: Call) -> Results:
         if _starts(machine, current, (stepped,), made, len(makers) or None):
             results.append((state, (state.new(("environments", call.site), LibraryObject(call.path, {}, call.site)),)))
     return results
+
+
+def _made_of(machine: Machine, call: Call, function: Value) -> list[Value]:
+    """``VectorEnv(make, [(1,), (2,)])``: one function, with the arguments of each environment."""
+    rows = machine.elements(call.get(call.text("args")) or (), call.state)
+    return [(Partial(function, tuple(arguments(machine, call.state, row)), ()),) for row in rows]
 
 
 def copied_environments(machine: Machine, call: Call) -> Results:
@@ -111,18 +121,18 @@ def components(machine: Machine, call: Call) -> Results:
     ``kind = "several"``: they are run here, one after the other, where not several workers are asked for.
     """
     state = call.state
-    given = [call.get(call.text("function")) or ()] if call.text("function") else call.args
+    given = [choices.argument(call, call.text("function")) or ()] if call.text("function") else call.args
     given = [item for value in given for item in _parts(machine, state, value)]
-    if call.text("kind") == "several" and not count_of(call.get(call.text("workers")), default_many=False):
+    count = choices.argument(call, call.text("workers")) if call.text("workers") else None
+    if call.text("kind") == "several" and not count_of(count, default_many=False):
         return _run_here(machine, call, given)
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     options = named_arguments(state, call.get(call.text("kwargs"))) if call.text("kwargs") else {}
-    names = [const(name) for name in call.texts("methods")]
-    count = call.get(call.text("workers")) if call.text("workers") else None
     for value in given:
-        work = task((Lib("cudalint.component"),), [value, *names], options)
-        if not _starts(machine, call, (work,), value, 1 if count is None else number_of(count)):
+        work = task((Lib("cudalint.component"),), [value, *methods_called(call)], options)
+        number = 1 if count is None else number_of(count)
+        if not _starts(machine, call, (work,), value, number, Pickler.NAMES):
             return []
     if call.receiver is not None:
         return [(state, (call.receiver,))]
@@ -137,27 +147,29 @@ def _parts(machine: Machine, state: State, value: Value) -> list[Value]:
 
 
 def _run_here(machine: Machine, call: Call, given: list[Value]) -> Results:
-    methods = [const(name) for name in call.texts("methods")]
     states = [call.state]
     for value in given:
-        ran = (component(machine, replace(call, args=[value, *methods], kwargs={}, state=s)) for s in states)
+        args = [value, *methods_called(call)]
+        ran = (component(machine, replace(call, args=args, kwargs={}, state=s)) for s in states)
         states = [after for results in ran for after, _ in results]
     return [(state, unknown("built", call.site)) for state in states]
 
 
 def component(machine: Machine, call: Call) -> Results:
     """A worker's component: it is made, if it is a class, and each of its methods is called that the library calls."""
-    given, *names = call.args
+    given, handed, *names = call.args
     results: Results = []
     for state, value in _made(machine, call, given):
         states = [state]
-        for name in _named(machine, state, value, [text for each in names for text in strings(each)]):
-            states = [after for current in states for after in _called(machine, call, current, value, name)]
+        texts = [text for each in names for text in strings(each)]
+        for name in named_methods(machine, state, value, texts):
+            first = handed if name == texts[0] else NONE
+            states = [after for current in states for after in _called(machine, call, current, value, name, first)]
         results.extend((after, NONE) for after in states)
     return results
 
 
-def _named(machine: Machine, state: State, value: Value, names: list[str]) -> list[str]:
+def named_methods(machine: Machine, state: State, value: Value, names: list[str]) -> list[str]:
     """The methods that a library calls; by ``exposed_*`` all that a class of the program calls so."""
     atom = only(value)
     found = state.get(atom) if isinstance(atom, Ref) else None
@@ -183,7 +195,7 @@ def _made(machine: Machine, call: Call, given: Value) -> Results:
     return [(call.state, given)]
 
 
-def _called(machine: Machine, call: Call, state: State, value: Value, name: str) -> list[State]:
+def _called(machine: Machine, call: Call, state: State, value: Value, name: str, first: Value) -> list[State]:
     """The states after a method of a component was called, if it has that, with as much as it takes."""
     atom = only(value)
     found = state.get(atom) if isinstance(atom, Ref) else None
@@ -192,7 +204,16 @@ def _called(machine: Machine, call: Call, state: State, value: Value, name: str)
     if method is None or atom is None or not isinstance(closure, Closure):
         return [state]
     args = [unknown("item", call.site, number) for number in range(len(closure.function.params) - 1)]
-    done = machine.call_value((Bound(method, atom),), args, {}, state, call.frame, call.site)
+    if first == NONE or not args:
+        done = machine.call_value((Bound(method, atom),), args, {}, state, call.frame, call.site)
+        return [after for after, _ in done]
+    # What is handed its device makes ready what all that follows uses.
+    launch = state.process.launch
+    if launch is not None:
+        state.process = replace(state.process, launch=replace(launch, stage="initializer"))
+    done = machine.call_value((Bound(method, atom),), [first, *args[1:]], {}, state, call.frame, call.site)
+    for after, _ in done:
+        after.process = replace(after.process, launch=launch)
     return [after for after, _ in done]
 
 
@@ -321,7 +342,14 @@ def _is_refused(machine: Machine, call: Call) -> bool:
     return bootstrapping(machine, call, what) or daemon_child(machine, call, what)
 
 
-def _starts(machine: Machine, call: Call, work: tuple[Task, ...], sent: Value, count: int | None) -> bool:
+def _starts(
+    machine: Machine,
+    call: Call,
+    work: tuple[Task, ...],
+    sent: Value,
+    count: int | None,
+    pickler: Pickler = Pickler.GLOBALS,
+) -> bool:
     """Start the workers; whether the caller goes on."""
     state = call.state
     context = context_of(call)
@@ -343,7 +371,7 @@ def _starts(machine: Machine, call: Call, work: tuple[Task, ...], sent: Value, c
         library=library,
         tasks=work,
         inherited=(sent,),
-        pickler=Pickler.GLOBALS,
+        pickler=pickler,
         label="worker",
         count=count,
         context=context,

@@ -27,12 +27,16 @@ def thread(machine: Machine, call: Call) -> Results:
     state = call.state
     if initialised(call, fields):
         return [(state, NONE)]
-    return [(state, (state.new(("thread", call.site), LibraryObject("threading.Thread", fields, call.site)),))]
+    kind = call.text("type", "threading.Thread")
+    return [(state, (state.new(("thread", call.site), LibraryObject(kind, fields, call.site)),))]
 
 
 def thread_start(machine: Machine, call: Call) -> Results:
-    """``t.start()``: runs with a device of its own."""
-    state = call.state
+    """``t.start()``: runs with a device of its own.
+
+    ``kind = "later"``: after a while, so that what it does to its process comes after what follows here, or never.
+    """
+    state = call.state if call.text("kind") != "later" else call.state.clone()
     found = starter(call.receiver, state)
     if found is None:
         return [(state, NONE)]
@@ -44,7 +48,16 @@ def thread_start(machine: Machine, call: Call) -> Results:
         function, given = (run,), []
     if function == NONE:
         return [(state, NONE)]
-    return _alone(machine, call, found.site, function, given, named_arguments(state, kwargs))
+    results = _alone(machine, replace(call, state=state), found.site, function, given, named_arguments(state, kwargs))
+    return results if call.text("kind") != "later" else [(call.state, NONE)]
+
+
+def thread_cancel(machine: Machine, call: Call) -> Results:
+    """``timer.cancel()``: it calls nothing any more."""
+    found = library_object(call)
+    if found is not None and isinstance(call.receiver, Ref):
+        call.state.store(call.receiver, replace(found, fields={**found.fields, "_target": NONE}))
+    return [(call.state, NONE)]
 
 
 def _alone(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.gpu import choices
+from cudalint.machine.effects.gpu import arrays, choices
 from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch import launching, workers
-from cudalint.machine.launch.arguments import arguments, count_of, failures, task
+from cudalint.machine.launch.arguments import arguments, count_of, failures, named_arguments, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.launching import Start
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Const, Lib, Value, const, only, unknown
+from cudalint.machine.values import NONE, Const, Lib, Partial, Ref, Value, const, only, unknown
 
 
 def fork_launcher(machine: Machine, call: Call) -> Results:
@@ -49,7 +50,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
         chain=machine.chain(state, call.site, f"{call.label} forks workers"),
         many=many,
         reused=call.text("kind") == "map",
-        daemon=call.text("kind") == "map",
+        daemon=call.text("kind") == "map" or call.flag("daemon"),
         failures={"body": "crash", "unpickle": "crash", **failures(call)},
         library=library,
         tasks=(task(function, args),),
@@ -98,6 +99,37 @@ def _mapped(call: Call, state: State) -> Value:
     if call.text("kind") == "map" and call.receiver is not None:
         return (call.receiver,)
     return unknown("launched", call.site)
+
+
+def from_generator(machine: Machine, call: Call) -> Results:
+    """``Dataset.from_generator(f, gen_kwargs={"shards": [...]}, num_proc=4)``: here, or shard by shard in workers.
+
+    There are as many workers as shards at most: the rows of the lists that the generator is given.
+    """
+    function = call.get("generator")
+    if function is None:
+        return [(call.state, arrays.returned(machine, call, call.state))]
+    given = named_arguments(call.state, call.get("gen_kwargs"))
+    run: Value = (Partial((Lib("cudalint.generate"),), (function,), tuple(sorted(given.items()))),)
+    count = call.get("num_proc") if any(_is_sharded(machine, value, call.state) for value in given.values()) else None
+    forks = replace(call, args=[], kwargs={"generator": run, "num_proc": count or NONE})
+    return [(state, arrays.returned(machine, call, state)) for state, _ in fork_launcher(machine, forks)]
+
+
+def _is_sharded(machine: Machine, value: Value, state: State) -> bool:
+    """Whether an argument is a list of several rows, or of some number of them."""
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    if not isinstance(found, Sequence) or found.kind != "list":
+        return False
+    items = machine.exact_items(value, state)
+    return items is None or len(items) > 1
+
+
+def generate(machine: Machine, call: Call) -> Results:
+    """A generator is called, and goes through all that it yields."""
+    function, *_ = call.args
+    made = machine.call_value(function, [], call.kwargs, call.state, call.frame, call.site)
+    return [(after, NONE) for state, value in made for after in machine.exhausted([value], state, call.frame)]
 
 
 def unknown_map(machine: Machine, call: Call) -> Results:

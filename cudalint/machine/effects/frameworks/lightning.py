@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudalint.machine.effects.concurrency.environments import named_methods
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
@@ -153,7 +154,21 @@ def _trains(machine: Machine, call: Call, trainer: LibraryObject | None, stage: 
     for holder in (call.get("datamodule"), call.get("model"), given[0] or given[2]):
         for method, args in hooks:
             states = merge([s for c in states for s in _hook(machine, call, holder, method, args, c)])
+    for current in states:
+        machine.hands_over(_steps(machine, call, current), current, call.frame, call.site)
     return states
+
+
+def _steps(machine: Machine, call: Call, state: State) -> list[Value]:
+    """What a trainer may call of its module: its steps, and the hooks around them."""
+    model = call.get("model") or NONE
+    atom = only(model)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if atom is None or not isinstance(found, Instance):
+        return []
+    names = named_methods(machine, state, model, call.texts("methods"))
+    methods = (machine.user_method(found, name, state) for name in names)
+    return [(Bound(method, atom),) for method in methods if method is not None]
 
 
 def _hook(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from cudalint.machine.frame import Frame
+from cudalint.machine import operators
+from cudalint.machine.effects.gpu import choices
+from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import Class, Closure, Instance
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.state import State
+from cudalint.machine.state import Method, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Bound, Ref, Value, only
+from cudalint.machine.values import NONE, Bound, Ref, Value, const, only
 
 # Those that a server knows by what they are called.
 _BY_NAME = {"TritonPythonModel": "triton_python_backend_utils.TritonPythonModel"}
@@ -24,11 +26,28 @@ def before_method(machine: Machine, instance: Value, method: str, state: State, 
     if isinstance(cls, Class):
         kind = _BY_NAME.get(cls.name, kind)
     spec = machine.library.function(kind)
-    first = "" if spec is None or spec["does"] != "server.component" else str(spec.get("method", ""))
+    if spec is None or spec["does"] != "server.component":
+        return [state]
+    if spec.get("kind") == "spawned":
+        # What multiprocessing spawned has that as its own default.
+        state.process = state.process.with_method("multiprocessing", Method(("spawn",), None, None))
+    first = str(spec.get("method", ""))
     prepare = machine.user_method(found, first, state) if first and first != method else None
     closure = state.get(prepare) if isinstance(prepare, Ref) else None
     if prepare is None or not isinstance(closure, Closure):
         return [state]
     # Called by the server in any case, and not by who calls the method.
     site = Site(closure.module, closure.function.ordinal)
-    return [s for s, _ in machine.call_value((Bound(prepare, ref),), [], {}, state, frame, site)]
+    handed = str(spec.get("hands", ""))
+    takes = bool(handed) and len(closure.function.params) > 1
+    args = [const(handed)] if takes else []
+    return [s for s, _ in machine.call_value((Bound(prepare, ref),), args, {}, state, frame, site)]
+
+
+def methods_called(call: Call) -> list[Value]:
+    """What the first method is handed that a library calls on a component, and the names of them all."""
+    handed: Value = const(call.text("hands")) if call.text("hands") else NONE
+    named = choices.argument(call, call.text("device")) if call.text("device") else None
+    if named is not None and any(device.kind == "cpu" for device in operators.device_of(named)):
+        handed = named
+    return [handed, *(const(name) for name in call.texts("methods"))]

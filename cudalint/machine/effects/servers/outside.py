@@ -22,6 +22,7 @@ def served(machine: Machine, state: State, module: str) -> None:
         gunicorn.preloaded_from_outside(machine, state.clone(), frame, name, server)
     if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)
+    queues.arq_from_outside(machine, state.clone(), frame)
     if any(registered(state, "dag-task")):
         queues.dags_from_outside(machine, state.clone(), frame)
     if any(registered(state, "forked-test")):

@@ -8,10 +8,11 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Closure, LibraryObject, Scope
+from cudalint.machine.heap import Class, Closure, Dict, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Ref, Value, constant, holds_deferred, only, unknown
 
 
@@ -74,6 +75,41 @@ def dags_from_outside(machine: Machine, state: State, frame: Frame) -> None:
     for site, function in list(registered(state, "dag-task")):
         serving = Serving("Airflow", site, frame, certain=False)
         fork_workers(machine, state.clone(), serving, (task(function, [unknown("argument", site)]),))
+
+
+def arq_from_outside(machine: Machine, state: State, frame: Frame) -> None:
+    """A module with a class that tells arq what its worker runs in one process: a startup, and then jobs."""
+    scope = state.get(frame.scope)
+    values = list(scope.variables.values()) if isinstance(scope, Scope) else []
+    for value in values:
+        told = _settings(state, value)
+        if "functions" in told:
+            _runs_jobs(machine, state.clone(), frame, told)
+
+
+def _settings(state: State, value: Value) -> Mapping[str, Value]:
+    """What a class says, of itself."""
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    scope = state.get(found.scope) if isinstance(found, Class) else None
+    return scope.variables if isinstance(scope, Scope) else {}
+
+
+def _runs_jobs(machine: Machine, state: State, frame: Frame, told: Mapping[str, Value]) -> None:
+    jobs = [job for job in machine.elements(told["functions"], state) if is_function(job, state)]
+    context: Value = (state.new(("worker context", frame.module), Dict({}, exact=False)),)
+    states = [state]
+    startup = told.get("on_startup", NONE)
+    if is_function(startup, state):
+        states = [s for s, _ in machine.call_value(startup, [context], {}, state, frame, _place(startup, state, frame))]
+    for ready in states:
+        for job in jobs:
+            machine.call_value(job, [context], {}, ready.clone(), frame, _place(job, ready, frame))
+
+
+def _place(function: Value, state: State, frame: Frame) -> Site:
+    """Where a function is defined that nothing of the program calls."""
+    found = state.get(atom) if isinstance(atom := only(function), Ref) else None
+    return Site(found.module, found.function.ordinal) if isinstance(found, Closure) else Site(frame.module, 0)
 
 
 def forked_tests(machine: Machine, state: State, frame: Frame) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.servers.components import methods_called
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
@@ -15,7 +16,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Lib, Partial, Ref, Value, const, only, strings, unknown
+from cudalint.machine.values import NONE, Const, Lib, Partial, Ref, Value, const, constant, only, strings, unknown
 
 APPLICATION = "cudalint.web.Application"
 # Those that answer requests, here or in processes of their own; what only gathers routes is none. Sanic hands each
@@ -32,6 +33,9 @@ _REQUESTS = frozenset({"request", "req", "websocket"})
 # Where applications keep what their handlers share: FastAPI, Starlette and Litestar; Sanic.
 _SHARED = ("state", "ctx")
 
+# Where they keep their settings, as far as the program sets them one by one: Flask, Quart, Sanic.
+_CONFIG = "config"
+
 Arguments = dict[str, Value]
 
 
@@ -46,6 +50,7 @@ def web_application(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     for name in _SHARED:
         fields[name] = (state.new((name, call.site), LibraryObject(NAMESPACE, {}, call.site)),)
+    fields[_CONFIG] = (state.new((_CONFIG, call.site), LibraryObject("cudalint.web.Config", {}, call.site)),)
     made = LibraryObject(call.text("type") or APPLICATION, fields, call.site)
     return [(state, (state.new(("application", call.site), made),))]
 
@@ -53,19 +58,18 @@ def web_application(machine: Machine, call: Call) -> Results:
 def application_of_class(machine: Machine, call: Call) -> Results:
     """``init_app(Model)``: an application that answers requests by methods of a class, made for them in its worker."""
     made = call.get(call.text("function")) or NONE
-    names = [const(name) for name in call.texts("methods")]
-    handler = Partial((Lib("cudalint.component"),), (made, *names), ())
+    handler = Partial((Lib("cudalint.component"),), (made, *methods_called(call)), ())
     keep_handler(call.state, "handler", call.site, (handler,))
     return web_application(machine, call)
 
 
 def routes(machine: Machine, call: Call) -> Results:
     """``Application([(pattern, Handler)])``: an application that answers requests by methods of these classes."""
-    names = [const(name) for name in call.texts("methods")]
     rows = (
         machine.exact_items(row, call.state) or [] for row in machine.elements(call.get("handlers") or (), call.state)
     )
-    made = [Partial((Lib("cudalint.component"),), (row[1], *names), ()) for row in rows if len(row) > 1]
+    called = methods_called(call)
+    made = [Partial((Lib("cudalint.component"),), (row[1], *called), ()) for row in rows if len(row) > 1]
     if made:
         keep_handler(call.state, "handler", call.site, tuple(made))
     return web_application(machine, call)
@@ -106,6 +110,13 @@ def item(machine: Machine, call: Call) -> Results:
     app, key = library_object(call), only(call.args[0]) if call.args else None
     found = None if app is None or not isinstance(key, Const | Ref) else app.fields.get(_item(key))
     return [(call.state, unknown("item", call.site) if found is None else found)]
+
+
+def setting(app: Value, key: str, state: State) -> object:
+    """What the program said of a setting of an application; ``...`` where it is not seen to say anything."""
+    held = _closure(app, state)
+    config = _closure(held.fields.get(_CONFIG, ()), state) if isinstance(held, LibraryObject) else None
+    return constant(config.fields.get(_item(Const(key)), ())) if isinstance(config, LibraryObject) else ...
 
 
 def _item(key: Const | Ref) -> str:

@@ -68,7 +68,7 @@ def is_called(machine: Machine, atom: Atom, name: str, state: State) -> bool | N
 def _lies_on_the_host(machine: Machine, atom: Atom) -> bool:
     """Whether a value is what a library gave that knows no framework."""
     match atom:
-        case Unknown(sym=("call", _, _, _, str(path))):
+        case Unknown(sym=("call", _, _, _, str(path), *_)):
             return machine.library.traits.has(path, "gives-host-data")
     return False
 

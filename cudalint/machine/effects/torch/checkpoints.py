@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
-from cudalint.machine import operators
+from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler, carried
-from cudalint.machine.state import State
+from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.reporting import outcome_of
+from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Dev, Tensor, Unknown, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Const, Dev, Rank, Tensor, Unknown, Value, constant, only, unknown
 
 
 def save(machine: Machine, call: Call) -> Results:
     """``torch.save(obj, file)``: reads the data, and notes whether some of it lies on the GPU."""
-    place = only(call.get("f") or ())
+    place = _file(call.get("f") or ())
     value = call.get("obj") or NONE
     found = list(carried(value, call.state, Pickler.NAMES))
-    if isinstance(place, Const | Unknown):
-        machine.saved[place] = machine.saved.get(place, True) and any(one.certain for one in found)
+    if place is not None:
+        on_gpu = any(one.certain for one in found)
+        machine.saved[place] = machine.saved.get(place, True) and on_gpu
+        if not on_gpu:
+            machine.loaded.pop(place, None)
+        elif machine.saved[place] and has_own_gpu(call.state.process):
+            _found_by_the_next_run(machine, place)
     state: State | None = call.state
     for one in found:
         if state is not None and one.what not in ("lock", "unpicklable"):
@@ -30,10 +38,20 @@ def save(machine: Machine, call: Call) -> Results:
 
 def load(machine: Machine, call: Call) -> Results:
     """``torch.load(file, map_location)``: where ``map_location`` says; without it where the data was when saved."""
-    value = call.get("map_location")
-    device = _target(machine, call, value)
+    place = _file(call.get("f") or ())
+    told = call.get("map_location") or NONE
+    if told != NONE:
+        device = next((d for d in operators.device_of(told) if d.is_gpu), None)
+    else:
+        device = _saved_from(machine, call.state, place)
     if device is None:
+        if told == NONE and place is not None:
+            _may_have_been_saved(machine, call, place)
         return [(call.state, unknown("load", call.site))]
+    process = call.state.process
+    on_first = cuda.current_index(process, device) == 0
+    if on_first and has_own_gpu(process) and questions.only_rank(call.state.facts) is None:
+        machine.emit(_on_one_gpu(machine, call, _GOES_BACK if told == NONE else "map_location names it"))
     state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True)
     if state is None:
         return []
@@ -42,6 +60,9 @@ def load(machine: Machine, call: Call) -> Results:
 
 _LOADED = "torch.Checkpoint"
 _PART = f"{_LOADED}.Part"
+# What joins parts of a path, or takes one as it is.
+_JOINS = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath"})
+_GOES_BACK = "without map_location it goes back to where it was saved"
 
 
 def item(machine: Machine, call: Call) -> Results:
@@ -56,12 +77,98 @@ def item(machine: Machine, call: Call) -> Results:
     return [(call.state, (replace(whole, type=_PART),))]
 
 
-def _target(machine: Machine, call: Call, value: Value | None) -> Dev | None:
-    if value is not None and value != NONE:
-        return next((d for d in operators.device_of(value) if d.is_gpu), None)
-    place = only(call.get("f") or ())
-    known = isinstance(place, Const | Unknown) and machine.saved.get(place, False)
-    return Dev("cuda") if known and _is_one_file(machine, place) else None
+def _saved_from(machine: Machine, state: State, place: Const | Unknown | None) -> Dev | None:
+    """The GPU from which the program itself saved a file: of ranks that share the file, the first one's."""
+    if place is None or not machine.saved.get(place, False):
+        return None
+    if not _is_one_file(machine, place):
+        return None
+    return Dev("cuda", 0 if has_own_gpu(state.process) and not _is_of_rank(place, state.process) else None)
+
+
+def has_own_gpu(process: Process) -> bool:
+    """Whether a rank uses the GPU of its number."""
+    chosen = process.device()
+    indices = [chosen.index] if chosen is not None else [context.index for context in process.contexts]
+    return any(isinstance(index, Rank) and index.kind in ("local", "global") for index in indices)
+
+
+def _may_have_been_saved(machine: Machine, call: Call, place: Const | Unknown) -> None:
+    """Keep what goes wrong where each rank loads a file that nobody saved so far: an earlier run may have."""
+    process = call.state.process
+    joined = process.group is not None and not process.group.alone
+    ranks = process.rank is not None or process.local_rank_at_hand or joined or has_own_gpu(process)
+    if not ranks or questions.only_rank(call.state.facts) is not None:
+        return
+    if not _is_of_rank(place, process) and _is_one_file(machine, place):
+        machine.loaded.setdefault(place, []).append(_on_one_gpu(machine, call, _GOES_BACK))
+
+
+def _found_by_the_next_run(machine: Machine, place: Const | Unknown) -> None:
+    """Ranks save what lies on the GPU to a file that they loaded before: the next run finds it there."""
+    for outcome in machine.loaded.pop(place, ()):
+        machine.emit(outcome)
+
+
+def _on_one_gpu(machine: Machine, call: Call, detail: str) -> Outcome:
+    state = call.state
+    return outcome_of(
+        machine,
+        state,
+        Kind.LOADED_ONTO_ONE,
+        call.site,
+        "cost",
+        effect=machine.chain(state, call.site, f"{call.label} goes to GPU 0, beside the rank's own"),
+        subject=call.label,
+        detail=detail,
+        launch=state.process.launch,
+    )
+
+
+def _is_of_rank(part: Hashable, process: Process) -> bool:
+    """Whether each rank may have a file of its own.
+
+    Its number is in the name, or what a call gave to this process, or a method of texts that hides what it was given.
+    """
+    match part:
+        case Rank():
+            return True
+        case Unknown(sym=sym):
+            return _is_of_rank(sym, process)
+        case ("call", Site(), tuple(identity), int(), str(), *parts) if parts:
+            return any(_is_of_rank(inner, process) for inner in parts)
+        case ("call", Site(), tuple(identity), *_) if identity == process.identity:
+            return True
+        case ("str", str(), *_):
+            return True
+        case tuple():
+            return any(_is_of_rank(inner, process) for inner in part)
+    return False
+
+
+def _file(value: Value) -> Const | Unknown | None:
+    """A file by its name, however and wherever that is put together."""
+    atom = only(value)
+    if isinstance(atom, Const):
+        return atom
+    named = _named(atom) if isinstance(atom, Unknown) else None
+    return named if named is None or isinstance(named, Const | Unknown) else Unknown(named)
+
+
+def _named(part: Hashable) -> Hashable:
+    """What a name is put together from, without the places where that was written."""
+    match part:
+        case Unknown(sym=("str", tuple(inner))):
+            return _named(Unknown(inner))
+        case Unknown(sym=(("bin", *_), str(operator), (left,), (right,))):
+            return Unknown(("path" if operator == "/" else operator, _named(left), _named(right)))
+        case Unknown(sym=(("bin" | "joined", *_), tuple(texts))):
+            return Unknown(("joined", *(tuple(map(_named, text)) for text in texts)))
+        case Unknown(sym=("call", Site(), tuple(), int(), str(function), first, *others)):
+            if function not in _JOINS:
+                return Unknown((function, *map(_named, (first, *others))))
+            return Unknown(("path", *map(_named, (first, *others)))) if others else _named(first)
+    return part
 
 
 def _is_one_file(machine: Machine, part: object) -> bool:

@@ -71,7 +71,8 @@ _KEPT = (
 def loader(machine: Machine, call: Call) -> Results:
     """``DataLoader(dataset, ...)``: starts nothing yet.
 
-    Its model may name other parameters by ``iterable`` and ``workers``; ``kind = "always"``: without a number, too.
+    Its model may name other parameters by ``iterable`` and ``workers``; ``kind = "always"``: without a number, too;
+    ``resets`` is a framework that computes on the CPU in its workers, whatever it was told before.
     """
     state = call.state
     fields: dict[str, Value] = {"dataset": call.get(call.text("iterable", "dataset")) or NONE}
@@ -84,6 +85,8 @@ def loader(machine: Machine, call: Call) -> Results:
         fields["<num_workers>"] = const(SEVERAL) if workers in (None, NONE) else workers
     if call.open:
         fields["<open>"] = TRUE
+    if call.text("resets"):
+        fields["<resets>"] = const(call.text("resets"))
     if initialised(call, fields):
         return [(state, NONE)]
     made = LibraryObject("torch.utils.data.DataLoader", fields, call.site)
@@ -425,6 +428,9 @@ def loader_worker(machine: Machine, call: Call) -> Results:
     shared = {"dataset": "dataset", "<num_workers>": "num_workers"}
     known = {name: fields[kept] for kept, name in shared.items() if kept in fields}
     state.store(process_identity.LOADER, LibraryObject("cudalint.loader", known, found.site))
+    anew = set(strings(fields.get("<resets>", ())))
+    process = state.process
+    state.process = replace(process, told=process.told - anew, poisoned_by=process.poisoned_by - anew)
     states = [state]
     first = fields.get("<worker_init_fn>", NONE)
     if first != NONE:

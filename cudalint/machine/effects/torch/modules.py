@@ -12,7 +12,7 @@ from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import CPU, NONE, Ref, Tensor, Value, const, constant, only, union, unknown
+from cudalint.machine.values import CPU, NONE, TRUE, Dev, Ref, Tensor, Value, const, constant, only, union, unknown
 
 
 def module(machine: Machine, call: Call) -> Results:
@@ -115,6 +115,18 @@ def module_base(machine: Machine, call: Call) -> Results:
     return results
 
 
+_OFFLOADED = "<offloaded>"
+
+
+def offload(machine: Machine, call: Call) -> Results:
+    """``pipe.enable_model_cpu_offload()``: asks for a GPU, on which its parts lie while they are called."""
+    state = touch(machine, call.state, call.frame, call.site, "torch", call.text("gpu", "query"), call.label)
+    found = None if state is None or not isinstance(call.receiver, Ref) else state.get(call.receiver)
+    if state is not None and isinstance(call.receiver, Ref) and isinstance(found, LibraryObject):
+        state.store(call.receiver, replace(found, fields={**found.fields, _OFFLOADED: TRUE}))
+    return [] if state is None else [(state, NONE)]
+
+
 def module_call(machine: Machine, call: Call) -> Results:
     """``model(x)``: reads the parameters; the result is where they are."""
     receiver = call.receiver
@@ -125,10 +137,14 @@ def module_call(machine: Machine, call: Call) -> Results:
         for atom in gpu_atoms(value, call.state):
             if state is not None:
                 state = read(machine, atom, state, call.frame, call.site, "calling the model")
+    found = None if state is None or not isinstance(receiver, Ref) else state.get(receiver)
+    if state is not None and isinstance(found, LibraryObject) and _OFFLOADED in found.fields:
+        # Its parts are moved to the GPU as they are called.
+        device = Dev("cuda")
+        state = touch(machine, state, call.frame, call.site, "torch", "init", "calling the model", device, context=True)
     if state is None:
         return []
     memory = placed_tensor(receiver, state) if isinstance(receiver, Ref) else None
-    found = state.get(receiver) if isinstance(receiver, Ref) else None
     if isinstance(found, Instance):
         forward = machine.user_method(found, "forward", state)
         if forward is not None:

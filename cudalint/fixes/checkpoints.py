@@ -1,0 +1,40 @@
+"""Files of tensors that each rank loads onto one GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from cudalint.fixes.edits import Change
+from cudalint.fixes.proposal import Case, Proposal, Repair, in_file
+from cudalint.fixes.view import View
+from cudalint.machine.outcome import Kind
+
+
+def unless_loaded(repair: Repair) -> Repair:
+    """A repair that chooses the rank's GPU earlier: a file goes back to its own all the same."""
+
+    def chosen(case: Case) -> Iterator[Proposal]:
+        if case.outcome.kind is not Kind.LOADED_ONTO_ONE:
+            yield from repair(case)
+
+    return chosen
+
+
+def to_own_gpu(case: Case) -> Iterator[Proposal]:
+    """``map_location=``: the GPU that the rank selected, where it did, else the host."""
+    found = case.call_at(case.outcome.anchor) if case.outcome.kind is Kind.LOADED_ONTO_ONE else None
+    if found is None:
+        return
+    view, call = found
+    for place, where in (('"cuda"', "the GPU of the rank"), ('"cpu"', "the host")):
+        changes = _told(view, call, place)
+        yield Proposal(f"load it onto {where}", in_file(view, changes), doubt="what is loaded then lies there")
+
+
+def _told(view: View, call: cst.Call, place: str) -> list[Change]:
+    positional = [argument for argument in call.args if argument.keyword is None and not argument.star]
+    if len(positional) > 1:
+        return [view.replace(positional[1].value, place)]
+    return view.with_keyword(call, "map_location", place)
