@@ -133,8 +133,12 @@ class Config:
         return Exclusion(self.exclude, self.lenient, self.force_exclude)
 
     def as_measured(self) -> Config:
-        """The configuration without what it grades or accepts by its own judgement, for who compares with hardware."""
-        return replace(self, severity=(), baseline=None)
+        """The configuration for who compares with hardware: of the Python that runs, which decides the start method.
+
+        What a project grades or accepts by its own judgement is left out.
+        """
+        here = (sys.version_info.major, sys.version_info.minor)
+        return replace(self, severity=(), baseline=None, target_versions=(here, here))
 
 
 def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = False) -> Config:

@@ -30,7 +30,7 @@ class Prediction:
 
 def predict(program: Path) -> tuple[Prediction, ...]:
     """The findings of a program, or of a folder of modules, taken by itself, whatever the configuration around says."""
-    report = Session(Config(exclude=())).check((str(program),))
+    report = Session(Config(exclude=()).as_measured()).check((str(program),))
     return tuple(
         Prediction(
             code=finding.code,

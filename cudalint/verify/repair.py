@@ -13,7 +13,7 @@ from cudalint.verify.headers import Fixture
 
 def repaired(fixture: Fixture, folder: Path) -> Path | None:
     """Write the program with every repair that has edits into the folder; ``None`` where there is none."""
-    done = fix(Session(Config(exclude=())), [str(fixture.root)], unsafe=True)
+    done = fix(Session(Config(exclude=()).as_measured()), [str(fixture.root)], unsafe=True)
     changes = {Path(change.path): change.after for change in done.changes}
     if not changes:
         return None
