@@ -25,11 +25,11 @@ _FRESH = ("spawn", "forkserver", "loky")
 _SHOWN_AT_PLACE = frozenset(
     {
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
-        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED,
+        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED, Why.ARRIVES,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
-_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR})
+_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 
@@ -196,6 +196,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"a worker keeps what its tasks change in `{name}`, and fresh workers share the tasks out otherwise"
         case Why.MIXED:
             return f"`{name}()` shows in which order several workers come to something, and fresh ones come in another"
+        case Why.ARRIVES:
+            return f"`{name}` depends on which worker is ready first, and fresh ones come in another order"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from cudalint.machine import questions
 from cudalint.machine.heap import Object, Scope
@@ -154,6 +155,40 @@ class Sent:
     where: Chain
 
 
+class Act(Enum):
+    """What a process does that others see, by whether the order matters in which several do so."""
+
+    SETS = "it shows something, or sets what others see"
+    ADDS = "it adds to a number that others see"
+    READS = "it reads what others set"
+    FILLS = "it puts something where others take it"
+    TAKES = "it takes something that others would take otherwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """What a process does that others see, and where; ``by_one``: only one of several like it does so."""
+
+    act: Act
+    where: Hashable
+    by_one: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Workers that go on beside the process that started them, for proofs: what they do that others see.
+
+    ``keys`` are the objects by which they are waited for, ``made`` the call that made their launcher. ``later`` is what
+    they do after they have sent something; ``heard``: their parent has received that.
+    """
+
+    keys: frozenset[Hashable]
+    made: Site
+    public: tuple[tuple[Public, Site], ...]
+    later: tuple[tuple[Public, Site], ...]
+    heard: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     """What the machine knows of one process.
@@ -217,6 +252,9 @@ class Process:
     # The libraries whose random numbers it began anew by itself, and what it filled with those of others: for proofs.
     seeded: frozenset[str] = frozenset()
     unseeded: frozenset[str] = frozenset()
+    # The workers that go on beside it, and whether it has sent something to another process: for proofs, too.
+    beside: frozenset[Beside] = frozenset()
+    has_sent: bool = False
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""

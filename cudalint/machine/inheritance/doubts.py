@@ -43,6 +43,7 @@ class Why(Enum):
     AT_FORK = "a forked process does something when it starts, and a fresh one does not"
     KEPT = "a worker keeps what a task changed, and which worker is given which task differs"
     MIXED = "several workers show something, in whatever order they come to it"
+    ARRIVES = "what workers give comes when it is ready, and the program shows in which order"
     FEWER = "fresh processes begin as they are needed, where forked ones begin all at once"
     LEFT_OPEN = "what is left open is cleaned up at the end of a fresh process, and not of a forked one"
     REUSED = "workers that are used again keep what they changed"

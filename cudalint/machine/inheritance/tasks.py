@@ -21,7 +21,7 @@ from cudalint.machine.values import Ref, Value
 from cudalint.models.library import ProcessEffect
 
 # Launchers that give tasks to whichever worker is free.
-_SHARE_OUT = frozenset({"pool", "executor"})
+_SHARE_OUT = frozenset({"pool", "executor", "joblib"})
 # What these give, all workers have in common.
 _OF_ALL = "multiprocessing."
 
@@ -65,10 +65,6 @@ class Tasks(Draws):
     def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
         super()._leaves(effect, path, site, state)
         is_told = effect.shows and self.library.traits.has(path, "on-console")
-        launch = state.process.launch
-        if is_told and launch is not None and launch.family == "loader" and state.process.siblings != 1:
-            for beside in self._reading(state):
-                beside.doubts.setdefault(Doubt(Why.MIXED, "", site))
         watch = self._shared_out(state) if effect.shows else None
         if watch is None:
             return

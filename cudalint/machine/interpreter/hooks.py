@@ -17,7 +17,7 @@ class Fresh:
 
     ``parent`` is the state that it would inherit by fork, ``made`` the call that made its launcher. ``given`` are the
     values that it is handed once, when it starts. ``later`` is the state that those after it would inherit, where it is
-    replaced after some tasks.
+    replaced after some tasks; ``waits``: the call that starts it returns when it has done its work.
     """
 
     anchor: Site
@@ -28,6 +28,7 @@ class Fresh:
     held: bool
     given: tuple[Value, ...]
     later: State | None = None
+    waits: bool = False
 
 
 class Hooks:

@@ -36,7 +36,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     made = start.made or start.anchor
     held = parent is not None
     later = state.clone() if start.renewed else None
-    fresh = Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited, later)
+    fresh = Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited, later, start.waits)
     machine.begins_fresh(fresh, state)
     ended = _started(machine, state, frame, start, way, parent)
     machine.ends_fresh(ended.began, start.family == "loader" and _lends(ended))

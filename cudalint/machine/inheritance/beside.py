@@ -1,0 +1,300 @@
+"""What goes on at the same time: several workers, or a worker and its parent, come to something in an order of nobody's.
+
+A loop in one process would come to it in the order of its rounds. Forked workers begin at once, and fresh ones when they
+have imported what they need; so where two of them show something at one place, or change the same thing that others see,
+no repair that starts them otherwise is proven to change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.machine import questions
+from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.heap import LibraryObject
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.ledger import Watch
+from cudalint.machine.inheritance.iteration import ITERATING
+from cudalint.machine.inheritance.sameness import known
+from cudalint.machine.inheritance.tasks import Tasks
+from cudalint.machine.interpreter import Setting
+from cudalint.machine.interpreter.iteration import MOST_ITEMS
+from cudalint.machine.state import Act, Beside, Process, Public, State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Const, Lib, Rank, Ref, Unknown, Value, const, constant
+from cudalint.models.library import ProcessEffect
+
+_CONSOLE = "console"
+# Calls after which what they are told to wait for has ended.
+_ENDS = frozenset({"join", "result", "get", "wait", "exception", "shutdown", "terminate", "as_completed"})
+# What these start, all workers have in common.
+_OF_ALL = "multiprocessing."
+_PROXY = "multiprocessing.managers.Proxy"
+# Operators that come to the same in whatever order several workers use them.
+_WITHOUT_ORDER = frozenset({"+", "-", "|", "&", "^", "*"})
+# Numbers of these kinds are rounded, so that the order of a sum shows.
+_ROUNDED = frozenset({"f", "d", "ctypes.c_float", "ctypes.c_double", "ctypes.c_longdouble"})
+
+
+class Besides(Tasks):
+    """A machine that notes what several processes do at the same time that all can see."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # The fresh processes that ended since the call began that started them.
+        self._ended: list[Watch] = []
+        # What loops and functions have gone through to its end.
+        self._exhausted: set[Hashable] = set()
+        # The channels and containers that several workers fill at once, by where they were made.
+        self._filled: set[Site] = set()
+        # Whether what runs only adds something to what it changes; shared numbers that are rounded.
+        self._adds = False
+        self._rounded: set[Site] = set()
+
+    # -- what a process does ------------------------------------------------------------------------------------------
+
+    def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
+        super()._leaves(effect, path, site, state)
+        if effect.shows and self.library.traits.has(path, "on-console"):
+            self._does(Act.SETS, _CONSOLE, site, state)
+
+    def _does(self, act: Act, where: Hashable, site: Site, state: State) -> None:
+        """A process does something that others see, perhaps while others do so too."""
+        process = state.process
+        done = Public(act, where, _is_one_of_several(state))
+        for watch in self._reading(state):
+            watch.public.setdefault(done, site)
+            if process.has_sent:
+                watch.public_later.setdefault(done, site)
+        if process.siblings != 1 and any(self._reading(state)) and not done.by_one:
+            self._meets(act, act, where, site)
+        for beside in process.beside:
+            for other, _ in beside.later if beside.heard else beside.public:
+                if other.where == where:
+                    self._meets(other.act, act, where, site)
+
+    def _meets(self, one: Act, other: Act, where: Hashable, site: Site) -> None:
+        """Two processes do something at the same place in an order that is not settled."""
+        if one is other is Act.FILLS:
+            if isinstance(where, Site):
+                self._filled.add(where)
+        elif one is not other or one is Act.SETS or one is Act.TAKES:
+            self._asked.setdefault(Doubt(Why.MIXED, "", site))
+
+    def _changes_file(
+        self, path: str, receiver: Atom | None, args: list[Value], kwargs: dict[str, Value], site: Site, state: State
+    ) -> None:
+        """A worker writes a file whose name all its siblings know."""
+        has = self.library.traits.has
+        if not (self._watches and (has(path, "opens-file") or has(path, "changes-file"))):
+            return
+        if has(path, "opens-file"):
+            mode = constant(kwargs.get("mode", args[1] if len(args) > 1 else const("r")))
+            if isinstance(mode, str) and not set(mode) & set("wxa+"):
+                return
+        named = (receiver,) if receiver is not None else args[0] if args else ()
+        if known(named):
+            self._does(Act.SETS, named, site, state)
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may start workers, wait for some, or do what others see."""
+        path, state = self.library.canonical(call.path), call.state
+        self._changes_file(path, call.receiver, call.args, call.kwargs, call.site, state)
+        self._uses_shared(path, call)
+        if path.endswith(".Value") and call.args and _kind(call.args[0]) in _ROUNDED:
+            self._rounded.add(call.site)
+        outer, self._ended = self._ended, []
+        through, self._exhausted = self._exhausted, set()
+        results = super().library_call(call)
+        begun, self._ended = self._ended, outer
+        exhausted, self._exhausted = self._exhausted, through
+        if call.text("does") in ITERATING:
+            # What it gives has yet to be gone through.
+            exhausted = set()
+        touched = _addresses((() if call.receiver is None else (call.receiver,), *call.args))
+        for after, value in results:
+            self._let_go(exhausted, after)
+            self._goes_on(path, begun, touched, value, after)
+            if self.library.traits.has(path, "lets-go") and not after.process.has_sent:
+                after.process = replace(after.process, has_sent=True)
+        return results
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        receiver = atom.receiver if isinstance(atom, Bound) else None
+        self._changes_file(path, receiver, given.args, given.kwargs, given.site, given.state)
+        results = super()._foreign(path, atom, given)
+        for after, _ in results:
+            self._let_go(_addresses(given.args), after)
+        return results
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(base, ".", str(name))) if isinstance(base, tuple):
+                self._changes_file(f"?.{name}", Unknown(base), given.args, given.kwargs, given.site, given.state)
+        return super()._call_atom(atom, given)
+
+    # -- what processes share -----------------------------------------------------------------------------------------
+
+    def _uses_shared(self, path: str, call: Call) -> None:
+        """A method of a queue or a container that processes share."""
+        found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+        if not isinstance(found, LibraryObject) or not found.type.startswith(_OF_ALL):
+            return
+        has = self.library.traits.has
+        if has(path, "fills-shared"):
+            self._does(Act.FILLS, found.site, call.site, call.state)
+        elif has(path, "takes-shared") and any(self._reading(call.state)):
+            self._does(Act.TAKES, found.site, call.site, call.state)
+
+    def _aug_assign(self, node: ir.AugAssign, state: State, frame: Frame) -> list[State]:
+        before, self._adds = self._adds, node.op in _WITHOUT_ORDER
+        states = super()._aug_assign(node, state, frame)
+        self._adds = before
+        return states
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``."""
+        for found in self._shared(owner, state) if attr == "value" else ():
+            adds = self._adds and found.site not in self._rounded
+            self._does(Act.ADDS if adds else Act.SETS, (found.site, attr), site, state)
+        return super().set_attribute(owner, attr, value, state, frame, site)
+
+    def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
+        for found in self._shared((ref,), state) if name == "value" and not self._adds else ():
+            self._does(Act.READS, (found.site, name), site, state)
+        return super()._object_attribute(ref, name, state, frame, site)
+
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``."""
+        for found in self._shared(owner, state):
+            if found.type == _PROXY:
+                # A dict keeps its keys in the order in which they came.
+                self._does(Act.FILLS, found.site, site, state)
+            if known(key):
+                self._does(Act.ADDS if self._adds else Act.SETS, (found.site, key), site, state)
+        return super().set_item(owner, key, value, state, frame, site)
+
+    def _shared(self, owner: Value, state: State) -> Iterator[LibraryObject]:
+        """What processes share of a value, where a worker has it."""
+        for atom in owner if any(self._reading(state)) else ():
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(found, LibraryObject) and found.type.startswith(_OF_ALL):
+                yield found
+
+    # -- what goes on, and what has ended -----------------------------------------------------------------------------
+
+    def ends_fresh(self, ran: bool, lends: bool) -> None:
+        """The process that began last has ended, or goes on beside the one that started it."""
+        self._ended.append(self._watches[-1])
+        super().ends_fresh(ran, lends)
+
+    def _goes_on(self, path: str, begun: list[Watch], touched: set[Hashable], value: Value, state: State) -> None:
+        """What a call started goes on from here; what it waited for has ended."""
+        if not begun and not state.process.beside:
+            return
+        made = _addresses((value,))
+        name = path.rpartition(".")[2]
+        if begun:
+            self._starts(begun, frozenset(touched | made), state)
+        elif name in _ENDS:
+            self._let_go(touched, state)
+        else:
+            state.process = replace(state.process, beside=frozenset(_renamed(state.process, touched, made)))
+        if len(state.process.beside) == 1 and self.library.traits.has(path, "awaits"):
+            (only,) = state.process.beside
+            state.process = replace(state.process, beside=frozenset({replace(only, heard=True)}))
+
+    def _starts(self, begun: Iterable[Watch], keys: frozenset[Hashable], state: State) -> None:
+        for watch in begun:
+            if watch.launch.waits:
+                self._let_go(keys, state)
+            if watch.launch.waits or not watch.public:
+                continue
+            new = Beside(keys, watch.launch.made, tuple(watch.public.items()), tuple(watch.public_later.items()))
+            for old in state.process.beside:
+                if old.made != new.made or new.made not in self._alone:
+                    self._meet(old, new)
+            state.process = replace(state.process, beside=state.process.beside | {new})
+
+    def _meet(self, old: Beside, new: Beside) -> None:
+        for one, _ in old.public:
+            for other, site in new.public:
+                apart = old.made == new.made and (one.by_one or other.by_one)
+                if one.where == other.where and not apart:
+                    self._meets(one.act, other.act, one.where, site)
+
+    def _let_go(self, keys: Iterable[Hashable], state: State) -> None:
+        """Whatever one of these stands for has ended, and with it what began before in the same workers."""
+        process, ended = state.process, frozenset(keys)
+        over = [beside for beside in process.beside if beside.keys & ended]
+        if over:
+            kept = (b for b in process.beside if b not in over and not any(b.keys < o.keys for o in over))
+            state.process = replace(process, beside=frozenset(kept))
+
+    def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``manager.__exit__()``: an executor waits for its workers, and a pool ends them."""
+        states = super().leave(manager, state, frame, site)
+        for after in states if state.process.beside else ():
+            self._let_go(_addresses((manager,)), after)
+        return states
+
+    def iterate(
+        self, value: Value, state: State, frame: Frame, site: Site, most: int = MOST_ITEMS
+    ) -> list[tuple[State, list[Value]]]:
+        """The rounds of a loop, while which the workers go on that give them."""
+        outer, self._ended = self._ended, []
+        rounds = super().iterate(value, state, frame, site, most)
+        begun, self._ended = self._ended, outer
+        through = _addresses((value,))
+        for after, _ in rounds if begun else ():
+            self._starts(begun, frozenset(through), after)
+        self._exhausted |= through
+        return rounds
+
+    def _for(self, node: ir.For, state: State, frame: Frame) -> list[State]:
+        outer, self._exhausted = self._exhausted, set()
+        states = super()._for(node, state, frame)
+        for after in states:
+            self._let_go(self._exhausted, after)
+        self._exhausted = outer
+        return states
+
+    def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """The values of an expression; a comprehension goes through what it is made of."""
+        if not isinstance(node, ir.Comprehension):
+            return super().eval(node, state, frame)
+        outer, self._exhausted = self._exhausted, set()
+        results = super().eval(node, state, frame)
+        for after, _ in results:
+            self._let_go(self._exhausted, after)
+        self._exhausted = outer
+        return results
+
+
+def _renamed(process: Process, touched: set[Hashable], made: set[Hashable]) -> Iterator[Beside]:
+    """What goes on, known also by what a function made of it: an iterator of an iterator."""
+    for beside in process.beside:
+        yield replace(beside, keys=beside.keys | made) if beside.keys & touched else beside
+
+
+def _addresses(values: Iterable[Value]) -> set[Hashable]:
+    return {atom.address for value in values for atom in value if isinstance(atom, Ref)}
+
+
+def _kind(value: Value) -> str:
+    """The kind of a shared number, as its code or as its class."""
+    atom = value[0] if value else None
+    return atom.path if isinstance(atom, Lib) else str(constant(value))
+
+
+def _is_one_of_several(state: State) -> bool:
+    """Whether a path is that of one worker of several: it has asked which one it is."""
+    for sym, holds in state.facts:
+        match questions.read(sym):
+            case (Rank() | Unknown(sym=("each" | "next", *_))), ("==", int() | str()) if holds:
+                return True
+    return False
