@@ -29,7 +29,7 @@ _SHOWN_AT_PLACE = frozenset(
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
-_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES})
+_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 
@@ -194,8 +194,10 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"fresh processes begin as they are needed, and `{name}()` shows how many there are"
         case Why.KEPT:
             return f"a worker keeps what its tasks change in `{name}`, and fresh workers share the tasks out otherwise"
+        case Why.LEFT:
+            return f"a task finds what an earlier one set by `{name}`, and fresh workers share the tasks out otherwise"
         case Why.MIXED:
-            return f"`{name}()` shows in which order several workers come to something, and fresh ones come in another"
+            return f"`{name}` shows in which order several workers come to something, and fresh ones come in another"
         case Why.ARRIVES:
             return f"`{name}` depends on which worker is ready first, and fresh ones come in another order"
         case Why.REUSED:

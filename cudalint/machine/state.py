@@ -175,6 +175,21 @@ class Public:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """What a task has set in its process, for proofs; ``felt_by`` are the only functions that find it, if that is said.
+
+    ``adds``: each task that does so changes what it finds there, by adding to it; ``is_variable``: it has that name.
+    """
+
+    name: str
+    felt_by: tuple[str, ...]
+    is_folder: bool
+    adds: bool
+    is_variable: bool
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
 class Beside:
     """Workers that go on beside the process that started them, for proofs: what they do that others see.
 
@@ -255,6 +270,9 @@ class Process:
     # The workers that go on beside it, and whether it has sent something to another process: for proofs, too.
     beside: frozenset[Beside] = frozenset()
     has_sent: bool = False
+    # What earlier tasks of this worker have set in it, and this one: for proofs, too.
+    left: frozenset[Setting] = frozenset()
+    set_now: frozenset[Setting] = frozenset()
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""

@@ -32,7 +32,8 @@ TRAITS = frozenset(
         "gives-texts", "gives-rows", "gives-host-data",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
-        "on-console", "lets-go", "fills-shared", "takes-shared", "as-they-come",
+        "on-console", "lets-go", "fills-shared", "takes-shared", "as-they-come", "gives-earlier",
+        "waits-for-child",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})

@@ -1,7 +1,7 @@
 """What comes in the order in which workers are ready, and where the program shows that order.
 
-As long as it only gathers what comes, by keys or in a list that it sorts later, no order shows. What is printed, summed or
-kept as the last one does, and so does a list that was filled so, or a dict, to whoever goes through it.
+As long as it only gathers what comes, by keys or in a list that it sorts later, no order shows. What is printed, summed
+or kept as the last one does, and so does a list that was filled so, or a dict, to whoever goes through it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.iteration import WITHOUT_ORDER
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
+from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant, only
@@ -39,6 +40,8 @@ class Arrivals(Besides):
         super().__init__(setting)
         # What has its elements in the order in which they came: objects by their addresses, and unknowns.
         self._unordered: set[Hashable] = set()
+        # What was told to give results so.
+        self._told: set[Hashable] = set()
         # The parts of these unknowns are such.
         self._in_parts: set[Hashable] = set()
         # Where the loop that runs took something that came so, the body that it stands in, and how many loops run.
@@ -59,7 +62,9 @@ class Arrivals(Besides):
         receiver = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
         if has(path, "takes-shared") and self._is_filled_by_several(receiver):
             self._arrives(call.site)
-        gives = has(path, "as-they-come") and not self._come_in_order(call, receiver)
+        is_told = receiver is not None and _name_of(call.receiver) in self._told
+        gives = (has(path, "as-they-come") or is_told) and not self._come_in_order(call, receiver)
+        tells = any(has(f"{path}.{name}.{constant(value)}", "as-they-come") for name, value in call.kwargs.items())
         given = any(self._is_unordered(atom, call.state) for value in call.args for atom in value)
         sorts = path in WITHOUT_ORDER and "key" not in call.kwargs
         carries = given and (path in _CARRIES or call.text("does") == _ITERATORS) and not sorts
@@ -72,6 +77,8 @@ class Arrivals(Besides):
         ordered, self._orders = self._orders, self._orders or carries
         results = super().library_call(call)
         self._orders = ordered
+        for _, value in results if tells else ():
+            self._told.update(map(_name_of, value))
         for _, value in results if gives or carries or of_owner else ():
             self._unordered.update(map(_name_of, value))
         if gives and path.endswith(".wait"):
@@ -128,6 +135,14 @@ class Arrivals(Besides):
         if not self._in_rounds and not self._orders and self._is_unordered(atom, state):
             self._shows_arrival(site)
 
+    def _takes_order(self, value: Value, site: Site, state: State) -> None:
+        """All elements of a value are taken, with what they hold."""
+        super()._takes_order(value, site, state)
+        if self._unordered and not self._orders:
+            for inner in visited(value, state):
+                if _name_of(inner) in self._unordered:
+                    self._shows_arrival(site)
+
     def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
         """``value[key]``; which element that is depends on what came first."""
         for atom in value if not isinstance(constant(key), str) else ():
@@ -174,7 +189,10 @@ class Arrivals(Besides):
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
         self._shows_in_loop(path, given.args, given.site)
-        return super()._foreign(path, atom, given)
+        results = super()._foreign(path, atom, given)
+        if self.library.traits.has(path, "as-they-come"):
+            self._unordered.update(_name_of(made) for _, value in results for made in value)
+        return results
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
@@ -210,7 +228,7 @@ class Arrivals(Besides):
         """``owner[key] = value``: what it is found by does not depend on when it came, unless that is counted."""
         if self._arrived is not None:
             self._unordered.update(map(_name_of, owner))
-            if all(isinstance(atom, Const) for atom in key):
+            if isinstance(only(key), Const):
                 self._shows_arrival(site)
         return super().set_item(owner, key, value, state, frame, site)
 

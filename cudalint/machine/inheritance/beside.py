@@ -1,29 +1,28 @@
-"""What goes on at the same time: several workers, or a worker and its parent, come to something in an order of nobody's.
+"""What goes on at the same time: several workers, or a worker and its parent, in whatever order they come to something.
 
-A loop in one process would come to it in the order of its rounds. Forked workers begin at once, and fresh ones when they
-have imported what they need; so where two of them show something at one place, or change the same thing that others see,
-no repair that starts them otherwise is proven to change nothing.
+A loop in one process would come to it in the order of its rounds. Forked workers begin at once, and fresh ones when
+they have imported what they need; so where two of them show something at one place, or change the same thing that
+others see, no repair that starts them otherwise is proven to change nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.inheritance.ledger import Watch
 from cudalint.machine.inheritance.iteration import ITERATING
 from cudalint.machine.inheritance.sameness import known
-from cudalint.machine.inheritance.tasks import Tasks
-from cudalint.machine.interpreter import Setting
+from cudalint.machine.inheritance.settings import Settings
+from cudalint.machine.interpreter import Beginning, Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.state import Act, Beside, Process, Public, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Lib, Rank, Ref, Unknown, Value, const, constant
+from cudalint.machine.values import Atom, Bound, Lib, Rank, Ref, Unknown, Value, const, constant
 from cudalint.models.library import ProcessEffect
 
 _CONSOLE = "console"
@@ -32,19 +31,34 @@ _ENDS = frozenset({"join", "result", "get", "wait", "exception", "shutdown", "te
 # What these start, all workers have in common.
 _OF_ALL = "multiprocessing."
 _PROXY = "multiprocessing.managers.Proxy"
+# What several do at one place, so that the order in which they come to it shows.
+_UNLIKE = (
+    {Act.SETS}, {Act.SETS, Act.ADDS}, {Act.SETS, Act.READS}, {Act.ADDS, Act.READS}, {Act.TAKES},
+)  # fmt: skip
 # Operators that come to the same in whatever order several workers use them.
 _WITHOUT_ORDER = frozenset({"+", "-", "|", "&", "^", "*"})
 # Numbers of these kinds are rounded, so that the order of a sum shows.
 _ROUNDED = frozenset({"f", "d", "ctypes.c_float", "ctypes.c_double", "ctypes.c_longdouble"})
 
 
-class Besides(Tasks):
+@dataclass(slots=True)
+class Deeds:
+    """What a process does that others see, and what of that after it has sent something to another process."""
+
+    launch: Beginning
+    public: dict[Public, Site] = field(default_factory=dict)
+    later: dict[Public, Site] = field(default_factory=dict)
+
+
+class Besides(Settings):
     """A machine that notes what several processes do at the same time that all can see."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        # The fresh processes that ended since the call began that started them.
-        self._ended: list[Watch] = []
+        # The processes that ended since the call began that started them.
+        self._ended: list[Deeds] = []
+        # The processes that run, one started by the other.
+        self._deeds: list[Deeds] = []
         # What loops and functions have gone through to its end.
         self._exhausted: set[Hashable] = set()
         # The channels and containers that several workers fill at once, by where they were made.
@@ -64,10 +78,11 @@ class Besides(Tasks):
         """A process does something that others see, perhaps while others do so too."""
         process = state.process
         done = Public(act, where, _is_one_of_several(state))
-        for watch in self._reading(state):
-            watch.public.setdefault(done, site)
-            if process.has_sent:
-                watch.public_later.setdefault(done, site)
+        for deeds in self._deeds if not self._is_booting(state) else ():
+            if process.identity[: len(deeds.launch.identity)] == deeds.launch.identity:
+                deeds.public.setdefault(done, site)
+                if process.has_sent:
+                    deeds.later.setdefault(done, site)
         if process.siblings != 1 and any(self._reading(state)) and not done.by_one:
             self._meets(act, act, where, site)
         for beside in process.beside:
@@ -75,26 +90,31 @@ class Besides(Tasks):
                 if other.where == where:
                     self._meets(other.act, act, where, site)
 
+    def _is_booting(self, state: State) -> bool:
+        watch = self._watch(state)
+        return watch is not None and watch.booting
+
     def _meets(self, one: Act, other: Act, where: Hashable, site: Site) -> None:
         """Two processes do something at the same place in an order that is not settled."""
-        if one is other is Act.FILLS:
-            if isinstance(where, Site):
-                self._filled.add(where)
-        elif one is not other or one is Act.SETS or one is Act.TAKES:
+        if one is other is Act.FILLS and isinstance(where, Site):
+            self._filled.add(where)
+        elif {one, other} in _UNLIKE:
             self._asked.setdefault(Doubt(Why.MIXED, "", site))
 
     def _changes_file(
         self, path: str, receiver: Atom | None, args: list[Value], kwargs: dict[str, Value], site: Site, state: State
     ) -> None:
         """A worker writes a file whose name all its siblings know."""
-        has = self.library.traits.has
-        if not (self._watches and (has(path, "opens-file") or has(path, "changes-file"))):
+        traits = self.library.traits
+        changes = traits.of(path, "changes-file") if self._watches else None
+        if changes is None and not (self._watches and traits.has(path, "opens-file")):
             return
-        if has(path, "opens-file"):
+        if changes is None:
             mode = constant(kwargs.get("mode", args[1] if len(args) > 1 else const("r")))
             if isinstance(mode, str) and not set(mode) & set("wxa+"):
                 return
-        named = (receiver,) if receiver is not None else args[0] if args else ()
+        place = 0 if changes is None else changes.place or 0
+        named = (receiver,) if receiver is not None else args[place] if place < len(args) else ()
         if known(named):
             self._does(Act.SETS, named, site, state)
 
@@ -117,8 +137,7 @@ class Besides(Tasks):
         for after, value in results:
             self._let_go(exhausted, after)
             self._goes_on(path, begun, touched, value, after)
-            if self.library.traits.has(path, "lets-go") and not after.process.has_sent:
-                after.process = replace(after.process, has_sent=True)
+            self._sends(path, after)
         return results
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
@@ -127,7 +146,21 @@ class Besides(Tasks):
         results = super()._foreign(path, atom, given)
         for after, _ in results:
             self._let_go(_addresses(given.args), after)
+            self._sends(path, after)
+            if self.library.traits.has(path, "waits-for-child"):
+                self._hears(after, ends=True)
         return results
+
+    def _sends(self, path: str, state: State) -> None:
+        if self.library.traits.has(path, "lets-go") and not state.process.has_sent:
+            state.process = replace(state.process, has_sent=True)
+
+    def _hears(self, state: State, ends: bool = False) -> None:
+        """The only worker that goes on has sent something, or has ended."""
+        if len(state.process.beside) == 1:
+            (only,) = state.process.beside
+            still = () if ends else (replace(only, heard=True),)
+            state.process = replace(state.process, beside=frozenset(still))
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
@@ -187,12 +220,15 @@ class Besides(Tasks):
 
     # -- what goes on, and what has ended -----------------------------------------------------------------------------
 
-    def ends_fresh(self, ran: bool, lends: bool) -> None:
-        """The process that began last has ended, or goes on beside the one that started it."""
-        self._ended.append(self._watches[-1])
-        super().ends_fresh(ran, lends)
+    def begins_process(self, launch: Beginning) -> None:
+        """A process is about to start, afresh or forked."""
+        self._deeds.append(Deeds(launch))
 
-    def _goes_on(self, path: str, begun: list[Watch], touched: set[Hashable], value: Value, state: State) -> None:
+    def ends_process(self) -> None:
+        """The process that began last has ended, or goes on beside the one that started it."""
+        self._ended.append(self._deeds.pop())
+
+    def _goes_on(self, path: str, begun: list[Deeds], touched: set[Hashable], value: Value, state: State) -> None:
         """What a call started goes on from here; what it waited for has ended."""
         if not begun and not state.process.beside:
             return
@@ -204,17 +240,18 @@ class Besides(Tasks):
             self._let_go(touched, state)
         else:
             state.process = replace(state.process, beside=frozenset(_renamed(state.process, touched, made)))
-        if len(state.process.beside) == 1 and self.library.traits.has(path, "awaits"):
-            (only,) = state.process.beside
-            state.process = replace(state.process, beside=frozenset({replace(only, heard=True)}))
+        if self.library.traits.has(path, "awaits"):
+            self._hears(state)
+        elif self.library.traits.has(path, "waits-for-child"):
+            self._hears(state, ends=True)
 
-    def _starts(self, begun: Iterable[Watch], keys: frozenset[Hashable], state: State) -> None:
-        for watch in begun:
-            if watch.launch.waits:
+    def _starts(self, begun: Iterable[Deeds], keys: frozenset[Hashable], state: State) -> None:
+        for deeds in begun:
+            if deeds.launch.waits:
                 self._let_go(keys, state)
-            if watch.launch.waits or not watch.public:
+            if deeds.launch.waits or not deeds.public:
                 continue
-            new = Beside(keys, watch.launch.made, tuple(watch.public.items()), tuple(watch.public_later.items()))
+            new = Beside(keys, deeds.launch.made, tuple(deeds.public.items()), tuple(deeds.later.items()))
             for old in state.process.beside:
                 if old.made != new.made or new.made not in self._alone:
                     self._meet(old, new)
@@ -223,7 +260,7 @@ class Besides(Tasks):
     def _meet(self, old: Beside, new: Beside) -> None:
         for one, _ in old.public:
             for other, site in new.public:
-                apart = old.made == new.made and (one.by_one or other.by_one)
+                apart = old.made == new.made and one.act is other.act and (one.by_one or other.by_one)
                 if one.where == other.where and not apart:
                     self._meets(one.act, other.act, one.where, site)
 
@@ -295,6 +332,6 @@ def _is_one_of_several(state: State) -> bool:
     """Whether a path is that of one worker of several: it has asked which one it is."""
     for sym, holds in state.facts:
         match questions.read(sym):
-            case (Rank() | Unknown(sym=("each" | "next", *_))), ("==", int() | str()) if holds:
+            case ((Rank() | Unknown(sym=("each" | "next", *_))), ("==", int() | str())) if holds:
                 return True
     return False

@@ -42,6 +42,7 @@ class Why(Enum):
     AT_END = "a fresh process does something when it ends, and a forked one does not"
     AT_FORK = "a forked process does something when it starts, and a fresh one does not"
     KEPT = "a worker keeps what a task changed, and which worker is given which task differs"
+    LEFT = "a task sets something in its process that a later one finds, if the same worker is given it"
     MIXED = "several workers show something, in whatever order they come to it"
     ARRIVES = "what workers give comes when it is ready, and the program shows in which order"
     FEWER = "fresh processes begin as they are needed, where forked ones begin all at once"

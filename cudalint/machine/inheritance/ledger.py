@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.interpreter import Fresh, Machine, Setting
-from cudalint.machine.state import Public, State
+from cudalint.machine.interpreter import Beginning, Machine, Setting
+from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
 
@@ -49,7 +49,7 @@ class Watch:
     ``moments`` are those at which a fork would have inherited: the first, and that of the processes that replace it.
     """
 
-    launch: Fresh
+    launch: Beginning
     moments: tuple[int, ...]
     booting: bool = True
     writes: bool = False
@@ -66,9 +66,6 @@ class Watch:
     shown_later: set[Site] = field(default_factory=set)
     # Where its tasks show something on the console, beside other workers.
     told: set[Site] = field(default_factory=set)
-    # What it does that others see, and what of that after it has sent something to another process.
-    public: dict[Public, Site] = field(default_factory=dict)
-    public_later: dict[Public, Site] = field(default_factory=dict)
     # The functions of libraries that it called at its work.
     called: set[str] = field(default_factory=set)
 

@@ -12,7 +12,7 @@ from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.sameness import Comparison, follows
-from cudalint.machine.interpreter import Fresh, Machine, Setting
+from cudalint.machine.interpreter import Beginning, Machine, Setting
 from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reachable, reached, visited
 from cudalint.machine.launch.pickling import is_plain, unproven
 from cudalint.machine.state import State
@@ -42,7 +42,7 @@ class Prover(Arrivals):
         # Whether the program gives a tensor attributes of its own, which do not travel.
         self._has_tags = False
 
-    def begins_fresh(self, launch: Fresh, state: State) -> None:
+    def begins_fresh(self, launch: Beginning, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""
         made = (state.process.identity, launch.made)
         if launch.held:
@@ -65,7 +65,6 @@ class Prover(Arrivals):
 
     def ends_fresh(self, ran: bool, lends: bool) -> None:
         """The process that began last has ended; ``ran`` is false where it never came to its work."""
-        super().ends_fresh(ran, lends)
         watch = self._watches.pop()
         launch = watch.launch
         doubts = dict.fromkeys(self._lacks(watch))

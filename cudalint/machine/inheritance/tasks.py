@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
-from cudalint.machine.frame import Frame, Given, Results
+from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Closure, LibraryObject
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.draws import Draws
 from cudalint.machine.inheritance.ledger import Watch
+from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -61,6 +62,12 @@ class Tasks(Draws):
         if launch.family not in _SHARE_OUT:
             return None
         return None if watch.launch.made in self._alone else watch
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library; the number of a process tells which of several is given a task."""
+        if call.text("does") == "pid" and self._watches and self._shared_out(call.state) is not None:
+            self._is_called(f"{shown(self.library.canonical(call.path))}()", call.site, call.state)
+        return super().library_call(call)
 
     def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
         super()._leaves(effect, path, site, state)
