@@ -11,25 +11,21 @@ from collections.abc import Hashable, Iterable
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Dict, LibraryObject, Scope, Sequence
-from cudalint.machine.inheritance.beside import Besides
+from cudalint.machine.inheritance.beside import Besides, origin
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.inheritance.iteration import WITHOUT_ORDER
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant, only
+from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant, only, unknown
 from cudalint.models.library import ProcessEffect
 
-# What gives the elements that it is given, in their order.
-_CARRIES = frozenset(
-    {"builtins.list", "builtins.tuple", "builtins.dict", "builtins.iter", "builtins.map", "builtins.filter"}
-)
 _PARTS = (".keys", ".values", ".items", ".copy")
 _SORTS = "builtins.list.sort"
-# What is gone through one by one.
-_ITERATORS = "container"
+# By which arguments functions are called when a task is done.
+_CALLBACKS = ("callback", "error_callback")
+_LATER = "add_done_callback"
 _QUEUE = "multiprocessing.Queue"
 
 
@@ -48,6 +44,8 @@ class Arrivals(Besides):
         self._arrived: Site | None = None
         self._within: Frame | None = None
         self._loops = 0
+        # Where a generator gave something that came so.
+        self._yielded: Site | None = None
         # Whether what is gone through is that of a loop, in whose body it shows.
         self._in_rounds = False
         # The variables that hold what came last.
@@ -60,14 +58,13 @@ class Arrivals(Besides):
         path = self.library.canonical(call.path)
         has = self.library.traits.has
         receiver = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-        if has(path, "takes-shared") and self._is_filled_by_several(receiver):
+        if has(path, "takes-shared") and self._is_filled_by_several(call.receiver):
             self._arrives(call.site)
         is_told = receiver is not None and _name_of(call.receiver) in self._told
         gives = (has(path, "as-they-come") or is_told) and not self._come_in_order(call, receiver)
         tells = any(has(f"{path}.{name}.{constant(value)}", "as-they-come") for name, value in call.kwargs.items())
         given = any(self._is_unordered(atom, call.state) for value in call.args for atom in value)
-        sorts = path in WITHOUT_ORDER and "key" not in call.kwargs
-        carries = given and (path in _CARRIES or call.text("does") == _ITERATORS) and not sorts
+        carries = given and has(path, "keeps-order")
         of_owner = path.endswith(_PARTS) and self._is_unordered(call.receiver, call.state)
         self._shows_in_loop(path, call.args, call.site)
         if path == _SORTS and "key" not in call.kwargs and call.receiver is not None:
@@ -75,8 +72,9 @@ class Arrivals(Besides):
         elif self._arrived is not None and isinstance(receiver, Sequence | Dict):
             self._unordered.add(_name_of(call.receiver))
         ordered, self._orders = self._orders, self._orders or carries
+        before = self._is_called_when_ready(call, path, receiver)
         results = super().library_call(call)
-        self._orders = ordered
+        self._orders, self._arrived = ordered, before
         for _, value in results if tells else ():
             self._told.update(map(_name_of, value))
         for _, value in results if gives or carries or of_owner else ():
@@ -85,21 +83,41 @@ class Arrivals(Besides):
             self._in_parts.update(atom.sym for _, value in results for atom in value if isinstance(atom, Unknown))
         return results
 
+    def _is_called_when_ready(self, call: Call, path: str, receiver: object) -> Site | None:
+        """A function is called when a task is done, and shows when that is; where this call came from before."""
+        before = self._arrived
+        if not self.library.traits.has(path, "calls-when-ready") or self._come_in_order(call, receiver):
+            return before
+        self._arrived = call.site
+        called = [value for name, value in call.kwargs.items() if name in _CALLBACKS]
+        for atom in (atom for value in called for atom in value):
+            if isinstance(atom, Lib):
+                self._shows_in_loop(atom.path, [unknown("result", call.site)], call.site)
+            else:
+                self._speculate(atom, call.state, call.frame, call.site)
+        if path.rpartition(".")[2] != _LATER:
+            # Of the others it is the workers that run what they are given.
+            self._arrived = before
+        return before
+
     def _come_in_order(self, call: Call, receiver: object) -> bool:
         """Whether there is one worker only, or one task: a set of tasks has an order of its own."""
         if isinstance(receiver, LibraryObject) and receiver.site in self._alone:
             return True
+        if not self.library.traits.has(call.path, "as-they-come"):
+            return False
         tasks = self.exact_items(call.args[0], call.state) if call.args else None
         return tasks is not None and len(tasks) < 2
 
-    def _is_filled_by_several(self, found: object) -> bool:
-        return isinstance(found, LibraryObject) and found.site in self._filled
+    def _is_filled_by_several(self, atom: Atom | None) -> bool:
+        """Whether several processes put something there at the same time."""
+        return isinstance(atom, Ref) and origin(atom) in self._filled
 
     def _is_unordered(self, atom: Atom | None, state: State) -> bool:
         if atom is None:
             return False
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if self._is_filled_by_several(found) and isinstance(found, LibraryObject) and found.type != _QUEUE:
+        if self._is_filled_by_several(atom) and isinstance(found, LibraryObject) and found.type != _QUEUE:
             return True
         if isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym and atom.sym[0] in self._in_parts:
             return True
@@ -128,6 +146,9 @@ class Arrivals(Besides):
         outer, self._in_rounds = self._in_rounds, True
         rounds = super().iterate(value, state, frame, site, most)
         self._in_rounds = outer
+        if self._yielded is not None and not self._orders:
+            self._arrives(self._yielded)
+        self._yielded = None
         return rounds
 
     def _iterates(self, atom: Atom, site: Site, state: State) -> None:
@@ -147,7 +168,8 @@ class Arrivals(Besides):
         """``value[key]``; which element that is depends on what came first."""
         for atom in value if not isinstance(constant(key), str) else ():
             found = state.get(atom) if isinstance(atom, Ref) else None
-            if isinstance(found, Sequence) and self._is_unordered(atom, state):
+            listed = isinstance(found, LibraryObject) and found.fields.get("<kind>") == (Const("list"),)
+            if (listed or isinstance(found, Sequence)) and self._is_unordered(atom, state):
                 self._shows_arrival(site)
         return super().item(value, key, state, frame, site)
 
@@ -175,6 +197,8 @@ class Arrivals(Besides):
 
     def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
         """The values of an expression; what a comprehension makes of what comes has the order of that."""
+        if isinstance(node, ir.Yield) and self._arrived is not None:
+            self._yielded = self._arrived
         if not isinstance(node, ir.Comprehension):
             return super().eval(node, state, frame)
         arrived, within = self._enters_loop(frame)
@@ -227,7 +251,10 @@ class Arrivals(Besides):
     def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``owner[key] = value``: what it is found by does not depend on when it came, unless that is counted."""
         if self._arrived is not None:
-            self._unordered.update(map(_name_of, owner))
+            counted = isinstance(only(key), Const) or any(map(_is_counted, key))
+            for atom in owner:
+                if counted or not (isinstance(atom, Ref) and isinstance(state.get(atom), Sequence)):
+                    self._unordered.add(_name_of(atom))
             if isinstance(only(key), Const):
                 self._shows_arrival(site)
         return super().set_item(owner, key, value, state, frame, site)
@@ -262,6 +289,14 @@ class Arrivals(Besides):
                     break
                 inner = found.parent
         return super().lookup(name, state, scope)
+
+
+def _is_counted(atom: Atom) -> bool:
+    """Whether a key is a number that the program counts up, and not one that tells what something is about."""
+    match atom:
+        case Unknown(sym=(("aug" | "bin" | "round", *_), *_)):
+            return True
+    return False
 
 
 def _name_of(atom: Atom | None) -> Hashable:

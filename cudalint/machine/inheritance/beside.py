@@ -26,11 +26,14 @@ from cudalint.machine.values import Atom, Bound, Lib, Rank, Ref, Unknown, Value,
 from cudalint.models.library import ProcessEffect
 
 _CONSOLE = "console"
+# Whichever item of something.
+_ANY = "any"
 # Calls after which what they are told to wait for has ended.
 _ENDS = frozenset({"join", "result", "get", "wait", "exception", "shutdown", "terminate", "as_completed"})
 # What these start, all workers have in common.
 _OF_ALL = "multiprocessing."
 _PROXY = "multiprocessing.managers.Proxy"
+_NAMESPACE = "multiprocessing.managers.NamespaceProxy"
 # What several do at one place, so that the order in which they come to it shows.
 _UNLIKE = (
     {Act.SETS}, {Act.SETS, Act.ADDS}, {Act.SETS, Act.READS}, {Act.ADDS, Act.READS}, {Act.TAKES},
@@ -61,8 +64,8 @@ class Besides(Settings):
         self._deeds: list[Deeds] = []
         # What loops and functions have gone through to its end.
         self._exhausted: set[Hashable] = set()
-        # The channels and containers that several workers fill at once, by where they were made.
-        self._filled: set[Site] = set()
+        # The channels and containers that several workers fill at once.
+        self._filled: set[Hashable] = set()
         # Whether what runs only adds something to what it changes; shared numbers that are rounded.
         self._adds = False
         self._rounded: set[Site] = set()
@@ -96,7 +99,7 @@ class Besides(Settings):
 
     def _meets(self, one: Act, other: Act, where: Hashable, site: Site) -> None:
         """Two processes do something at the same place in an order that is not settled."""
-        if one is other is Act.FILLS and isinstance(where, Site):
+        if one is other is Act.FILLS:
             self._filled.add(where)
         elif {one, other} in _UNLIKE:
             self._asked.setdefault(Doubt(Why.MIXED, "", site))
@@ -106,17 +109,18 @@ class Besides(Settings):
     ) -> None:
         """A worker writes a file whose name all its siblings know."""
         traits = self.library.traits
-        changes = traits.of(path, "changes-file") if self._watches else None
-        if changes is None and not (self._watches and traits.has(path, "opens-file")):
+        changes = traits.of(path, "changes-file") if self._deeds else None
+        reads = bool(self._deeds) and traits.has(path, "reads-file")
+        if changes is None and not reads and not (self._deeds and traits.has(path, "opens-file")):
             return
+        act = Act.SETS
         if changes is None:
             mode = constant(kwargs.get("mode", args[1] if len(args) > 1 else const("r")))
-            if isinstance(mode, str) and not set(mode) & set("wxa+"):
-                return
+            act = Act.READS if reads or (isinstance(mode, str) and not set(mode) & set("wxa+")) else Act.SETS
         place = 0 if changes is None else changes.place or 0
         named = (receiver,) if receiver is not None else args[place] if place < len(args) else ()
         if known(named):
-            self._does(Act.SETS, named, site, state)
+            self._does(act, named, site, state)
 
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may start workers, wait for some, or do what others see."""
@@ -173,13 +177,13 @@ class Besides(Settings):
     def _uses_shared(self, path: str, call: Call) -> None:
         """A method of a queue or a container that processes share."""
         found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-        if not isinstance(found, LibraryObject) or not found.type.startswith(_OF_ALL):
+        if not isinstance(call.receiver, Ref) or not _is_of_all(found):
             return
         has = self.library.traits.has
         if has(path, "fills-shared"):
-            self._does(Act.FILLS, found.site, call.site, call.state)
-        elif has(path, "takes-shared") and any(self._reading(call.state)):
-            self._does(Act.TAKES, found.site, call.site, call.state)
+            self._does(Act.FILLS, origin(call.receiver), call.site, call.state)
+        elif has(path, "takes-shared") and self._is_worker(call.state):
+            self._does(Act.TAKES, origin(call.receiver), call.site, call.state)
 
     def _aug_assign(self, node: ir.AugAssign, state: State, frame: Frame) -> list[State]:
         before, self._adds = self._adds, node.op in _WITHOUT_ORDER
@@ -191,32 +195,48 @@ class Besides(Settings):
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
     ) -> list[State]:
         """``owner.attr = value``."""
-        for found in self._shared(owner, state) if attr == "value" else ():
+        for place, found in self._shared(owner, state) if _is_shown_by(owner, attr, state) else ():
             adds = self._adds and found.site not in self._rounded
-            self._does(Act.ADDS if adds else Act.SETS, (found.site, attr), site, state)
+            self._does(Act.ADDS if adds else Act.SETS, (place, attr), site, state)
         return super().set_attribute(owner, attr, value, state, frame, site)
 
     def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
-        for found in self._shared((ref,), state) if name == "value" and not self._adds else ():
-            self._does(Act.READS, (found.site, name), site, state)
+        of_all = not self._adds and _is_shown_by((ref,), name, state)
+        for place, _ in self._shared((ref,), state) if of_all else ():
+            self._does(Act.READS, (place, name), site, state)
         return super()._object_attribute(ref, name, state, frame, site)
 
     def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``owner[key] = value``."""
-        for found in self._shared(owner, state):
+        for place, found in self._shared(owner, state):
             if found.type == _PROXY:
                 # A dict keeps its keys in the order in which they came.
-                self._does(Act.FILLS, found.site, site, state)
+                self._does(Act.FILLS, place, site, state)
             if known(key):
-                self._does(Act.ADDS if self._adds else Act.SETS, (found.site, key), site, state)
+                self._does(Act.ADDS if self._adds else Act.SETS, (place, key), site, state)
+            # An item of its own, which may be the one that another process reads.
+            self._does(Act.ADDS, (place, _ANY), site, state)
         return super().set_item(owner, key, value, state, frame, site)
 
-    def _shared(self, owner: Value, state: State) -> Iterator[LibraryObject]:
-        """What processes share of a value, where a worker has it."""
-        for atom in owner if any(self._reading(state)) else ():
+    def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``value[key]``."""
+        for place, _ in self._shared(value, state) if known(key) and not self._adds else ():
+            self._does(Act.READS, (place, key), site, state)
+            self._does(Act.READS, (place, _ANY), site, state)
+        return super().item(value, key, state, frame, site)
+
+    def _shared(self, owner: Value, state: State) -> Iterator[tuple[Hashable, LibraryObject]]:
+        """What processes share of a value, where a worker has it: what it is known by, and as what."""
+        for atom in owner if self._is_worker(state) else ():
             found = state.get(atom) if isinstance(atom, Ref) else None
-            if isinstance(found, LibraryObject) and found.type.startswith(_OF_ALL):
-                yield found
+            if isinstance(atom, Ref) and isinstance(found, LibraryObject) and _is_of_all(found):
+                yield origin(atom), found
+
+    def _is_worker(self, state: State) -> bool:
+        """Whether a process is one that another has started, at its work."""
+        own = state.process.identity
+        is_inside = any(deeds.launch.identity == own[: len(deeds.launch.identity)] for deeds in self._deeds)
+        return is_inside and not self._is_booting(state)
 
     # -- what goes on, and what has ended -----------------------------------------------------------------------------
 
@@ -316,6 +336,25 @@ def _renamed(process: Process, touched: set[Hashable], made: set[Hashable]) -> I
     """What goes on, known also by what a function made of it: an iterator of an iterator."""
     for beside in process.beside:
         yield replace(beside, keys=beside.keys | made) if beside.keys & touched else beside
+
+
+def _is_shown_by(owner: Value, attr: str, state: State) -> bool:
+    """Whether an attribute of what processes share is shared: a number's value, and all that a manager keeps."""
+    found = (state.get(atom) for atom in owner if isinstance(atom, Ref))
+    return any(isinstance(one, LibraryObject) and (attr == "value" or one.type == _NAMESPACE) for one in found)
+
+
+def _is_of_all(found: object) -> bool:
+    """Whether something is what several processes may hold at the same time."""
+    return isinstance(found, LibraryObject) and found.type.startswith(_OF_ALL)
+
+
+def origin(ref: Ref) -> Hashable:
+    """What an object is known by in all processes to which it was sent."""
+    address = ref.address
+    while isinstance(address, tuple) and len(address) == 3 and address[0] == "sent":
+        address = address[1]
+    return address
 
 
 def _addresses(values: Iterable[Value]) -> set[Hashable]:

@@ -13,10 +13,11 @@ from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.ledger import Handed
 from cudalint.machine.inheritance.process_effects import shown, takes_from_folder
 from cudalint.machine.inheritance.tasks import Tasks
+from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import Setting as Kept
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Bound, Lib, Unknown, Value, constant
+from cudalint.machine.values import Atom, Bound, Lib, Unknown, Value, constant
 from cudalint.models.library import lies_below
 
 _ENVIRON = "os.environ["
@@ -26,6 +27,11 @@ _LONGER = (".append", ".extend", ".insert")
 
 class Settings(Tasks):
     """A machine that notes which settings of their process tasks find that earlier tasks have left."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # By manager that takes back what is set in its body, what this process had set when it was entered.
+        self._at_entry: dict[Atom, frozenset[Kept]] = {}
 
     def begins_task(self, state: State, is_first: bool) -> None:
         """A worker begins a task: what the one before it has set stands."""
@@ -63,12 +69,38 @@ class Settings(Tasks):
                     self._sets(Kept(f"{path}().{attr}", (), False, False, True, site), state)
         return super().set_attribute(owner, attr, value, state, frame, site)
 
+    def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``manager.__enter__()``, which may remember what it takes back."""
+        for atom in manager:
+            if self._restored_by(atom):
+                self._at_entry[atom] = state.process.set_now
+        return super().enter(manager, state, frame, site)
+
+    def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``manager.__exit__()``, which may take back what its body has set."""
+        states = super().leave(manager, state, frame, site)
+        for atom in manager:
+            root = self._restored_by(atom)
+            before = self._at_entry.pop(atom, frozenset())
+            for after in states if root else ():
+                kept = {one for one in after.process.set_now if one in before or _root(one.name) != root}
+                after.process = replace(after.process, set_now=frozenset(kept))
+        return states
+
+    def _restored_by(self, atom: Atom) -> str:
+        """The library of which a manager takes back what is set in its body."""
+        match atom:
+            case Unknown(sym=("call", _, _, _, str(path))) if self.library.traits.has(path, "restores"):
+                return _root(path)
+        return ""
+
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may find what an earlier task has set."""
         path = self.library.canonical(call.path)
         if call.text("does").startswith("environ."):
             name = constant(call.args[0]) if call.args else ...
-            if call.text("does") in ("environ.get", "environ.contains", "environ.preset"):
+            finds = call.text("does") in ("environ.get", "environ.contains", "environ.preset")
+            if finds or self.library.traits.has(path, "gives-earlier"):
                 self._finds_variable(name if isinstance(name, str) else None, call.state)
         else:
             self._feels(path, call.state)
