@@ -209,7 +209,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.ASSUMED:
             return "the code does not show what runs before the launch"
         case Why.LENDS:
-            return "the batches lie in GPU memory of the workers, which a batch that is kept outlives"
+            return "what the workers give lies in GPU memory of theirs, which it outlives where it is kept"
         case Why.IN_SHARED_MEMORY:
             return "tensors on the CPU that a process is given are copied by a fork and shared with a fresh process"
         case Why.STOPPED:

@@ -26,6 +26,8 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Ref, Task, Tensor, Unknown, Value, union
 
 _ENDS = frozenset({"crash", "hang", "child-death"})
+# Workers of these give back what their tasks return, as it lies in the memory of their GPU.
+_GIVES_BACK = frozenset({"loader", "pool", "executor"})
 
 
 def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
@@ -43,7 +45,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
         machine.begins_fresh(launch, state)
     ended = _started(machine, state, frame, start, way, parent)
     if is_fresh:
-        machine.ends_fresh(ended.began, start.family == "loader" and _lends(ended))
+        machine.ends_fresh(ended.began, start.family in _GIVES_BACK and _lends(ended))
     machine.ends_process()
     return ended
 
