@@ -66,6 +66,8 @@ class Besides(Settings):
         self._exhausted: set[Hashable] = set()
         # The channels and containers that several workers fill at once.
         self._filled: set[Hashable] = set()
+        # Where threads take from channels, which are run before those have something to take.
+        self._listened: dict[Hashable, Site] = {}
         # Whether what runs only adds something to what it changes; shared numbers that are rounded.
         self._adds = False
         self._rounded: set[Site] = set()
@@ -101,6 +103,8 @@ class Besides(Settings):
         """Two processes do something at the same place in an order that is not settled."""
         if one is other is Act.FILLS:
             self._filled.add(where)
+            if where in self._listened:
+                self._asked.setdefault(Doubt(Why.ARRIVES, "", self._listened[where]))
         elif {one, other} in _UNLIKE:
             self._asked.setdefault(Doubt(Why.MIXED, "", site))
 
@@ -182,8 +186,10 @@ class Besides(Settings):
         has = self.library.traits.has
         if has(path, "fills-shared"):
             self._does(Act.FILLS, origin(call.receiver), call.site, call.state)
-        elif has(path, "takes-shared") and self._is_worker(call.state):
+        elif has(path, "takes-shared") and not call.statement and self._is_worker(call.state):
             self._does(Act.TAKES, origin(call.receiver), call.site, call.state)
+        elif has(path, "takes-shared") and call.state.process.in_thread:
+            self._listened.setdefault(origin(call.receiver), call.site)
 
     def _aug_assign(self, node: ir.AugAssign, state: State, frame: Frame) -> list[State]:
         before, self._adds = self._adds, node.op in _WITHOUT_ORDER

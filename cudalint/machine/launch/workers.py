@@ -45,7 +45,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
         machine.begins_fresh(launch, state)
     ended = _started(machine, state, frame, start, way, parent)
     if is_fresh:
-        machine.ends_fresh(ended.began, start.family in _GIVES_BACK and _lends(ended))
+        machine.ends_fresh(ended.began, start.family in _GIVES_BACK and not start.dropped and _lends(ended))
     machine.ends_process()
     return ended
 
