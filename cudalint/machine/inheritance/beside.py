@@ -76,7 +76,7 @@ class Besides(Settings):
 
     def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
         super()._leaves(effect, path, site, state)
-        if effect.shows and self.library.traits.has(path, "on-console"):
+        if self._is_told(effect, path):
             self._does(Act.SETS, _CONSOLE, site, state)
 
     def _does(self, act: Act, where: Hashable, site: Site, state: State) -> None:
