@@ -22,7 +22,7 @@ from cudalint.machine.interpreter import Beginning, Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.state import Act, Beside, Process, Public, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Rank, Ref, Unknown, Value, const, constant
+from cudalint.machine.values import Atom, Bound, Lib, Rank, Ref, Unknown, Value, const, constant, unknown
 from cudalint.models.library import ProcessEffect
 
 _CONSOLE = "console"
@@ -38,6 +38,8 @@ _NAMESPACE = "multiprocessing.managers.NamespaceProxy"
 _UNLIKE = (
     {Act.SETS}, {Act.SETS, Act.ADDS}, {Act.SETS, Act.READS}, {Act.ADDS, Act.READS}, {Act.TAKES},
 )  # fmt: skip
+# Operators that make one number of several.
+_MERGES = frozenset({"%", "//", ">>", "&"})
 # Operators that come to the same in whatever order several workers use them.
 _WITHOUT_ORDER = frozenset({"+", "-", "|", "&", "^", "*"})
 # Numbers of these kinds are rounded, so that the order of a sum shows.
@@ -125,6 +127,8 @@ class Besides(Settings):
         named = (receiver,) if receiver is not None else args[place] if place < len(args) else ()
         if known(named):
             self._does(act, named, site, state)
+        elif any(_is_shared_by_some(atom) for atom in named):
+            self._does(act, site, site, state)
 
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may start workers, wait for some, or do what others see."""
@@ -196,6 +200,12 @@ class Besides(Settings):
         states = super()._aug_assign(node, state, frame)
         self._adds = before
         return states
+
+    def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
+        if op in _MERGES and any(isinstance(atom, Rank) for atom in left):
+            # What several workers have in common is not what tells them apart.
+            return unknown(("bin", frame.module, ordinal), op, left, right)
+        return super()._combine(op, left, right, state, frame, ordinal)
 
     def set_attribute(
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
@@ -348,6 +358,22 @@ def _is_shown_by(owner: Value, attr: str, state: State) -> bool:
     """Whether an attribute of what processes share is shared: a number's value, and all that a manager keeps."""
     found = (state.get(atom) for atom in owner if isinstance(atom, Ref))
     return any(isinstance(one, LibraryObject) and (attr == "value" or one.type == _NAMESPACE) for one in found)
+
+
+def _is_shared_by_some(part: Hashable) -> bool:
+    """Whether something is made of a number of which several come to the same: ``n % 2`` is the same for two tasks."""
+    match part:
+        case Unknown(sym=sym):
+            return _is_shared_by_some(sym)
+        case (_, str(op), tuple(left), tuple()) if op in _MERGES and not _is_text(left):
+            return True
+        case tuple():
+            return any(map(_is_shared_by_some, part))
+    return False
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(constant(value), str)
 
 
 def _is_of_all(found: object) -> bool:
