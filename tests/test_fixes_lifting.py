@@ -49,6 +49,11 @@ LIFTED = {
         f"\ndef work(n, *, scale):\n    # on the GPU\n    return {ON_GPU} * scale\n\n\ndef main",
         "pool.map(partial(work, scale=scale), [1])",
     ),
+    "a function that calls itself": (
+        f"def work(n):\n    return work(n - 1) * scale if n else {ON_GPU}\n\n{MAPPED}",
+        f"\ndef work(n, *, scale):\n    return work(n - 1, scale=scale) * scale if n else {ON_GPU}\n",
+        "pool.map(partial(work, scale=scale), [1])",
+    ),
     "also where it is called at home": (
         f"def work(n):\n    return {ON_GPU} * scale\n\nprint(work(3), work)\n{MAPPED}",
         f"\ndef work(n, *, scale):\n    return {ON_GPU} * scale\n",
@@ -129,7 +134,10 @@ REFUSED = {
     "a decorator": f"@torch.no_grad()\ndef work(n):\n    return {ON_GPU}\n\n{MAPPED}",
     "a condition": f"if scale:\n    def work(n):\n        return {ON_GPU}\nelse:\n    work = print\n{MAPPED}",
     "two of one name": f"def work(n):\n    return n\n\ndef work(n):\n    return {ON_GPU}\n\n{MAPPED}",
-    "a function that calls itself": f"def work(n):\n    return work(n - 1) * scale if n else {ON_GPU}\n\n{MAPPED}",
+    "a function that calls what its name stands for by then": (
+        f"def work(n):\n    return work(n - 1) * scale if n else {ON_GPU}\n\nother = work\nwork = abs\n"
+        + MAPPED.replace("work,", "other,")
+    ),
     "a default from around": f"def work(n, k=scale):\n    return {ON_GPU}\n\n{MAPPED}",
     "any keyword": f"def work(n, **other):\n    return {ON_GPU} * scale\n\n{MAPPED}",
     "what looks around": f"def work(n):\n    return {ON_GPU}, locals()\n\n{MAPPED}",

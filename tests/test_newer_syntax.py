@@ -31,7 +31,7 @@ import torch
 
 def work(n):
 {body}
-    return torch.ones(n, device="cuda")
+    return torch.ones(n, device="cuda").sum().item()
 
 
 if __name__ == "__main__":
@@ -56,7 +56,7 @@ def test_newer_syntax_hides_nothing(statement: str, where: str) -> None:
     (found,) = api.check_text(text, "train.py", api.Options(isolated=True)).findings
     assert (found.code, found.span.start.row) == ("CUD101", len(text.splitlines()))
     effect = next(step for step in found.trace if step.kind is api.StepKind.EFFECT)
-    assert text.splitlines()[effect.span.start.row - 1].strip() == 'return torch.ones(n, device="cuda")'
+    assert text.splitlines()[effect.span.start.row - 1].strip() == 'return torch.ones(n, device="cuda").sum().item()'
 
 
 @pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)

@@ -26,7 +26,7 @@ from cudalint.text.notebook import read
 CELLS = (
     ("markdown", "# Training\n\nimport torch"),
     "import multiprocessing\n\nimport torch\ntorch.zeros(1, device='cuda')",
-    "def work(n):\n    return torch.ones(n, device='cuda')",
+    "def work(n):\n    return torch.ones(n, device='cuda').sum().item()",
     "pool = multiprocessing.get_context('fork').Pool(1)\nprint(pool.map(work, [1, 2, 3]))",
 )
 
@@ -348,7 +348,7 @@ def test_what_says_how_a_cell_runs_stays_its_first_line(cell: str, after: str) -
 
 
 def test_a_patch_is_one_of_the_file(run: Run, tmp_path: Path) -> None:
-    module = "%%writefile workers.py\nimport torch\ndef work(n):\n    return torch.ones(n, device='cuda')"
+    module = "%%writefile workers.py\nimport torch\ndef work(n):\n    return torch.ones(n, device='cuda').sum().item()"
     last = "import torch\nfrom workers import work\n" + CELLS[3]
     first = "import multiprocessing, torch\ntorch.cuda.init()"
     (tmp_path / "a.ipynb").write_text(notebook(module, first, last))
@@ -361,6 +361,14 @@ def test_a_patch_is_one_of_the_file(run: Run, tmp_path: Path) -> None:
 def test_spawn_is_no_repair_where_the_worker_is_a_function_of_a_cell(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.ipynb").write_text(notebook(*CELLS))
     assert run("check", "--diff", "--unsafe-fixes", ".").stdout == ""
+
+
+def test_results_are_moved_by_the_kernel_where_the_worker_only_loads(run: Run, tmp_path: Path) -> None:
+    loads = "def work(n):\n    return torch.ones(n).cuda()"
+    (tmp_path / "a.ipynb").write_text(notebook(*CELLS[:2], loads, CELLS[3]))
+    patch = run("check", "--diff", "--unsafe-fixes", ".").stdout
+    assert '+    "    return torch.ones(n)"' in patch
+    assert "print([result.cuda() for result in pool.map(work, [1, 2, 3])])" in patch
 
 
 COMMON = (

@@ -4,43 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 import libcst as cst
 
-from cudalint.fixes import layout, names
+from cudalint.fixes import names
 from cudalint.fixes.edits import Change
 from cudalint.fixes.loaders import dotted_attribute
+from cudalint.fixes.moved import Form, Function, Moved, moves_of, results_of, without_call
 from cudalint.fixes.proposal import Case, Proposal, in_files
 from cudalint.fixes.view import View, dotted
 
-_MOVES = ("cuda", "to")
-# What gives a tensor that lies where those lie that it is given.
-_JOINS = frozenset({"stack", "cat", "concat", "hstack", "vstack"})
 _ELSEWHERE = "whatever else takes samples from this dataset or collate function then gets them on the CPU"
 _COMPUTED = "what the workers computed on the GPU they then compute on the CPU"
 # Methods by which a loader takes samples from a dataset and collates them, whatever the object is called.
 _OF_OBJECTS = frozenset({"__getitem__", "__iter__", "__call__"})
-_Function = cst.FunctionDef | cst.Lambda
-
-
-class _Form(Enum):
-    """How the parts of a batch are held."""
-
-    WHOLE = "the batch itself"
-    PARTS = "some of several"
-    KEYS = "some entries of a dictionary"
-    EACH = "each of them"
-
-
-@dataclass(frozen=True, slots=True)
-class _Moved:
-    """What a worker's function gives back and had moved: each part by its place, with the call that moved it."""
-
-    form: _Form
-    parts: tuple[tuple[str, cst.Call], ...]
-    count: int = 1
-    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +36,21 @@ def move_in_loop(case: Case) -> Iterator[Proposal]:
     if last is None or loader is None:
         return
     view, move = last
-    function = next((n for n in view.around(move) if isinstance(n, _Function)), None)
+    function = next((n for n in view.around(move) if isinstance(n, Function)), None)
     if function is None or not _is_workers_own(view, function, *loader):
         return
     pinned = _pinned(*loader)
     if dotted_attribute(move) == "pin_memory":
         yield Proposal(
             "pin the batches in the main process: `pin_memory=True` on the loader",
-            in_files([(view, _without_call(view, move)), *pinned]),
+            in_files([(view, without_call(view, move)), *pinned]),
             doubt="each batch is then pinned after it is collated, not each sample",
         )
         return
     if _serves_others(view, function, loader[0]):
         return
-    moves = _moves(view, function)
-    moved = _results(view, function, [m for m, _ in moves])
+    moves = moves_of(view, function)
+    moved = results_of(view, function, [m for m, _ in moves])
     if moved is None or move not in [m for m, _ in moves]:
         return
     for loop in _loops(case, loader):
@@ -93,7 +70,7 @@ def _pinned(view: View, loader: cst.Call) -> list[tuple[View, Change]]:
     return [(view, change) for change in view.with_keyword(loader, "pin_memory", "True")]
 
 
-def _serves_others(view: View, function: _Function, home: View) -> bool:
+def _serves_others(view: View, function: Function, home: View) -> bool:
     """Whether more than one loader is seen to take what a function makes: another loop would get it on the CPU."""
     if isinstance(function, cst.Lambda):
         return False
@@ -108,7 +85,7 @@ def _is_imported(view: View, name: cst.Name) -> bool:
     return isinstance(view.parent(name), cst.ImportAlias)
 
 
-def _is_workers_own(home: View, function: _Function, view: View, loader: cst.Call) -> bool:
+def _is_workers_own(home: View, function: Function, view: View, loader: cst.Call) -> bool:
     """``__getitem__`` and ``__iter__`` of the dataset, and the loader's collate function, or object that is called."""
     collate = view.keyword(loader, "collate_fn")
     if isinstance(function, cst.Lambda):
@@ -133,108 +110,6 @@ def _is_made_of(home: View, node: cst.CSTNode, view: View, value: cst.BaseExpres
 
 def _class_around(view: View, node: cst.CSTNode) -> cst.ClassDef | None:
     return next((n for n in view.around(node) if isinstance(n, cst.ClassDef)), None)
-
-
-def _moves(view: View, function: _Function) -> list[tuple[cst.Call, Change]]:
-    """All calls of a function that put something on a GPU, with the change that leaves it where it is."""
-    found: list[tuple[cst.Call, Change]] = []
-    for node in view.inside(function.body):
-        if not isinstance(node, cst.Call):
-            continue
-        device = view.keyword(node, "device")
-        if dotted_attribute(node) in _MOVES and isinstance(node.func, cst.Attribute):
-            found.append((node, _without_move(view, node)))
-        elif device is not None:
-            found.append((node, view.without_argument(node, device)))
-    return found
-
-
-def _without_move(view: View, move: cst.Call) -> Change:
-    """``x.cuda()`` as ``x``; ``x = x.cuda()`` as nothing."""
-    match view.parent(move), move.func:
-        case (
-            cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=target))]) as assign,
-            cst.Attribute(value=cst.Name(value=moved)),
-        ) if target == moved:
-            statement = view.statement(assign)
-            if statement is not None and layout.has_own_rows(view, statement):
-                (dropped,) = layout.dropped(view, statement)
-                return dropped
-    return _without_call(view, move)
-
-
-def _without_call(view: View, call: cst.Call) -> Change:
-    """``x.cuda()`` as ``x``."""
-    assert isinstance(call.func, cst.Attribute)
-    start = view.after(call.func.value, "").start
-    return Change(start, view.end(call), "")
-
-
-# -- what the workers give -------------------------------------------------------------------------------------
-
-
-def _results(view: View, function: _Function, moves: list[cst.Call]) -> _Moved | None:
-    """Which parts of what a function gives back were moved; None where that cannot be read off."""
-    value = _given_back(view, function)
-    if value is None:
-        return None
-    moved: _Moved | None = None
-    match value:
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            found = [(str(i), m) for i, e in enumerate(elements) if (m := _move(view, function, e.value, moves))]
-            moved = _Moved(_Form.PARTS, tuple(found), len(elements))
-        case cst.Dict(elements=entries):
-            keyed = [e for e in entries if isinstance(e, cst.DictElement) and isinstance(e.key, cst.SimpleString)]
-            found = [(view.source(e.key), m) for e in keyed if (m := _move(view, function, e.value, moves))]
-            moved = _Moved(_Form.KEYS, tuple(found)) if len(keyed) == len(entries) else None
-        case cst.ListComp(elt=cst.Call() as one) if one in moves:
-            moved = _Moved(_Form.EACH, (("", one),))
-        case cst.Call(
-            func=cst.Name(value="tuple" | "list"), args=[cst.Arg(value=cst.GeneratorExp(elt=cst.Call() as one))]
-        ) if one in moves:
-            moved = _Moved(_Form.EACH, (("", one),))
-        case _ if (whole := _move(view, function, value, moves)) is not None:
-            moved = _Moved(_Form.WHOLE, (("", whole),))
-    if moved is None or {id(m) for _, m in moved.parts} != {id(m) for m in moves} or len(moved.parts) != len(moves):
-        return None
-    held = [v for v in view.inside(value) if isinstance(v, cst.Name)] if moved.form is not _Form.EACH else []
-    computed = any(len(_assigned(view, function, n.value)) > 1 for n in held)
-    return _Moved(moved.form, moved.parts, moved.count, computed)
-
-
-def _given_back(view: View, function: _Function) -> cst.BaseExpression | None:
-    """What a function gives back, where it does so at one place only."""
-    if isinstance(function, cst.Lambda):
-        return function.body
-    results = [n.value for n in view.inside(function.body) if isinstance(n, cst.Return | cst.Yield)]
-    return results[0] if len(results) == 1 and isinstance(results[0], cst.BaseExpression) else None
-
-
-def _move(view: View, function: _Function, part: cst.CSTNode, moves: list[cst.Call]) -> cst.Call | None:
-    """The call that moved a part: the part itself, or what its name was given."""
-    if not isinstance(part, cst.Name):
-        return _moved_by(part, moves)
-    found = [m for value in _assigned(view, function, part.value) if (m := _moved_by(value, moves)) is not None]
-    return found[0] if len(found) == 1 else None
-
-
-def _moved_by(value: cst.CSTNode, moves: list[cst.Call]) -> cst.Call | None:
-    """The call that moved a value, or each of the samples that are joined in it."""
-    if not isinstance(value, cst.Call) or value in moves:
-        return value if isinstance(value, cst.Call) else None
-    match value:
-        case cst.Call(args=[cst.Arg(value=cst.ListComp(elt=cst.Call() as one)), *_]) if one in moves:
-            return one if dotted_attribute(value) in _JOINS else None
-    return None
-
-
-def _assigned(view: View, function: _Function, name: str) -> list[cst.CSTNode]:
-    """What a name is given in a function."""
-    return [
-        node.value
-        for node in view.inside(function.body)
-        if isinstance(node, cst.Assign) and any(dotted(t.target) == name for t in node.targets)
-    ]
 
 
 # -- the loop that takes it --------------------------------------------------------------------------------------
@@ -327,7 +202,7 @@ def _is_of_loader(arg: cst.Arg, loop: _Loop) -> bool:
     )
 
 
-def _in_loop(loop: _Loop, moved: _Moved, view: View, loader: tuple[View, cst.Call]) -> Change | None:
+def _in_loop(loop: _Loop, moved: Moved, view: View, loader: tuple[View, cst.Call]) -> Change | None:
     """What moves a batch in the loop; None where the shapes differ."""
     target = _batch(loop)
     devices = {place: _device_in_loop(view, move, loop, loader) for place, move in moved.parts}
@@ -340,35 +215,35 @@ def _in_loop(loop: _Loop, moved: _Moved, view: View, loader: tuple[View, cst.Cal
     return None if line is None else loop.view.lines_before(loop.node.body.body[0], [line])
 
 
-def _in_comprehension(loop: _Loop, target: cst.CSTNode, moved: _Moved, ways: dict[str, str]) -> Change | None:
+def _in_comprehension(loop: _Loop, target: cst.CSTNode, moved: Moved, ways: dict[str, str]) -> Change | None:
     """The batches of a comprehension, moved one by one before it takes them."""
     source = _taken(loop)[0]
     if not isinstance(source, cst.Name | cst.Attribute | cst.Call) or loop.node.asynchronous is not None:
         return None
-    if moved.form is not _Form.WHOLE or not isinstance(target, cst.Name):
+    if moved.form is not Form.WHOLE or not isinstance(target, cst.Name):
         return None
     name = target.value
     return loop.view.replace_whole(source, f"({name}{ways['']} for {name} in {loop.view.source(source)})")
 
 
-def _statement(target: cst.CSTNode, moved: _Moved, ways: dict[str, str]) -> str | None:
+def _statement(target: cst.CSTNode, moved: Moved, ways: dict[str, str]) -> str | None:
     """The statement that moves what a loop's target holds."""
     several = _names(target) if isinstance(target, cst.Tuple | cst.List) else []
     whole = target.value if isinstance(target, cst.Name) else None
     match moved.form:
-        case _Form.WHOLE if whole is not None:
+        case Form.WHOLE if whole is not None:
             return f"{whole} = {whole}{ways['']}"
-        case _Form.KEYS if whole is not None:
+        case Form.KEYS if whole is not None:
             return f"{whole} = {{**{whole}, {', '.join(f'{k}: {whole}[{k}]{way}' for k, way in ways.items())}}}"
-        case _Form.EACH if whole is not None:
+        case Form.EACH if whole is not None:
             part = "part" if whole != "part" else "one"
             return f"{whole} = [{part}{ways['']} for {part} in {whole}]"
-        case _Form.EACH if several:
+        case Form.EACH if several:
             return f"{', '.join(several)} = {', '.join(f'{n}{ways[str()]}' for n in several)}"
-        case _Form.PARTS if len(several) == moved.count:
+        case Form.PARTS if len(several) == moved.count:
             pairs = [(several[int(place)], way) for place, way in ways.items()]
             return f"{', '.join(n for n, _ in pairs)} = {', '.join(f'{n}{way}' for n, way in pairs)}"
-        case _Form.PARTS if whole is not None:
+        case Form.PARTS if whole is not None:
             parts = [f"{whole}[{i}]{ways.get(str(i), '')}" for i in range(moved.count)]
             return f"{whole} = ({', '.join(parts)}{',' if moved.count == 1 else ''})"
     return None

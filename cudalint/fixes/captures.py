@@ -42,6 +42,9 @@ def capture(view: View, function: Function) -> Capture | None:
         if name in _LOOK_AROUND or (name.startswith("__") and not name.endswith("__")):
             return None
         around = binding_scope(view, function, name)
+        if _is_itself(view, function, name, around):
+            # It is found by that name wherever it stands.
+            continue
         if around is None:
             if not _is_global(view, name):
                 return None
@@ -54,6 +57,21 @@ def capture(view: View, function: Function) -> Capture | None:
     if any(isinstance(n, cst.Attribute) and _is_mangled(n.attr.value) for n in view.inside(body)):
         return None
     return Capture(tuple(found), varies)
+
+
+def _is_itself(view: View, function: Function, name: str, scope: cst.CSTNode | None) -> bool:
+    """Whether a function calls itself by a name that nothing else has where it is defined."""
+    if not isinstance(function, cst.FunctionDef) or not isinstance(scope, cst.FunctionDef):
+        return False
+    bound = [node for n, node in names.bindings(view, scope) if n == name]
+    return bound == [function] and not any(name in _declared(node) for node in view.inside(scope))
+
+
+def own_uses(view: View, function: cst.FunctionDef) -> list[cst.Name]:
+    """Where a function reads its own name."""
+    name = function.name.value
+    uses = (node for node in view.inside(function.body) if isinstance(node, cst.Name) and node.value == name)
+    return [use for use in uses if names.is_variable(view, use) and not _is_bound_inside(view, use, function)]
 
 
 def _varies(view: View, scope: cst.CSTNode, name: str) -> bool:

@@ -17,12 +17,14 @@ from cudalint.fixes import (
     nesting,
     queries,
     ranks,
+    results,
     start_method,
     threads,
 )
 from cudalint.fixes.proposal import Repair
 
 _FORKED: tuple[Repair, ...] = (
+    results.move_in_parent,
     queries.count_instead,
     start_method.spawn,
     launchers.spawning_library,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from cudalint.fixes import imports, layout, names
-from cudalint.fixes.captures import Capture, Function, capture, is_constant, references
+from cudalint.fixes.captures import Capture, Function, capture, is_constant, own_uses, references
 from cudalint.fixes.edits import Change
 from cudalint.fixes.notice import goes_unnoticed
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
@@ -244,9 +244,7 @@ def _function(case: Case, view: View, function: cst.FunctionDef, found: Capture)
         return
     changes: list[Change] = []
     if found.names:
-        if scope is None or name in names.read(view, function.body):
-            return
-        changes = _handed_along(view, scope, function, name, found) or []
+        changes = [] if scope is None else _handed_along(view, scope, function, name, found) or []
         if not changes:
             return
         changes.append(layout.with_keyword_only(view, function, found.names))
@@ -283,7 +281,7 @@ def _handed_along(
     along = ", ".join(f"{n}={n}" for n in found.names)
     partial = imports.member(view, "functools", "partial")
     changes: list[Change] = []
-    for use in uses:
+    for use in (*uses, *(own_uses(view, function) if isinstance(function, cst.FunctionDef) else ())):
         call = view.parent(use)
         if isinstance(call, cst.Call) and call.func is use:
             for captured in found.names:

@@ -25,11 +25,11 @@ _FRESH = ("spawn", "forkserver", "loky")
 _SHOWN_AT_PLACE = frozenset(
     {
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
-        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED,
+        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED, Why.ARRIVES,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
-_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR})
+_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 
@@ -194,8 +194,12 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"fresh processes begin as they are needed, and `{name}()` shows how many there are"
         case Why.KEPT:
             return f"a worker keeps what its tasks change in `{name}`, and fresh workers share the tasks out otherwise"
+        case Why.LEFT:
+            return f"a task finds what an earlier one set by `{name}`, and fresh workers share the tasks out otherwise"
         case Why.MIXED:
-            return f"`{name}()` shows in which order several workers come to something, and fresh ones come in another"
+            return f"`{name}` shows in which order several workers come to something, and fresh ones come in another"
+        case Why.ARRIVES:
+            return f"`{name}` depends on which worker is ready first, and fresh ones come in another order"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:
@@ -205,7 +209,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.ASSUMED:
             return "the code does not show what runs before the launch"
         case Why.LENDS:
-            return "the batches lie in GPU memory of the workers, which a batch that is kept outlives"
+            return "what the workers give lies in GPU memory of theirs, which it outlives where it is kept"
         case Why.IN_SHARED_MEMORY:
             return "tensors on the CPU that a process is given are copied by a fork and shared with a fresh process"
         case Why.STOPPED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from cudalint.machine import questions
 from cudalint.machine.heap import Object, Scope
@@ -154,6 +155,55 @@ class Sent:
     where: Chain
 
 
+class Act(Enum):
+    """What a process does that others see, by whether the order matters in which several do so."""
+
+    SETS = "it shows something, or sets what others see"
+    ADDS = "it adds to a number that others see"
+    READS = "it reads what others set"
+    FILLS = "it puts something where others take it"
+    TAKES = "it takes something that others would take otherwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """What a process does that others see, and where; ``by_one``: only one of several like it does so."""
+
+    act: Act
+    where: Hashable
+    by_one: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a task has set in its process, for proofs; ``felt_by`` are the only functions that find it, if that is said.
+
+    ``adds``: each task that does so changes what it finds there, by adding to it; ``is_variable``: it has that name.
+    """
+
+    name: str
+    felt_by: tuple[str, ...]
+    is_folder: bool
+    adds: bool
+    is_variable: bool
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Workers that go on beside the process that started them, for proofs: what they do that others see.
+
+    ``keys`` are the objects by which they are waited for, ``made`` the call that made their launcher. ``later`` is what
+    they do after they have sent something; ``heard``: their parent has received that.
+    """
+
+    keys: frozenset[Hashable]
+    made: Site
+    public: tuple[tuple[Public, Site], ...]
+    later: tuple[tuple[Public, Site], ...]
+    heard: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     """What the machine knows of one process.
@@ -219,6 +269,12 @@ class Process:
     # The libraries whose random numbers it began anew by itself, and what it filled with those of others: for proofs.
     seeded: frozenset[str] = frozenset()
     unseeded: frozenset[str] = frozenset()
+    # The workers that go on beside it, and whether it has sent something to another process: for proofs, too.
+    beside: frozenset[Beside] = frozenset()
+    has_sent: bool = False
+    # What earlier tasks of this worker have set in it, and this one: for proofs, too.
+    left: frozenset[Setting] = frozenset()
+    set_now: frozenset[Setting] = frozenset()
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""

@@ -32,7 +32,8 @@ TRAITS = frozenset(
         "gives-texts", "gives-rows", "gives-host-data",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
-        "on-console",
+        "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "as-they-come", "keeps-order",
+        "calls-when-ready", "gives-earlier", "restores",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})

@@ -50,7 +50,8 @@ NOTHING = {
         top=("LOCAL_SIZE = 1", "", "", "def show():", "    LOCAL_SIZE = 3", "    print(LOCAL_SIZE)"),
         provable=True,
     ),
-    "file_mask": State(("os.umask(0o077)",), "os.umask(0o077)", imports=(_OS,), handed=True),
+    # It is read by being set, which a later task finds.
+    "file_mask": State(("os.umask(0o077)",), "os.umask(0o077)", imports=(_OS,), once=True, handed=True),
     "module_path": State(
         ('sys.path.append("/oracle")',), '"/oracle" in sys.path', imports=("import sys",), handed=True
     ),

@@ -46,7 +46,8 @@ class Files(Times):
         watch, traits = self._watch(state), self.library.traits
         opens = traits.has(path, "opens-file")
         if traits.has(path, "changes-file") or (opens and _is_written(args, kwargs)):
-            paths = args[:1] if opens else args
+            place = None if opens else traits.of(path, "changes-file")
+            paths = args[:1] if opens else args if place is None or place.place is None else args[place.place :][:1]
             self._changed.extend((state.process.identity, value, shown(path), site) for value in paths)
         elif (opens or traits.has(path, "reads-file")) and args and watch is not None and self._at_import(watch):
             self._read_again.setdefault(state.process.identity, []).append(args[0])

@@ -14,7 +14,7 @@ from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Const, Ref, Value, constant, only, union, unknown
+from cudalint.machine.values import Atom, Const, Ref, Value, constant, integer, only, union, unknown
 
 # What makes an iterator, which is used up by what takes elements from it.
 ITERATING = frozenset({"iter", "zip", "map", "starmap", "filter", "enumerate", "chain", "groups", "repeat", "product"})
@@ -54,6 +54,20 @@ class Iteration(Stores):
         # Where the program itself calls a coroutine, and whether its code is what runs, not that of a library.
         self._coroutines: set[Site] = set()
         self._runs_code = True
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library; a range that begins somewhere gives numbers of which none is known."""
+        results = super().library_call(call)
+        begins = call.args[0] if len(call.args) > 1 and self.library.canonical(call.path) == "builtins.range" else None
+        if begins is None or integer(begins) is not None:
+            return results
+        for state, value in results:
+            made = only(value)
+            found = state.get(made) if isinstance(made, Ref) else None
+            if isinstance(made, Ref) and isinstance(found, Sequence):
+                each = unknown("each", call.site, begins)
+                state.store(made, replace(found, items=(each, each), open=True))
+        return results
 
     def consume(
         self,

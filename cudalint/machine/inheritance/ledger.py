@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.interpreter import Fresh, Machine, Setting
+from cudalint.machine.interpreter import Beginning, Machine, Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
@@ -49,7 +49,7 @@ class Watch:
     ``moments`` are those at which a fork would have inherited: the first, and that of the processes that replace it.
     """
 
-    launch: Fresh
+    launch: Beginning
     moments: tuple[int, ...]
     booting: bool = True
     writes: bool = False

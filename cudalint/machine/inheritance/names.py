@@ -40,6 +40,8 @@ _OF_PROCESS = frozenset(
         "os.supports_follow_symlinks", "copyreg.dispatch_table", "pickle.dispatch_table", "copy.dispatch_table",
     }
 )  # fmt: skip
+# What tells of a process by which of these means it has started others.
+_OF_STARTER = frozenset({"sys.modules"})
 _OF_ANY_PROCESS = frozenset({"pid", "ident", "is_alive", "exitcode"})
 _PICKLED_BY = frozenset({"__name__", "__qualname__", "__module__"})
 # What a format for messages has where the name of the process is to stand, or how long ago that began; and its thread.
@@ -415,6 +417,8 @@ class Names(Submodules):
             self._asked.setdefault(Doubt(Why.NAME, f"{path}.{name}", site))
         if path == "__main__" or f"{path}.{name}" in _OF_PROCESS:
             self._is_called(f"{path}.{name}", site, state)
+        if f"{path}.{name}" in _OF_STARTER and self.record.launches:
+            self._asked.setdefault(Doubt(Why.NAME, f"{path}.{name}", site))
         return super()._library_attribute(path, name, state, frame, site)
 
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:

@@ -166,10 +166,7 @@ class ProcessEffects(Reads):
         self._note(Why.STORES, shown, call.site, call.state, handed=handed)
 
     def _looks_at_files(self, path: str, state: State) -> None:
-        root, _, name = path.removeprefix("builtins.").partition(".")
-        if path in _OF_NO_FILES or path.startswith("os.environ"):
-            return
-        if root in _OF_FILES or path.startswith("sys.path.") or _READS_FILES.search(name or root):
+        if takes_from_folder(path):
             self._notices(Handed.FOLDER, state)
 
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
@@ -194,6 +191,14 @@ class ProcessEffects(Reads):
         if node.level:
             self._imported.add("")
         return super()._library_import_from(node, state, frame)
+
+
+def takes_from_folder(path: str) -> bool:
+    """Whether a function may take a file from the working folder, by its name."""
+    root, _, name = path.removeprefix("builtins.").partition(".")
+    if path in _OF_NO_FILES or path.startswith("os.environ"):
+        return False
+    return root in _OF_FILES or path.startswith("sys.path.") or _READS_FILES.search(name or root) is not None
 
 
 def shown(path: str) -> str:

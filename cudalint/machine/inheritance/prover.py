@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.inheritance.arrivals import Arrivals
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.sameness import Comparison, follows
-from cudalint.machine.inheritance.tasks import Tasks
-from cudalint.machine.interpreter import Fresh, Machine, Setting
+from cudalint.machine.interpreter import Beginning, Machine, Setting
 from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reachable, reached, visited
 from cudalint.machine.launch.pickling import is_plain, unproven
 from cudalint.machine.state import State
@@ -24,7 +24,7 @@ from cudalint.models.library import lies_below
 _OF_TENSORS = frozenset({"data", "grad", "requires_grad", "names", "real", "imag"})
 
 
-class Prover(Tasks):
+class Prover(Arrivals):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -42,7 +42,7 @@ class Prover(Tasks):
         # Whether the program gives a tensor attributes of its own, which do not travel.
         self._has_tags = False
 
-    def begins_fresh(self, launch: Fresh, state: State) -> None:
+    def begins_fresh(self, launch: Beginning, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""
         made = (state.process.identity, launch.made)
         if launch.held:

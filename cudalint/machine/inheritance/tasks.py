@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
-from cudalint.machine.frame import Frame, Given, Results
+from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Closure, LibraryObject
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.draws import Draws
 from cudalint.machine.inheritance.ledger import Watch
+from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Ref, Value
+from cudalint.machine.values import Bound, Lib, Ref, Unknown, Value
 from cudalint.models.library import ProcessEffect
 
 # Launchers that give tasks to whichever worker is free.
-_SHARE_OUT = frozenset({"pool", "executor"})
+_SHARE_OUT = frozenset({"pool", "executor", "joblib"})
+# By which arguments functions are told where to write.
+_STREAMS = ("file", "stream")
 # What these give, all workers have in common.
 _OF_ALL = "multiprocessing."
 
@@ -33,6 +36,8 @@ class Tasks(Draws):
         super().__init__(setting)
         # How deep in functions that run once for each argument, in each worker.
         self._cached = 0
+        # Whether what a function writes goes to a file or a text that it is given.
+        self._apart = False
 
     def begins_task(self, state: State, is_first: bool) -> None:
         """A worker begins a task: what an earlier one seeded, another worker may have lacked."""
@@ -62,13 +67,28 @@ class Tasks(Draws):
             return None
         return None if watch.launch.made in self._alone else watch
 
+    def library_call(self, call: Call) -> Results:
+        """A call of a library; the number of a process tells which of several is given a task."""
+        if call.text("does") == "pid" and self._watches and self._shared_out(call.state) is not None:
+            self._is_called(f"{shown(self.library.canonical(call.path))}()", call.site, call.state)
+        outer, self._apart = self._apart, _goes_elsewhere(call.kwargs, call.state)
+        results = super().library_call(call)
+        self._apart = outer
+        return results
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        outer, self._apart = self._apart, _goes_elsewhere(given.kwargs, given.state)
+        results = super()._foreign(path, atom, given)
+        self._apart = outer
+        return results
+
+    def _is_told(self, effect: ProcessEffect, path: str) -> bool:
+        """Whether a function shows something where everybody sees it."""
+        return effect.shows and not self._apart and self.library.traits.has(path, "on-console")
+
     def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
         super()._leaves(effect, path, site, state)
-        is_told = effect.shows and self.library.traits.has(path, "on-console")
-        launch = state.process.launch
-        if is_told and launch is not None and launch.family == "loader" and state.process.siblings != 1:
-            for beside in self._reading(state):
-                beside.doubts.setdefault(Doubt(Why.MIXED, "", site))
+        is_told = self._is_told(effect, path)
         watch = self._shared_out(state) if effect.shows else None
         if watch is None:
             return
@@ -109,3 +129,14 @@ class Tasks(Draws):
             is_shared = isinstance(found, LibraryObject) and found.type.startswith(_OF_ALL)
             if watch is not None and not is_shared and (found is not None or before.at(owner) is not None):
                 watch.doubts.setdefault(Doubt(Why.KEPT, "", site))
+
+
+def _goes_elsewhere(kwargs: dict[str, Value], state: State) -> bool:
+    """Whether a call is given something to write to that is seen to be no stream of its process."""
+    for atom in (atom for name in _STREAMS for atom in kwargs.get(name, ())):
+        match atom:
+            case Unknown(sym=("call", _, _, _, str(path))):
+                return not path.startswith("sys.")
+            case Ref():
+                return isinstance(state.get(atom), LibraryObject)
+    return False

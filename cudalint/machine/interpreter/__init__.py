@@ -1,8 +1,8 @@
 """The interpreter: programs on abstract states, one module per kind of thing that they do."""
 
 from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord, Purpose
-from cudalint.machine.interpreter.hooks import Fresh
+from cudalint.machine.interpreter.hooks import Beginning
 from cudalint.machine.interpreter.machine import Effects, Machine, Setting
 from cudalint.machine.interpreter.program import Host, Program
 
-__all__ = ["Effects", "EntryOptions", "EntryRecord", "Fresh", "Host", "Machine", "Program", "Purpose", "Setting"]
+__all__ = ["Beginning", "Effects", "EntryOptions", "EntryRecord", "Host", "Machine", "Program", "Purpose", "Setting"]

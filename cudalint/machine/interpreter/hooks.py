@@ -12,12 +12,12 @@ from cudalint.machine.values import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
-    """A process that begins with a fresh import.
+class Beginning:
+    """A process that is about to begin, with a fresh import or as a fork.
 
     ``parent`` is the state that it would inherit by fork, ``made`` the call that made its launcher. ``given`` are the
     values that it is handed once, when it starts. ``later`` is the state that those after it would inherit, where it is
-    replaced after some tasks.
+    replaced after some tasks; ``waits``: the call that starts it returns when it has done its work.
     """
 
     anchor: Site
@@ -28,6 +28,7 @@ class Fresh:
     held: bool
     given: tuple[Value, ...]
     later: State | None = None
+    waits: bool = False
 
 
 class Hooks:
@@ -56,7 +57,13 @@ class Hooks:
     def decorates(self, decorator: Value, state: State, frame: Frame, site: Site) -> None:
         """A decorator that is not run: what it does when the decorated function is called is not followed."""
 
-    def begins_fresh(self, launch: Fresh, state: State) -> None:
+    def begins_process(self, launch: Beginning) -> None:
+        """A process is about to start, afresh or forked."""
+
+    def ends_process(self) -> None:
+        """The process that began last has ended, or goes on beside the one that started it."""
+
+    def begins_fresh(self, launch: Beginning, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""
 
     def has_booted(self, children: list[State]) -> None:

@@ -58,6 +58,8 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         rank=start.rank,
         local_rank_at_hand=before.local_rank_at_hand or start.rank == "local",
         selected=before.selected,
+        beside=frozenset(),
+        has_sent=False,
     )
     child.process = _with_environment(child.process, start)
     child.stack = None

@@ -85,7 +85,7 @@ class Start:
     not the anchor; ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made
     from, ``keyword`` the parameter that takes one; ``waits``: the call returns when all workers have ended; ``each``:
     there are as many workers as there are things of some kind; ``looks``: the launcher itself refuses a process that
-    used CUDA, so that an unseen caller is told of it.
+    used CUDA, so that an unseen caller is told of it; ``dropped``: nothing takes what the workers give.
     """
 
     launcher: str
@@ -117,6 +117,7 @@ class Start:
     waits: bool = False
     each: bool = False
     looks: bool = False
+    dropped: bool = False
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from functools import partial
 from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import LibraryObject
-from cudalint.machine.interpreter import Fresh, Machine
+from cudalint.machine.interpreter import Beginning, Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.children import boot, child_identity, fork
 from cudalint.machine.launch.crossing import Pickler, Transfer, carried
@@ -26,20 +26,27 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Ref, Task, Tensor, Unknown, Value, union
 
 _ENDS = frozenset({"crash", "hang", "child-death"})
+# Workers of these give back what their tasks return, as it lies in the memory of their GPU.
+_GIVES_BACK = frozenset({"loader", "pool", "executor"})
 
 
 def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
     """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
-    if way.method not in FRESH:
-        return _started(machine, state, frame, start, way, parent)
     identity = child_identity(parent or state, start)
     made = start.made or start.anchor
     held = parent is not None
-    later = state.clone() if start.renewed else None
-    fresh = Fresh(start.anchor, way.method, made, identity, parent or state, held, start.inherited, later)
-    machine.begins_fresh(fresh, state)
+    is_fresh = way.method in FRESH
+    later = state.clone() if start.renewed and is_fresh else None
+    launch = Beginning(
+        start.anchor, way.method, made, identity, parent or state, held, start.inherited, later, start.waits
+    )
+    machine.begins_process(launch)
+    if is_fresh:
+        machine.begins_fresh(launch, state)
     ended = _started(machine, state, frame, start, way, parent)
-    machine.ends_fresh(ended.began, start.family == "loader" and _lends(ended))
+    if is_fresh:
+        machine.ends_fresh(ended.began, start.family in _GIVES_BACK and not start.dropped and _lends(ended))
+    machine.ends_process()
     return ended
 
 

@@ -18,6 +18,9 @@ from cudalint.machine.launch.tasks import one_task
 from cudalint.machine.state import Method, State
 from cudalint.machine.values import NONE, TRUE, Lib, Partial, Ref, Snapshot, Task, Value, const, only, strings, unknown
 
+# As what results are given by a call that waits for all of them.
+_LISTED = const("list")
+
 
 def parallel(machine: Machine, call: Call) -> Results:
     """``Parallel(n_jobs=, backend=)``; None stands for what was configured around it."""
@@ -27,6 +30,7 @@ def parallel(machine: Machine, call: Call) -> Results:
         "<backend>": call.get("backend") or call.state.process.joblib_backend or NONE,
         "<prefer>": call.get("prefer") or NONE,
         "<require>": call.get("require") or NONE,
+        "<waits>": const(call.kwargs.get("return_as", _LISTED) == _LISTED),
     }
     made = LibraryObject("joblib.Parallel", fields, call.site)
     return [(call.state, (call.state.new(("parallel", call.site), made),))]
@@ -169,6 +173,7 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         label="joblib worker",
         count=_jobs(obj.fields["<jobs>"]),
         made=obj.site,
+        waits=obj.fields.get("<waits>") == TRUE,
     )
     library = "multiprocessing" if state.process.method("joblib").names is None else "joblib"
     ways = [Way("loky", True)] if backend == "loky" else launching.ways(machine, state, library, None)

@@ -233,6 +233,7 @@ def _pool_run(
         context=context,
         keyword=next(iter(strings(obj.fields.get("<keyword>", NONE))), ""),
         waits=call.path == obj.type or (family == "pool" and name not in _LATER),
+        dropped=call.statement,
     )
     ended: list[Ended] = []
     before = len(machine.record.outcomes)

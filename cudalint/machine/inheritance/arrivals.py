@@ -1,0 +1,303 @@
+"""What comes in the order in which workers are ready, and where the program shows that order.
+
+As long as it only gathers what comes, by keys or in a list that it sorts later, no order shows. What is printed, summed
+or kept as the last one does, and so does a list that was filled so, or a dict, to whoever goes through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.heap import Dict, LibraryObject, Scope, Sequence
+from cudalint.machine.inheritance.beside import Besides, origin
+from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.interpreter import Setting
+from cudalint.machine.interpreter.iteration import MOST_ITEMS
+from cudalint.machine.launch.crossing import visited
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant, only, unknown
+from cudalint.models.library import ProcessEffect
+
+_PARTS = (".keys", ".values", ".items", ".copy")
+_SORTS = "builtins.list.sort"
+# By which arguments functions are called when a task is done.
+_CALLBACKS = ("callback", "error_callback")
+_LATER = "add_done_callback"
+_QUEUE = "multiprocessing.Queue"
+
+
+class Arrivals(Besides):
+    """A machine that notes where it shows in which order workers were ready."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # What has its elements in the order in which they came: objects by their addresses, and unknowns.
+        self._unordered: set[Hashable] = set()
+        # What was told to give results so.
+        self._told: set[Hashable] = set()
+        # The parts of these unknowns are such.
+        self._in_parts: set[Hashable] = set()
+        # Where the loop that runs took something that came so, the body that it stands in, and how many loops run.
+        self._arrived: Site | None = None
+        self._within: Frame | None = None
+        self._loops = 0
+        # Where a generator gave something that came so.
+        self._yielded: Site | None = None
+        # Whether what is gone through is that of a loop, in whose body it shows.
+        self._in_rounds = False
+        # The variables that hold what came last.
+        self._last: set[tuple[Hashable, str]] = set()
+
+    # -- what comes so ------------------------------------------------------------------------------------------------
+
+    def library_call(self, call: Call) -> Results:
+        """A call of a library, which may give what comes when it is ready, or show in which order it came."""
+        path = self.library.canonical(call.path)
+        has = self.library.traits.has
+        receiver = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+        if has(path, "takes-shared") and self._is_filled_by_several(call.receiver):
+            self._arrives(call.site)
+        is_told = receiver is not None and _name_of(call.receiver) in self._told
+        gives = (has(path, "as-they-come") or is_told) and not self._come_in_order(call, receiver)
+        tells = any(has(f"{path}.{name}.{constant(value)}", "as-they-come") for name, value in call.kwargs.items())
+        given = any(self._is_unordered(atom, call.state) for value in call.args for atom in value)
+        carries = given and has(path, "keeps-order")
+        of_owner = path.endswith(_PARTS) and self._is_unordered(call.receiver, call.state)
+        self._shows_in_loop(path, call.args, call.site)
+        if path == _SORTS and "key" not in call.kwargs and call.receiver is not None:
+            self._unordered.discard(_name_of(call.receiver))
+        elif self._arrived is not None and isinstance(receiver, Sequence | Dict):
+            self._unordered.add(_name_of(call.receiver))
+        ordered, self._orders = self._orders, self._orders or carries
+        before = self._is_called_when_ready(call, path, receiver)
+        results = super().library_call(call)
+        self._orders, self._arrived = ordered, before
+        for _, value in results if tells else ():
+            self._told.update(map(_name_of, value))
+        for _, value in results if gives or carries or of_owner else ():
+            self._unordered.update(map(_name_of, value))
+        if gives and path.endswith(".wait"):
+            self._in_parts.update(atom.sym for _, value in results for atom in value if isinstance(atom, Unknown))
+        return results
+
+    def _is_called_when_ready(self, call: Call, path: str, receiver: object) -> Site | None:
+        """A function is called when a task is done, and shows when that is; where this call came from before."""
+        before = self._arrived
+        if not self.library.traits.has(path, "calls-when-ready") or self._come_in_order(call, receiver):
+            return before
+        self._arrived = call.site
+        called = [value for name, value in call.kwargs.items() if name in _CALLBACKS]
+        for atom in (atom for value in called for atom in value):
+            if isinstance(atom, Lib):
+                self._shows_in_loop(atom.path, [unknown("result", call.site)], call.site)
+            else:
+                self._speculate(atom, call.state, call.frame, call.site)
+        if path.rpartition(".")[2] != _LATER:
+            # Of the others it is the workers that run what they are given.
+            self._arrived = before
+        return before
+
+    def _come_in_order(self, call: Call, receiver: object) -> bool:
+        """Whether there is one worker only, or one task: a set of tasks has an order of its own."""
+        if isinstance(receiver, LibraryObject) and receiver.site in self._alone:
+            return True
+        if not self.library.traits.has(call.path, "as-they-come"):
+            return False
+        tasks = self.exact_items(call.args[0], call.state) if call.args else None
+        return tasks is not None and len(tasks) < 2
+
+    def _is_filled_by_several(self, atom: Atom | None) -> bool:
+        """Whether several processes put something there at the same time."""
+        return isinstance(atom, Ref) and origin(atom) in self._filled
+
+    def _is_unordered(self, atom: Atom | None, state: State) -> bool:
+        if atom is None:
+            return False
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if self._is_filled_by_several(atom) and isinstance(found, LibraryObject) and found.type != _QUEUE:
+            return True
+        if isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym and atom.sym[0] in self._in_parts:
+            return True
+        return _name_of(atom) in self._unordered
+
+    def _arrives(self, site: Site) -> None:
+        """Something is taken that came when it was ready."""
+        if self._orders:
+            return
+        if self._loops:
+            self._arrived = self._arrived or site
+        else:
+            self._shows_arrival(site)
+
+    def _shows_arrival(self, site: Site) -> None:
+        self._asked.setdefault(Doubt(Why.ARRIVES, "", site))
+
+    # -- what is gone through -----------------------------------------------------------------------------------------
+
+    def iterate(
+        self, value: Value, state: State, frame: Frame, site: Site, most: int = MOST_ITEMS
+    ) -> list[tuple[State, list[Value]]]:
+        """The rounds of a loop: what has an order of its own shows it in the body."""
+        if not self._orders and any(self._is_unordered(atom, state) for atom in value):
+            self._arrives(site)
+        outer, self._in_rounds = self._in_rounds, True
+        rounds = super().iterate(value, state, frame, site, most)
+        self._in_rounds = outer
+        if self._yielded is not None and not self._orders:
+            self._arrives(self._yielded)
+        self._yielded = None
+        return rounds
+
+    def _iterates(self, atom: Atom, site: Site, state: State) -> None:
+        super()._iterates(atom, site, state)
+        if not self._in_rounds and not self._orders and self._is_unordered(atom, state):
+            self._shows_arrival(site)
+
+    def _takes_order(self, value: Value, site: Site, state: State) -> None:
+        """All elements of a value are taken, with what they hold."""
+        super()._takes_order(value, site, state)
+        if self._unordered and not self._orders:
+            for inner in visited(value, state):
+                if _name_of(inner) in self._unordered:
+                    self._shows_arrival(site)
+
+    def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``value[key]``; which element that is depends on what came first."""
+        for atom in value if not isinstance(constant(key), str) else ():
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            listed = isinstance(found, LibraryObject) and found.fields.get("<kind>") == (Const("list"),)
+            if (listed or isinstance(found, Sequence)) and self._is_unordered(atom, state):
+                self._shows_arrival(site)
+        return super().item(value, key, state, frame, site)
+
+    def _for(self, node: ir.For, state: State, frame: Frame) -> list[State]:
+        arrived, within = self._enters_loop(frame)
+        states = super()._for(node, state, frame)
+        self._leaves_loop(arrived, within)
+        return states
+
+    def _while(self, node: ir.While, state: State, frame: Frame) -> list[State]:
+        arrived, within = self._enters_loop(frame)
+        states = super()._while(node, state, frame)
+        self._leaves_loop(arrived, within)
+        return states
+
+    def _enters_loop(self, frame: Frame) -> tuple[Site | None, Frame | None]:
+        before = self._arrived, self._within
+        self._within = self._within if self._arrived is not None else frame
+        self._loops += 1
+        return before
+
+    def _leaves_loop(self, arrived: Site | None, within: Frame | None) -> None:
+        self._loops -= 1
+        self._arrived, self._within = arrived, within
+
+    def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """The values of an expression; what a comprehension makes of what comes has the order of that."""
+        if isinstance(node, ir.Yield) and self._arrived is not None:
+            self._yielded = self._arrived
+        if not isinstance(node, ir.Comprehension):
+            return super().eval(node, state, frame)
+        arrived, within = self._enters_loop(frame)
+        results = super().eval(node, state, frame)
+        came = self._arrived is not None
+        self._leaves_loop(arrived, within)
+        if came:
+            self._unordered.update(_name_of(atom) for _, value in results for atom in value)
+        return results
+
+    # -- what shows in a loop over what comes -------------------------------------------------------------------------
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        self._shows_in_loop(path, given.args, given.site)
+        results = super()._foreign(path, atom, given)
+        if self.library.traits.has(path, "as-they-come"):
+            self._unordered.update(_name_of(made) for _, value in results for made in value)
+        return results
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(_, ".", str(name))):
+                self._shows_in_loop(f"?.{name}", given.args, given.site)
+            case Unknown():
+                self._shows_in_loop("?", given.args, given.site)
+        return super()._call_atom(atom, given)
+
+    def _shows_in_loop(self, path: str, args: Iterable[Value], site: Site) -> None:
+        """Something is shown, or given to a function of which nothing is known, in the order in which it came."""
+        if self._arrived is None or all(isinstance(atom, Const) for value in args for atom in value):
+            return
+        effect: ProcessEffect | None = self.library.process_effect(path)
+        if effect is None or effect.shows:
+            self._shows_arrival(site)
+
+    def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
+        """Run one statement; what leaves a loop over what comes does so at whatever came."""
+        if self._arrived is not None and isinstance(node, ir.Break | ir.Return) and frame is self._within:
+            self._shows_arrival(self._arrived)
+        return super().statement(node, state, frame)
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``, which may be what came last."""
+        if self._arrived is not None and not all(isinstance(atom, Const) for atom in value) and not self._adds:
+            self._shows_arrival(site)
+        return super().set_attribute(owner, attr, value, state, frame, site)
+
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``: what it is found by does not depend on when it came, unless that is counted."""
+        if self._arrived is not None:
+            counted = isinstance(only(key), Const) or any(map(_is_counted, key))
+            for atom in owner:
+                if counted or not (isinstance(atom, Ref) and isinstance(state.get(atom), Sequence)):
+                    self._unordered.add(_name_of(atom))
+            if isinstance(only(key), Const):
+                self._shows_arrival(site)
+        return super().set_item(owner, key, value, state, frame, site)
+
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+        atom = only(left)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if self._arrived is not None and isinstance(found, Sequence):
+            self._unordered.add(_name_of(atom))
+        elif self._arrived is not None and not all(isinstance(each, Const) for each in right):
+            # A sum of numbers that are rounded depends on their order.
+            self._shows_arrival(self._arrived)
+        return super()._augmented(node, left, right, state)
+
+    def bind(self, name: str, value: Value, state: State, frame: Frame) -> None:
+        """Bind a name; after a loop over what comes it holds what came last."""
+        home = (self._home(name, state, frame.scope).address, name)
+        if self._arrived is not None and not self._adds and not all(isinstance(atom, Const) for atom in value):
+            self._last.add(home)
+        elif self._arrived is None:
+            self._last.discard(home)
+        super().bind(name, value, state, frame)
+
+    def lookup(self, name: str, state: State, scope: Ref | None) -> Value | None:
+        """A variable; one that a loop over what comes has set is what came last."""
+        if self._last and self._arrived is None and any(known == name for _, known in self._last):
+            inner = scope
+            while inner is not None and isinstance(found := state.get(inner), Scope):
+                if name in found.variables:
+                    if (inner.address, name) in self._last:
+                        self._asked.setdefault(Doubt(Why.ARRIVES, name, Site("", 0)))
+                    break
+                inner = found.parent
+        return super().lookup(name, state, scope)
+
+
+def _is_counted(atom: Atom) -> bool:
+    """Whether a key is a number that the program counts up, and not one that tells what something is about."""
+    match atom:
+        case Unknown(sym=(("aug" | "bin" | "round", *_), *_)):
+            return True
+    return False
+
+
+def _name_of(atom: Atom | None) -> Hashable:
+    return atom.address if isinstance(atom, Ref) else atom
