@@ -358,6 +358,9 @@ AROUND = {
     "an instance of its own class": "A.__call__ = A()\n",
     "two classes": "A.__call__ = B()\nB.__call__ = A()\n",
     "a partial": "A.__call__ = functools.partial(A())\n",
+    "a class that makes itself": "A.__init__ = A\n",
+    "a class that is made by itself": "A.__new__ = A\n",
+    "an instance that is made by its class": "A.__new__ = lambda cls: object.__new__(cls)\nA.__init__ = A\n",
 }
 
 

@@ -31,8 +31,8 @@ MOST_TRIALS_OF_RUN = 500
 # What all trials of a run may cost in steps: so much in any case, which is some seconds, and so many times what finding
 # the findings cost. Otherwise n launches in n lines would cost n times n.
 MOST_WORK = 20_000
-# Reading so many characters costs as much as a step.
-CHARACTERS = 40
+# Reading so many characters, as a program and for its places, costs as much as a step.
+CHARACTERS = 20
 MOST_TIMES = 10
 MOST_TEXTS = 16
 MOST_STEPS = 8

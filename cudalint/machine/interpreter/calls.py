@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, mappings, questions
@@ -285,11 +286,11 @@ class Calls(Core):
             case Closure():
                 return self.call_closure(ref, found, given)
             case Class():
-                return self.instantiate(ref, found, given)
+                return self._in_turn(ref, given, partial(self.instantiate, ref, found, given))
             case Instance():
                 method = self.user_method(found, "__call__", state)
                 if method is not None:
-                    return self._call_instance(ref, method, given)
+                    return self._in_turn(ref, given, partial(self._call_atom, method, given.led_by((ref,))))
                 base = self.library_base(found.cls, state)
                 path = None if base is None else f"{base}.__call__"
             case LibraryObject(type=kind):
@@ -305,14 +306,17 @@ class Calls(Core):
         call.receiver = ref
         return self.library_call(call)
 
-    def _call_instance(self, ref: Ref, method: Atom, given: Given) -> Results:
-        """Call what the class of an instance says. That may be an instance too, of the same class even."""
+    def _in_turn(self, ref: Ref, given: Given, call: Callable[[], Results]) -> Results:
+        """Call a class or an instance, where that does not lead there again and again without any function that runs.
+
+        What a class has for ``__call__`` may be an instance of the same class, and the class itself its ``__init__``.
+        """
         again = (ref, len(self._active))
         if again in self._called or len(self._called) >= self._most_depth:
             self.passes_over(given.site, given.state)
             return [(given.state, unknown("recursion", given.site))]
         self._called.append(again)
-        results = self._call_atom(method, given.led_by((ref,)))
+        results = call()
         self._called.pop()
         return results
 

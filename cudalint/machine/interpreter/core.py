@@ -133,7 +133,8 @@ class Core(Hooks, ABC):
         self._making: list[Ref] = []
         # The calls that are running, with their arguments.
         self._given: list[tuple[Site, Arguments]] = []
-        # The instances that are being called, each with how many functions run: calls may go around without one.
+        # The classes and instances that are being called, each with how many functions run: calls may go around without
+        # one.
         self._called: list[tuple[Ref, int]] = []
         # Of each loop that runs and whose rounds stand for more: the lists that were there before it.
         self.before_loops: list[set[Hashable]] = []
