@@ -54,20 +54,40 @@ def test_what_follows_a_call_that_could_not_have_averted_it_is_certain() -> None
     assert [note for note in found.notes if "did nothing in" in note and "numbers_only" in note]
 
 
-def test_what_follows_a_call_of_code_that_may_settle_something_is_in_doubt() -> None:
-    averted = idle("mp.set_start_method('spawn')")
+def test_a_call_that_may_have_averted_it_is_followed() -> None:
+    averted = idle("mp.set_start_method('spawn', force=True)")
     found = checked({"program.py": HEAD + averted + main("torch.cuda.init()", "idle()", LAUNCH)})
-    assert said(found) == [("CUD102", Severity.WARNING)]
-    assert [note for note in found.notes if "cut off: a call of" in note]
+    assert said(found) == []
+    assert [note for note in found.notes if f"cut off: more than {MOST_STEPS} steps" in note]
 
 
-def test_so_is_what_follows_one_whose_file_imports_from_such_code() -> None:
+@pytest.mark.parametrize(
+    "settle",
+    ["mp.set_start_method('spawn', force=True)", "torch.cuda.set_device(0)"],
+)
+def test_so_is_one_that_names_what_another_file_has_for_it(settle: str) -> None:
     texts = {
-        "settling.py": "import multiprocessing as mp\n\n\ndef settle():\n    mp.set_start_method('spawn')\n",
+        "settling.py": f"import os\nimport torch\nimport multiprocessing as mp\n\n\ndef settle():\n    {settle}\n",
         "numbers_first.py": "from settling import settle\n\n\n" + idle("settle()"),
         "program.py": f"from numbers_first import idle\n{HEAD}" + main("torch.cuda.init()", "idle()", LAUNCH),
     }
-    assert said(checked(texts)) == [("CUD102", Severity.WARNING)]
+    found = checked(texts)
+    assert said(found) == []
+    assert [note for note in found.notes if f"cut off: more than {MOST_STEPS} steps" in note]
+
+
+@pytest.mark.parametrize(("calls", "codes"), [("settle()", []), ("print()", []), (None, ["CUD505"])])
+def test_where_ranks_meet_may_be_said_in_what_was_left(calls: str | None, codes: list[str]) -> None:
+    environment = "    os.environ['MASTER_ADDR'] = 'here'\n    os.environ['MASTER_PORT'] = '29500'\n"
+    joins = "import torch.distributed as dist\n\n\ndef joins(rank):\n"
+    joins += "    dist.init_process_group('gloo', rank=rank, world_size=2)\n\n\n"
+    texts = {
+        "meeting.py": f"import os\n\n\ndef settle():\n{environment}",
+        "numbers_first.py": "from meeting import settle\n\n\n" + idle(calls or ""),
+        "program.py": f"from numbers_first import idle\nimport torch.multiprocessing as mp\n{joins}"
+        + main("idle()" if calls else "pass", "mp.spawn(joins, nprocs=2)"),
+    }
+    assert [finding.code for finding in checked(texts).findings] == codes
 
 
 def test_what_it_would_give_is_unknown_and_not_none() -> None:

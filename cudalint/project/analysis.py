@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Literal
 
 from cudalint import disk
-from cudalint.finding import Finding
+from cudalint.finding import Finding, Severity
 from cudalint.limits import DEFAULT, Limits
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
@@ -97,6 +97,7 @@ class Basis:
 # A repair is tried out by the entries that show what it is to repair, and by so many others that reach it: one in what
 # half of a project runs would else be paid for with half of a run.
 MOST_OTHERS = 8
+MOST_OTHERS_OF_NOTE = 2
 
 
 @at_work
@@ -199,12 +200,17 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
 
 
 def _left_out(basis: Basis, again: set[Entry], changed: set[str], about: Finding) -> set[Entry]:
-    """The entries of other modules that reach a change beyond the most that are run again, those with findings last."""
+    """The entries of other modules that reach a change beyond the most that are run again, those with findings last.
+
+    A note works as it stands, and what is offered for it is never safe: entries that do not show it prove little.
+    """
     showing = basis.entries.get(about, frozenset())
-    near = changed | {owner for owner, _ in showing}
+    is_note = about.severity is Severity.NOTE
+    near = set() if is_note else changed | {owner for owner, _ in showing}
     telling = frozenset(chain.from_iterable(basis.entries.values()))
-    others = (entry for entry in again if entry[0] not in near)
-    return set(sorted(others, key=lambda entry: (entry not in telling, entry))[MOST_OTHERS:])
+    others = (entry for entry in again - showing if entry[0] not in near)
+    most = MOST_OTHERS_OF_NOTE if is_note else MOST_OTHERS
+    return set(sorted(others, key=lambda entry: (entry not in telling, entry))[most:])
 
 
 def _completed(new: Basis | None, old: Basis, changed: set[str], about: Finding) -> Basis | None:

@@ -31,6 +31,8 @@ from cudalint.text.source import SourceFile
 
 MOST_BYTES = 2_000_000
 MOST_ASSUMED_BYTES = 400_000
+# What sets variables of the environment, which tell processes their devices and where they meet.
+_ENVIRONMENT = frozenset({"environ", "putenv", "unsetenv", "load_dotenv"})
 MOST_EFFECTFUL_IMPORTS = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
@@ -120,6 +122,8 @@ class FileProgram:
     gathered: dict[tuple[str, int | None], Any] = field(default_factory=dict)
     known: KnownFacts = field(init=False)
     _facts: dict[str, FileFacts] = field(default_factory=dict)
+    # By module, the words by which functions of it show that they settle something.
+    _settling: dict[str, frozenset[str] | None] = field(default_factory=dict)
     _looks: Looks = field(default_factory=Looks)
     _charged: set[str] = field(default_factory=set)
     _resolved: dict[tuple[str, str, int], str | None] = field(default_factory=dict)
@@ -216,11 +220,21 @@ class FileProgram:
         """Whether something that a rule judges may start in the code of a module."""
         return self.facts(module).may_launch
 
-    def settles(self, module: str) -> bool:
-        """Whether code of a module, or of one that it imports from, may start something or decide how it goes."""
-        homes = {module, *self.imports(module)}
-        self.reads.searched.update(homes)
-        return any(_settles(self.facts(home)) for home in homes)
+    def settles(self, module: str, function: ir.Function) -> bool:
+        """Whether a function of a module may start something or decide how it goes, itself or by what it names."""
+        if module not in self._settling:
+            self._settling[module] = self._settling_in({module, *self.imports(module)})
+        words = self._settling[module]
+        self.reads.asked.update((module, *self.imports(module)))
+        return words is None or function.mentions(words)
+
+    def _settling_in(self, homes: Iterable[str]) -> frozenset[str] | None:
+        """The words by which functions show that; None where no word tells, as files select devices for themselves."""
+        facts = [self.facts(home) for home in homes]
+        if any(one.selects_device or one.mentions_own for one in facts):
+            return None
+        leading = (name.decode() for one in facts if one.may_launch for name in one.leading)
+        return frozenset((*self.library.vocabulary.launchers, *(self.derived or ()), *leading, *_ENVIRONMENT))
 
     def facts(self, name: str) -> FileFacts:
         """What searching the bytes of a module's file shows."""
@@ -773,7 +787,3 @@ def _globals(body: Iterable[ir.Stmt]) -> Iterable[str]:
                 yield from _globals_of(function)
             case _:
                 yield from _globals(inner_statements(statement))
-
-
-def _settles(facts: FileFacts) -> bool:
-    return facts.may_launch or facts.mentions_own or facts.selects_device or facts.starts_threads

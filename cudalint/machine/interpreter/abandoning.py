@@ -22,12 +22,12 @@ from cudalint.machine.values import unknown
 class Abandoning(Core):
     """Looks for such a call now and then, and leaves the innermost that there is.
 
-    What is left may lie in code that could have averted what goes wrong later. Where the file of a running function, or
-    one that it imports from, holds anything of the kind, the entry counts as cut from then on.
+    What is left must not be what would have averted what goes wrong later: a call is followed to its end where one of
+    the functions that run in it names anything of the kind.
     """
 
     def look_for_idle_call(self, state: State) -> None:
-        """Leave the innermost running call that took a good part of the steps, and in which nothing happened."""
+        """Leave the innermost running call that took a good part of the steps, and in which nothing could happen."""
         self._patience = self._steps + self._look_after
         steps, ran = self._looked
         self._looked = self._steps, len(self._ran)
@@ -35,27 +35,20 @@ class Abandoning(Core):
             return
         for index in range(len(self._begun) - 1, -1, -1):
             call = self._begun[index]
-            if call.is_idle(self._steps - self._most_idle, self.record.events, state.process):
-                self._abandon(index)
+            if self.program.settles(call.place.module, call.function):
                 return
-
-    def _abandon(self, index: int) -> None:
-        call = self._begun[index]
-        self._leaving = index
-        self.abandoned.add(call.place)
-        took = self._steps - call.steps
-        if any(self.program.settles(module) for module in {running.place.module for running in self._begun[index:]}):
-            self.record.cut = self.record.cut or f"a call of {call.name}() that did nothing in {took} steps"
-        else:
-            self.program.note(
-                f"{call.place.module}: {call.name}() did nothing in {took} steps and is not followed further"
-            )
+            if call.is_idle(self._steps - self._most_idle, self.record.events, state.process):
+                self._leaving = index
+                self.abandoned.add(call.place)
+                took = f"{call.function.name}() of {call.place.module} did nothing in {self._steps - call.steps} steps"
+                self.program.note(f"{took}: not followed to its end")
+                return
 
     def begin_call(self, closure: Closure, state: State, is_callers: bool) -> None:
         """A function begins to run; ``is_callers`` where code of its caller runs within it."""
         place = Site(closure.module, closure.function.ordinal)
         events = -1 if is_callers else self.record.events
-        self._begun.append(Begun(place, closure.function.name, self._steps, state.process, events))
+        self._begun.append(Begun(place, closure.function, self._steps, state.process, events))
 
     def end_call(self, results: Results, site: Site) -> Results:
         """The function that began last has ended: what it gives, which is unknown where it was left."""

@@ -49,7 +49,7 @@ class Begun:
     """A call that is running: its function, and how many steps and events there were before it, in which process."""
 
     place: Site
-    name: str
+    function: ir.Function
     steps: int
     process: Process
     events: int

@@ -60,8 +60,8 @@ class Program(Protocol):
     def may_launch(self, module: str) -> bool:
         """Whether something that a rule judges may start in the code of a module."""
 
-    def settles(self, module: str) -> bool:
-        """Whether code of a module, or of one that it imports from, may start something or decide how it goes."""
+    def settles(self, module: str, function: ir.Function) -> bool:
+        """Whether a function of a module may start something or decide how it goes, itself or by what it names."""
 
     def note(self, *texts: str) -> None:
         """Note what was not looked at."""

@@ -95,7 +95,7 @@ def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
     if method == NONE and machine.options.assumed:
         # Who calls with an address cannot be seen; this is what becomes of the default.
         return False
-    if call.get("store") not in (None, NONE) or machine.record.cut is not None:
+    if call.get("store") not in (None, NONE) or machine.record.cut is not None or machine.abandoned:
         # What was left out may set them.
         return False
     return all(process.environ(name) is None for name in RENDEZVOUS) and not machine.rendezvous_seen
