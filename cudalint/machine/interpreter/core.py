@@ -35,6 +35,8 @@ MOST_NESTED = 1_000
 _OWN = "cudalint"
 # An entry is long once it has used this part of its steps.
 LONG_PART = 4
+# Imports are left out once so many quarters of what they may use of the steps are used, by whatever.
+LATE = 5
 # Of the steps of an entry, the part that a call takes at least which is left because it does nothing, and the least of
 # that; the part after which such a call is looked for, again and again. None is where one step in ten runs what has not
 # run before.
@@ -172,6 +174,8 @@ class Core(Hooks, ABC):
             self._import_steps += 1
             if self._import_steps > self._most_import_steps:
                 return False
+            # What is imported late must leave some steps to what comes after it.
+            return self._steps <= min(self._most_steps, self._most_import_steps * LATE // 4)
         return self._steps <= self._most_steps
 
     @property
