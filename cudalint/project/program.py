@@ -222,19 +222,22 @@ class FileProgram:
 
     def settles(self, module: str, function: ir.Function) -> bool:
         """Whether a function of a module may start something or decide how it goes, itself or by what it names."""
+        homes = (module, *self.imports(module))
+        self.reads.asked.update(homes)
         if module not in self._settling:
-            self._settling[module] = self._settling_in({module, *self.imports(module)})
+            self._settling[module] = self._settling_in(homes)
         words = self._settling[module]
-        self.reads.asked.update((module, *self.imports(module)))
         return words is None or function.mentions(words)
 
     def _settling_in(self, homes: Iterable[str]) -> frozenset[str] | None:
         """The words by which functions show that; None where no word tells, as files select devices for themselves."""
+        from cudalint.project.derived import launchers  # which looks for classes in programs
+
         facts = [self.facts(home) for home in homes]
         if any(one.selects_device or one.mentions_own for one in facts):
             return None
         leading = (name.decode() for one in facts if one.may_launch for name in one.leading)
-        return frozenset((*self.library.vocabulary.launchers, *(self.derived or ()), *leading, *_ENVIRONMENT))
+        return launchers(self).union(leading, _ENVIRONMENT)
 
     def facts(self, name: str) -> FileFacts:
         """What searching the bytes of a module's file shows."""

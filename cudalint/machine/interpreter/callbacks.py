@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
-from cudalint.machine.frame import Arguments, Frame
+from cudalint.machine.frame import Arguments, Frame, Results
 from cudalint.machine.heap import Class, Closure, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
@@ -112,33 +112,38 @@ class Callbacks(Core):
 
         What goes wrong in it is noted where it is run for its own sake.
         """
-        record, steps, most, begun = self.record, self._steps, self._most_steps, self._begun
-        self.record, self._most_steps, self._begun = record.copy(), steps + MOST_EARLIER_STEPS, []
+        record, self.record = self.record, self.record.copy()
         copy = state.clone()
         copy.stack = self.chain(copy, site, says)
         inner = Frame(frame.scope, frame.module)
-        results = self.drained(self.call_value(function, [], given, copy, inner, site), inner)
+        results = self._aside(
+            MOST_EARLIER_STEPS, lambda: self.drained(self.call_value(function, [], given, copy, inner, site), inner)
+        )
         is_whole = not self.record.spent
-        self.steps_aside += self._steps - steps
-        self.record, self._steps, self._most_steps, self._begun = record, steps, most, begun
+        self.record = record
         for after, _ in results:
             after.stack = state.stack
         return [after for after, _ in results] if is_whole else None
 
+    def _aside(self, most: int, call: Callable[[], Results]) -> Results:
+        """Call on so many steps beside those of the entry, and as if nothing else were running."""
+        steps, most_steps, begun = self._steps, self._most_steps, self._begun
+        self._most_steps, self._begun = steps + most, []
+        results = call()
+        self.steps_aside += self._steps - steps
+        self._steps, self._most_steps, self._begun = steps, most_steps, begun
+        return results
+
     def _calls_back(self, atom: Atom, closure: Closure, state: State, frame: Frame, site: Site) -> None:
         record = self.record
-        steps, most, cut, spent = self._steps, self._most_steps, record.cut, record.spent
+        cut, spent = record.cut, record.spent
         entered, before = set(record.entered), len(record.outcomes)
-        begun, self._begun = self._begun, []
-        self._most_steps = steps + MOST_CALLBACK_STEPS
         copy = state.clone()
         self._forget_counts(atom, closure, copy)
         label = "a lambda" if closure.function.is_lambda else f"{closure.function.name}()"
         copy.stack = self.chain(copy, site, f"hands over {label}, which may be called later")
         inner = Frame(frame.scope, frame.module)
-        self.call_value((atom,), [], {}, copy, inner, site)
-        self.steps_aside += self._steps - steps
-        self._steps, self._most_steps, self._begun = steps, most, begun
+        self._aside(MOST_CALLBACK_STEPS, lambda: self.call_value((atom,), [], {}, copy, inner, site))
         record.cut, record.spent = cut, spent
         found = [o for o in record.outcomes[before:] if o.kind in _OF_THIS_PROCESS and not o.unsaid]
         record.outcomes[before:] = found
