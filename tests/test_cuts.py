@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from textwrap import indent
 
 import pytest
 
@@ -283,3 +284,14 @@ def test_an_owner_may_wait_in_what_was_left_out(between: str, severity: Severity
     last = "process.join()" if between == "long()" else "pass"
     found = checked(program(start, last, between).format(averting=reads))
     assert [(f.code, f.severity) for f in found.findings] == [("CUD302", severity)]
+
+
+def test_processes_that_start_others_again_and_again_end_at_some_generation() -> None:
+    # Each of them imports main, which may start others: three ways of one generation, each with three more.
+    start = (
+        "if __name__.attribute == '__main__':\n    mp.get_context('spawn').Process(target=work, args=(1,)).start()\n"
+    )
+    nested = indent(start, "    ")
+    found = checked(f"{HEAD}{WORK}if os.fork() == 0:\n{nested}else:\n{nested}{start}")
+    assert [note.partition("cut off: ")[2] for note in found.notes] == ["processes nested too deeply"]
+    assert found.work.steps < 1_000

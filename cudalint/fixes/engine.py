@@ -28,9 +28,9 @@ from cudalint.text.scan import Kind, lexemes
 MOST_TRIALS = 24
 # Of all findings of a run together: a trial runs the entries that show a finding once more.
 MOST_TRIALS_OF_RUN = 500
-# What all trials of a run may cost in steps: so much in any case, which is some seconds, and so many times what finding
-# the findings cost. Otherwise n launches in n lines would cost n times n.
-MOST_WORK = 20_000
+# What all trials of a run, and the proofs of what held, may cost in steps: so much in any case, which is some seconds,
+# and so many times what finding the findings cost. Otherwise n launches in n lines would cost n times n.
+MOST_WORK = 30_000
 # Reading so many characters, as a program and for its places, costs as much as a step.
 CHARACTERS = 20
 MOST_TIMES = 10
@@ -97,7 +97,11 @@ class Run:
     def charge(self, trial: Analysis, texts: Iterable[str]) -> None:
         """Count a repair that was tried out, with these new texts of files."""
         self.trials += 1
-        self.work += trial.work.steps + sum(map(len, texts)) // CHARACTERS
+        self.charge_steps(trial.work.steps + sum(map(len, texts)) // CHARACTERS)
+
+    def charge_steps(self, steps: int) -> None:
+        """Count what was run besides, to prove a repair."""
+        self.work += steps
 
     def leave_out(self, finding: Finding) -> None:
         """Look for no repair of a finding."""
@@ -317,7 +321,7 @@ class _Search:
         """
         doubts = [] if (first := self._plain_doubt(attempt)) is None else [first]
         if any(p.proof.starts_afresh for p in attempt.proposals):
-            doubts += spawn_doubts(self._basis, attempt.basis, attempt.texts, self._finding)
+            doubts += spawn_doubts(self._basis, attempt.basis, attempt.texts, self._finding, self._run.charge_steps)
         for beside in (p.beside for p in attempt.proposals if p.beside):
             doubts += self._doubts_in_threads(beside)
         return joined(list(dict.fromkeys(doubts)))
@@ -327,7 +331,7 @@ class _Search:
         texts = {path: apply(self._old[path], changes) for path, changes in beside.items()}
         analysis = analyse_again(self._basis, texts, self._finding)
         assert analysis.basis is not None
-        return thread_doubts(self._basis, analysis.basis, texts, self._finding)
+        return thread_doubts(self._basis, analysis.basis, texts, self._finding, self._run.charge_steps)
 
     def _plain_doubt(self, attempt: _Attempt) -> str | None:
         for proposal in attempt.proposals:

@@ -7,7 +7,7 @@ worker would inherit by fork is proven by the machine (``machine/inheritance/``)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import libcst as cst
 
@@ -34,8 +34,13 @@ _CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED})
 MOST_DOUBTS = 6
 
 
-def spawn_doubts(before: Basis, after: Basis, changes: Mapping[str, str], finding: Finding) -> list[str]:
-    """Why a change to spawn is not proven, each in words that complete "because"; empty where it is."""
+def spawn_doubts(
+    before: Basis, after: Basis, changes: Mapping[str, str], finding: Finding, charge: Callable[[int], None]
+) -> list[str]:
+    """Why a change to spawn is not proven, each in words that complete "because"; empty where it is.
+
+    ``charge`` is told the steps that this took.
+    """
     outcome = before.outcomes[finding]
     fresh = [found for (_, method), found in after.launches.items() if method in _FRESH]
     if not fresh:
@@ -54,16 +59,17 @@ def spawn_doubts(before: Basis, after: Basis, changes: Mapping[str, str], findin
             doubts.setdefault(f"{name} is not seen")
         elif asks_for_gpus(module):
             doubts.setdefault("the program may also run without a GPU")
-    doubts.update(
-        dict.fromkeys(_unlike(after, inherited(before, after, changes, finding), Case(finding, outcome, after)))
-    )
+    proofs = inherited(before, after, changes, finding, charge)
+    doubts.update(dict.fromkeys(_unlike(after, proofs, Case(finding, outcome, after))))
     return list(doubts)
 
 
-def thread_doubts(before: Basis, fresh: Basis, changes: Mapping[str, str], finding: Finding) -> list[str]:
+def thread_doubts(
+    before: Basis, fresh: Basis, changes: Mapping[str, str], finding: Finding, charge: Callable[[int], None]
+) -> list[str]:
     """What may be otherwise in threads, each in words that complete "because": of what fresh processes would lack."""
     case = Case(finding, before.outcomes[finding], fresh)
-    doubts = (doubt for proof in inherited(before, fresh, changes, finding) for doubt in proof.doubts)
+    doubts = (doubt for proof in inherited(before, fresh, changes, finding, charge) for doubt in proof.doubts)
     words = (_in_words_of_threads(doubt, case) for doubt in doubts)
     return list(dict.fromkeys(word for word in words if word is not None))
 

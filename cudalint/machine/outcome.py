@@ -51,6 +51,12 @@ class Kind(Enum):
     GLOBAL_RANK_DEVICE = "global rank as a device"
 
 
+# What goes wrong because a worker inherits what its parent did to CUDA: how workers are started averts it.
+OF_INHERITING = frozenset(
+    {Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}
+)
+
+
 class Doubt(Enum):
     """Why an outcome is not certain, in words that end a message."""
 

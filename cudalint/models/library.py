@@ -100,6 +100,7 @@ class Library:
     environment: dict[str, list[str]] = field(default_factory=dict)
     _canonical: dict[str, str] = field(default_factory=dict)
     _found: dict[str, Spec | None] = field(default_factory=dict)
+    _effects: dict[str, ProcessEffect | None] = field(default_factory=dict)
 
     def canonical(self, path: str) -> str:
         """The name under which a library object is modelled."""
@@ -182,6 +183,11 @@ class Library:
         said of all names that match a pattern.
         """
         path = self.canonical(path)
+        if path not in self._effects:
+            self._effects[path] = self._find_effect(path)
+        return self._effects[path]
+
+    def _find_effect(self, path: str) -> ProcessEffect | None:
         found = self._declared_effect(path, 0)
         spec = self.function(path)
         if found is None and spec is not None and "state" in spec:

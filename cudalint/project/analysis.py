@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
@@ -12,7 +12,7 @@ from cudalint.finding import Finding, Severity
 from cudalint.limits import DEFAULT, Limits
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
-from cudalint.machine.interpreter import Host
+from cudalint.machine.interpreter import Host, Machine
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Shape, Watcher, noted
@@ -271,10 +271,13 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
 
 
 @at_work
-def inherited(before: Basis, after: Basis, changes: Mapping[str, str], about: Finding) -> tuple[Inheritance, ...]:
+def inherited(
+    before: Basis, after: Basis, changes: Mapping[str, str], about: Finding, charge: Callable[[int], None]
+) -> tuple[Inheritance, ...]:
     """The doubts about fresh processes in a changed program, as all entries run it that the changes can matter to.
 
-    ``changes`` are the new texts of files by path, ``before`` the program without them.
+    ``changes`` are the new texts of files by path, ``before`` the program without them; ``charge`` is told the steps
+    that were made.
     """
     changed = {before.files.names[path] for path in changes}
     places = _touched(before.files, changes)
@@ -285,7 +288,13 @@ def inherited(before: Basis, after: Basis, changes: Mapping[str, str], about: Fi
     chosen = frozenset(entries)
     left = _left(after, names, chosen)
     runner = Runner(after.files, host(after.options), after.alone, left, chosen=chosen, proves=True)
-    return combined(ran.machine for ran in runner.run(names))
+
+    def machines() -> Iterator[Machine]:
+        for ran in runner.run(names):
+            yield ran.machine
+            charge(ran.machine.steps)
+
+    return combined(machines())
 
 
 def _run(

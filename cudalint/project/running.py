@@ -19,7 +19,7 @@ from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
 from cudalint.machine.mapping import Mapper
-from cudalint.machine.outcome import Doubt, Kind, Outcome
+from cudalint.machine.outcome import OF_INHERITING, Doubt, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
@@ -669,7 +669,7 @@ def _as_seen(outcome: Outcome) -> Outcome:
 
     What the launching function used itself counts where it also chooses the start method: else its callers may.
     """
-    if outcome.kind is not Kind.CUDA_IN_FORK or not outcome.certain or not outcome.cause or len(outcome.launch) < 2:
+    if outcome.kind not in OF_INHERITING or not outcome.certain or not outcome.cause or len(outcome.launch) < 2:
         return outcome
     launching = outcome.launch[-2].site
     is_own = any(step.site == launching for step in outcome.cause)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Scope
 from cudalint.machine.inheritance.doubts import Doubt, Why
@@ -18,11 +20,12 @@ class Submodules(Statements):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        # The modules of libraries that each process imported by their full names.
-        self._by_process: dict[tuple[str, ...], set[str]] = {}
+        # Which processes imported a module of a library, or one below it, by its full name.
+        self._importers: dict[str, set[tuple[str, ...]]] = {}
 
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
-        self._by_process.setdefault(state.process.identity, set()).add(dotted)
+        for name in _leading(dotted):
+            self._importers.setdefault(name, set()).add(state.process.identity)
         return super()._library_import(dotted, state, frame, ordinal)
 
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
@@ -61,8 +64,16 @@ class Submodules(Statements):
     def _inherited_of_library(self, dotted: str, mine: tuple[str, ...], fresh: tuple[str, ...]) -> str | None:
         if self.library.traits.has(dotted, "comes-with-package"):
             return None
-        begins = f"{dotted}."
-        importing = [i for i, names in self._by_process.items() if any(f"{n}.".startswith(begins) for n in names)]
-        here = any(mine[: len(i)] == i and len(i) >= len(fresh) for i in importing)
-        before = any(fresh[: len(i)] == i and len(i) < len(fresh) for i in importing)
+        importers = self._importers.get(dotted, ())
+        if not importers:
+            return None
+        here = any(mine[:length] in importers for length in range(len(fresh), len(mine) + 1))
+        before = any(fresh[:length] in importers for length in range(len(fresh)))
         return dotted if before and not here else None
+
+
+def _leading(dotted: str) -> Iterator[str]:
+    """A module and the packages around it: ``a.b.c``, ``a.b``, ``a``."""
+    while dotted:
+        yield dotted
+        dotted = dotted.rpartition(".")[0]

@@ -11,7 +11,7 @@ from cudalint.machine.frame import Arguments, Frame, Results
 from cudalint.machine.heap import Class, Closure, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
-from cudalint.machine.outcome import Kind
+from cudalint.machine.outcome import OF_INHERITING
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Partial, Ref, Value, only, unknown
@@ -21,11 +21,6 @@ MOST_CALLBACKS = 8
 MOST_CALLBACK_STEPS = 300
 # How many statements are looked at of a function that may have run before.
 MOST_EARLIER_STEPS = 700
-# What goes wrong because of what this process did to CUDA, wherever in it a callback runs. All else depends on when
-# and in which process that is.
-_OF_THIS_PROCESS = frozenset(
-    {Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}
-)
 
 
 @room
@@ -145,7 +140,7 @@ class Callbacks(Core):
         inner = Frame(frame.scope, frame.module)
         self._aside(MOST_CALLBACK_STEPS, lambda: self.call_value((atom,), [], {}, copy, inner, site))
         record.cut, record.spent = cut, spent
-        found = [o for o in record.outcomes[before:] if o.kind in _OF_THIS_PROCESS and not o.unsaid]
+        found = [o for o in record.outcomes[before:] if o.kind in OF_INHERITING and not o.unsaid]
         record.outcomes[before:] = found
         if not found and not _is_settled(state.process):
             record.entered = entered

@@ -8,7 +8,7 @@ from enum import Enum
 
 from cudalint.machine.assumptions import Asking, Facts, assumptions
 from cudalint.machine.launched import Launched
-from cudalint.machine.outcome import Doubt, Kind, Outcome
+from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.questions import Fact, are_of_several_ranks, asks_for_an_option
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process, State
@@ -42,10 +42,6 @@ _OF_RANKS = frozenset(
         Kind.LOADED_ONTO_ONE,
         Kind.RANK_WITHOUT_DEVICE,
     }
-)
-# Outcomes of workers that inherit what their parent did: a path averts them by how it starts its workers.
-_OF_INHERITING = frozenset(
-    {Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}
 )
 
 
@@ -268,7 +264,7 @@ class EntryRecord:
         return False
 
     def _is_averted_elsewhere(self, outcome: Outcome) -> bool:
-        if outcome.kind not in _OF_INHERITING:
+        if outcome.kind not in OF_INHERITING:
             return False
         for anchor, facts in self.protected:
             if anchor == outcome.within and any((sym, not value) in facts for sym, value in outcome.facts):

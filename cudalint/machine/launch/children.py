@@ -113,7 +113,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     if way.method == "loky":
         return [state]
     module = machine.program.module(machine.main)
-    if module is None or len(before.identity) > 3:
+    if module is None:
         return [state]
     inner = Frame(Ref(("module", machine.main)), machine.main)
     state.store(inner.scope, Scope({}, None, machine.main, "module"))

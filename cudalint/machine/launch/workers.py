@@ -26,12 +26,17 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Ref, Task, Tensor, Unknown, Value, union
 
 _ENDS = frozenset({"crash", "hang", "child-death"})
+# So many processes are followed, each of which the one before it started.
+_GENERATIONS = 4
 # Workers of these give back what their tasks return, as it lies in the memory of their GPU.
 _GIVES_BACK = frozenset({"loader", "pool", "executor"})
 
 
 def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
     """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
+    if len((parent or state).process.identity) > _GENERATIONS:
+        machine.record.cut = machine.record.cut or "processes nested too deeply"
+        return Ended(None, [], began=False)
     identity = child_identity(parent or state, start)
     made = start.made or start.anchor
     held = parent is not None

@@ -1,0 +1,88 @@
+"""Functions that nobody calls in sight: an error where every caller would meet it, a warning where one may avert it."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudalint.finding import Severity
+from cudalint.project.analysis import Options, analyse
+from cudalint.text.source import SourceFile
+
+READS = """\
+import multiprocessing
+import torch
+
+def work(data):
+    print(data.sum().item())
+"""
+LOADS = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return self.rows[i]
+"""
+FORKED_FROM_OWN = """
+def run():
+    data = torch.ones(4, device="cuda")
+    process = multiprocessing.get_context("fork").Process(target=work, args=(data,))
+    process.start()
+    process.join()
+"""
+FORKED_AS_SETTLED = """
+def run():
+    data = torch.ones(4, device="cuda")
+    process = multiprocessing.Process(target=work, args=(data,))
+    process.start()
+    process.join()
+"""
+FORKED_FROM_MODULE = """
+DATA = torch.ones(4, device="cuda")
+
+def run():
+    process = multiprocessing.Process(target=work, args=(DATA,))
+    process.start()
+    process.join()
+"""
+LOADED_BY_FORK = """
+def run():
+    rows = torch.ones(8, device="cuda")
+    for row in DataLoader(Rows(rows), num_workers=2, multiprocessing_context="fork"):
+        print(row)
+"""
+LOADED_AS_SETTLED = """
+def run():
+    rows = torch.ones(8, device="cuda")
+    for row in DataLoader(Rows(rows), num_workers=2):
+        print(row)
+"""
+OF_ITS_CALLER = """
+def run(device):
+    data = torch.ones(4, device=device)
+    process = multiprocessing.get_context("fork").Process(target=work, args=(data,))
+    process.start()
+    process.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(READS + FORKED_FROM_OWN, [("CUD103", Severity.ERROR)], id="fork is chosen"),
+        pytest.param(READS + FORKED_AS_SETTLED, [("CUD103", Severity.WARNING)], id="a caller may choose spawn"),
+        pytest.param(READS + FORKED_FROM_MODULE, [("CUD103", Severity.ERROR)], id="its module used CUDA"),
+        pytest.param(LOADS + LOADED_BY_FORK, [("CUD402", Severity.ERROR)], id="a loader, fork is chosen"),
+        pytest.param(
+            LOADS + LOADED_AS_SETTLED, [("CUD402", Severity.WARNING)], id="a loader, a caller may choose spawn"
+        ),
+        pytest.param(READS + OF_ITS_CALLER, [], id="a caller may choose the CPU"),
+    ],
+)
+def test_an_error_is_what_every_caller_meets(text: str, expected: list[tuple[str, Severity]]) -> None:
+    found = analyse([SourceFile("jobs.py", text, text.encode())], Options()).findings
+    assert [(one.code, one.severity) for one in found] == expected
