@@ -49,8 +49,12 @@ def touch(
         return state
     if framework == "jax" and keeps_to_cpu(process):
         return state
-    if effect in FAILS and process.forked and _fails_here(process):
+    if effect in FAILS and process.forked and process.poison is not None:
         return _fail_in_child(machine, state, frame, site, framework, what, by_default)
+    if effect in FAILS and process.forked_unseen:
+        # A caller that is not seen may have used CUDA before the fork. If it did not, this process is like others.
+        _fail_in_child(machine, state.clone(), frame, site, framework, what, by_default)
+        state.process = process = replace(process, forked_unseen=False)
     if hides_all(process):
         return state
     if effect in POISONS:
@@ -58,10 +62,6 @@ def touch(
     if context:
         _open_context(machine, state, frame, site, what, device)
     return state
-
-
-def _fails_here(process: Process) -> bool:
-    return process.poison is not None or process.forked_unseen
 
 
 def _poison(machine: Machine, state: State, site: Site, framework: str, effect: str, what: str) -> Process:
