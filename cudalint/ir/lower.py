@@ -489,7 +489,11 @@ class Lowering:
     def _slice(self, node: cst.BaseSlice) -> ir.Expr:
         if isinstance(node, cst.Index):
             return self._expr(node.value)
-        return self._opaque(node)
+        if not isinstance(node, cst.Slice):
+            return self._opaque(node)
+        ordinal = self._mark(node)
+        start, stop, step = (None if b is None else self._expr(b) for b in (node.lower, node.upper, node.step))
+        return ir.Slice(ordinal, (start, stop, step))
 
     def _binary(self, node: cst.BinaryOperation) -> ir.Expr:
         ordinal = self._mark(node)

@@ -73,6 +73,13 @@ class Sub(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Slice(Expr):
+    """``start:stop:step`` within the brackets of a subscript; what is left out is None."""
+
+    bounds: tuple[Expr | None, Expr | None, Expr | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Bool(Expr):
     """``a and b and c`` or ``a or b or c``; ``op`` is ``"and"`` or ``"or"``."""
 

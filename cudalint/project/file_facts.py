@@ -51,6 +51,10 @@ _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*
 _TASK = re.compile(rb"^[ \t]*@\w+\.task\b", re.MULTILINE)
 _STARTS_PROGRAMS = re.compile(rb"\bsubprocess\b|\bPopen\b|\bos\.(?:system|exec|spawn|posix_spawn)")
 _PROGRAM = re.compile(rb"([\w.-]+)\.py\b")
+# Python is started with the file itself, or with the arguments that it was given.
+_ITSELF = re.compile(rb"(?:\bsys\.executable\b|[\"']python3?[\"'])[^)]{0,120}?(?:\b__file__\b|\bargv\b)")
+# Stands for the file itself among the programs that it names.
+ITSELF = b""
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
 
 
@@ -156,7 +160,10 @@ class FileFacts:
 
     @property
     def programs_with_gpus(self) -> tuple[bytes, ...]:
-        """The programs that the file names, where it may start them and tell each which GPUs it sees."""
+        """The programs that the file names, where it may start them and tell each which GPUs it sees.
+
+        ``ITSELF`` is among them where it may start itself.
+        """
         return tuple(self._asked("programs", lambda: _programs_with_gpus(self.data)))
 
     @property
@@ -277,7 +284,8 @@ _FACTS: Mapping[str, str] = {
 def _programs_with_gpus(data: bytes) -> list[bytes]:
     if b"CUDA_VISIBLE_DEVICES" not in data or _STARTS_PROGRAMS.search(data) is None:
         return []
-    return sorted(set(_PROGRAM.findall(data)))
+    itself = {ITSELF} if _ITSELF.search(data) else set()
+    return sorted(itself | set(_PROGRAM.findall(data)))
 
 
 def _registers(data: bytes) -> bool:

@@ -21,7 +21,7 @@ from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
 from cudalint.project import deployments
-from cudalint.project.file_facts import FileFacts, KnownFacts, Shape
+from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
 from cudalint.project.imports import ONE_OF_ALL
 from cudalint.project.layout import Layout, layout
 from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_something
@@ -593,14 +593,19 @@ class FileProgram:
 
     @property
     def given_gpus(self) -> frozenset[str]:
-        """The programs that another file starts and tells which GPUs they see."""
+        """The programs that another file, or they themselves, start and tell which GPUs they see."""
         if self._given_gpus is None:
             starters: dict[str, set[str]] = defaultdict(set)
+            themselves: set[str] = set()
             for name in self.sources:
                 for program in self.facts(name).programs_with_gpus:
-                    starters[program.decode("ascii")].add(name)
+                    if program == ITSELF:
+                        themselves.add(name)
+                    else:
+                        starters[program.decode("ascii")].add(name)
             stems = {name: os.path.basename(source.path).removesuffix(".py") for name, source in self.sources.items()}
-            self._given_gpus = frozenset(n for n, stem in stems.items() if starters.get(stem, set()) - {n})
+            by_others = (name for name, stem in stems.items() if starters.get(stem, set()) - {name})
+            self._given_gpus = frozenset(themselves).union(by_others)
         return self._given_gpus
 
     def above(self, name: str) -> tuple[str, ...]:

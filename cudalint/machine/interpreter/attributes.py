@@ -27,6 +27,7 @@ from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.picking import picked
+from cudalint.machine.slices import part, part_of_text
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -439,11 +440,17 @@ class Attributes(Core):
                 nothing = unknown("item", site, atom.address)
                 return [(after, value or nothing) for after, value in picked(found, key, state)]
             if isinstance(found, Sequence):
+                taken = part(found, key)
+                if taken is not None:
+                    return [(state, (state.new(("slice", site), taken),))]
                 return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
             if isinstance(found, Class) and found.members:
                 return [(state, enums.by_name(found, key, state) or unknown("member", site))]
             if isinstance(found, Class | Closure):
                 return [(state, (atom,))]
+        text = part_of_text(atom, key) if isinstance(atom, Const) else None
+        if text is not None:
+            return [(state, text)]
         path = self._method_path(atom, "__getitem__", state)
         call = None if path is None else self._library_call(path, state, frame, site, [key])
         if call is not None:

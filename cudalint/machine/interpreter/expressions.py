@@ -13,6 +13,7 @@ from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
+from cudalint.machine.slices import as_slice
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -350,6 +351,15 @@ class Expressions(Core):
     def _opaque(self, node: ir.Opaque, state: State, frame: Frame) -> Results:
         results = self.eval_all(node.parts, state, frame)
         return [(s, unknown("opaque", frame.module, node.ordinal)) for s, _ in results]
+
+    def _slice(self, node: ir.Slice, state: State, frame: Frame) -> Results:
+        given = [bound for bound in node.bounds if bound is not None]
+        results: Results = []
+        for after, values in self.eval_all(given, state, frame):
+            rest = iter(values)
+            bounds = tuple(() if bound is None else next(rest) for bound in node.bounds)
+            results.append((after, as_slice(bounds, unknown("opaque", frame.module, node.ordinal))))
+        return results
 
 
 def _tensor_of(value: Value) -> Tensor | None:

@@ -145,6 +145,8 @@ class Machine(
                 results = self._bin(node, state, frame)
             case ir.Opaque():
                 results = self._opaque(node, state, frame)
+            case ir.Slice():
+                results = self._slice(node, state, frame)
             case ir.Joined():
                 results = self._joined(node, state, frame)
             case ir.Bool():

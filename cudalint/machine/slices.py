@@ -1,0 +1,57 @@
+"""``rows[start:stop:step]``: the bounds as a key, and the part of a sequence that lies between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.heap import Sequence
+from cudalint.machine.values import Const, Unknown, Value, constant, union, unknown
+
+_SLICE = "slice"
+# What has an order of its own, so that a part of it is one of the same kind.
+_KINDS = frozenset({"list", "tuple"})
+
+
+def as_slice(bounds: tuple[Value, ...], otherwise: Value) -> Value:
+    """The key that three bounds make, empty ones where none stands; one of its place where they are objects."""
+    if all(isinstance(atom, Const | Unknown) for bound in bounds for atom in bound):
+        return unknown(_SLICE, *bounds)
+    return otherwise
+
+
+def part(found: Sequence, key: Value) -> Sequence | None:
+    """What a slice takes of a sequence; None where the key is none, or the sequence has no parts."""
+    match key:
+        case (Unknown(sym=(kind, *bounds)),) if kind == _SLICE and found.kind in _KINDS:
+            return _between(found, tuple(bounds))
+    return None
+
+
+def part_of_text(text: Const, key: Value) -> Value | None:
+    """What a slice takes of a text that is known."""
+    match key:
+        case (Unknown(sym=(kind, *bounds)),) if kind == _SLICE and isinstance(text.value, str | bytes):
+            taken = _numbers(tuple(bounds))
+            return None if taken is None else (Const(text.value[taken]),)
+    return None
+
+
+def _between(found: Sequence, bounds: tuple[object, ...]) -> Sequence:
+    taken = _numbers(bounds)
+    if found.items is None or found.open:
+        # Which of them, and how many, is not known before either.
+        return found
+    if taken is None:
+        return replace(found, items=None, element=union(found.items))
+    return replace(found, items=found.items[taken])
+
+
+def _numbers(bounds: tuple[object, ...]) -> slice | None:
+    """The bounds where all are known numbers."""
+    numbers: list[int | None] = []
+    for bound in bounds:
+        number = (constant(bound) if bound else None) if isinstance(bound, tuple) else ...
+        if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
+            return None
+        numbers.append(number)
+    return slice(*numbers) if numbers[2:] != [0] else None
