@@ -12,7 +12,7 @@ from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.receivers import initialised, library_object, starter
 from cudalint.machine.effects.torch import samplers
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Closure, Dict, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
@@ -662,14 +662,29 @@ def tensor_dataset(machine: Machine, call: Call) -> Results:
 
 def wrapped_dataset(machine: Machine, call: Call) -> Results:
     """``Subset``, ``ConcatDataset``, ``random_split``: items of the dataset inside."""
-    state = call.state
-    inner = call.args[0] if call.args else call.kwargs.get("dataset", call.kwargs.get("datasets", NONE))
+    given = call.args[0] if call.args else call.kwargs.get("dataset", call.kwargs.get("datasets", NONE))
+    return [r for state, inner in _run_to_its_end(machine, call, given) for r in _wrapping(machine, call, inner, state)]
+
+
+def _run_to_its_end(machine: Machine, call: Call, given: Value) -> Results:
+    """What datasets are taken from: a generator makes them now."""
+    atom = only(given)
+    if not isinstance(atom, Ref) or not isinstance(call.state.get(atom), Generator):
+        return [(call.state, given)]
+    results: Results = []
+    for state, rounds in machine.iterate(given, call.state, call.frame, call.site):
+        made = Sequence("list", tuple(rounds), (), open=True)
+        results.append((state, (state.new(("datasets", call.site), made),)))
+    return results
+
+
+def _wrapping(machine: Machine, call: Call, inner: Value, state: State) -> Results:
     inside = union(machine.elements(inner, state)) or inner
     if call.path.endswith("random_split"):
         inside = inner
     indices = call.get("indices")
     fields = {"<wrapped>": inside, "<given>": inner, **({} if indices is None else {_INDICES: indices})}
-    if initialised(call, {**fields, call.text("key", "dataset"): inner}):
+    if initialised(replace(call, state=state), {**fields, call.text("key", "dataset"): inner}):
         return [(state, NONE)]
     ref = state.new(("wrapped", call.site), LibraryObject(call.text("type"), fields, call.site))
     if call.path.endswith("random_split"):
