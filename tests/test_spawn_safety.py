@@ -820,7 +820,7 @@ IN_MODULES = {
         SETTINGS,
         "from settings import REGISTRY",
         "REGISTRY['a'] = 5",
-        "REGISTRY['a']",
+        "REGISTRY.get('a', 1)",
         "REGISTRY",
     ),
     "a module's function that changes it": (
@@ -861,6 +861,17 @@ def test_what_other_modules_hold_is_not_safe_and_named(
     fix = project_fix(tmp_path, "pool", {"imports": imports, "before": before, "reads": reads}, **files)
     assert fix.applicability is Applicability.UNSAFE
     assert named in (fix.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("imports", "before", "reads"),
+    [("from settings import REGISTRY", "REGISTRY['a'] = 5", "REGISTRY['a']")],
+)
+def test_a_worker_that_would_certainly_lack_something_is_not_started_afresh(
+    tmp_path: Path, imports: str, before: str, reads: str
+) -> None:
+    fix = project_fix(tmp_path, "pool", {"imports": imports, "before": before, "reads": reads}, **SETTINGS)
+    assert fix.applicability is Applicability.DISPLAY
 
 
 # The imports, the top of the module, what main() does, and what the worker reads.

@@ -10,6 +10,7 @@ In programs that use a GPU framework it reports the start of a spawned (or fork-
   worker's is another one, in which nothing is defined;
 - is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
 - reads a global that only the main program sets, or finds None where main or its functions made something else of it;
+- reads an item of a dict, or an attribute of a class, that only the main program put there, or finds None there;
 - is given a lock or a queue that another context made, for instance the default fork context.
 
 ## Why it is bad
@@ -39,6 +40,8 @@ H200, driver 580, torch 2.11, Python 3.12.
 | a function whose name is bound to another object | `PicklingError: ... not the same object` |
 | reads a global that only the main guard assigns | `NameError` in the child; `Process`: the parent exits with 0 |
 | reads a global that the module leaves None and `main()` fills | `AttributeError` in the child; `Process`: the parent exits with 0 |
+| reads an item that only `main()` put into a dict of the module | `KeyError` in the worker, raised again by `Pool.map` |
+| reads an attribute of a class that is None until `main()` sets it | `AttributeError` in the child; `Process`: the parent exits with 0 |
 | gets a queue or lock of the default context | `RuntimeError: A SemLock created in a fork context ...` |
 | reads `model = Net().cuda()` of the module's top level | works; each child builds its own |
 
@@ -111,6 +114,7 @@ themselves, closing over what is bound again later; and for other globals that o
 - joblib with loky, and `multiprocess`: their pickling takes lambdas and local functions along by value, and
   functions of cells too.
 - The global is set at the top level of the module, so that the child's import sets it too.
+- An initializer, or the worker itself, sets it in the child, or the program asks whether it is there (`.get()`, `in`).
 - A `Manager().Queue()` or a lock of a manager: these travel between contexts.
 - Programs without a GPU framework. Spawn is their choice, and other tools speak about it.
 

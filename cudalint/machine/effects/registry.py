@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
@@ -76,7 +76,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import lending, missing_globals
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Tensor, Value, unknown
+from cudalint.machine.values import Ref, Tensor, Value, unknown
 
 LibraryEffect = Callable[[Machine, Call], Results]
 
@@ -498,6 +498,12 @@ class LibraryEffects:
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""
         return missing_globals.missing_name(machine, name, state, frame, site)
+
+    def missing_part(
+        self, machine: Machine, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """An object lacks an item or attribute, or holds None there."""
+        return missing_globals.missing_part(machine, owner, key, state, frame, site)
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""

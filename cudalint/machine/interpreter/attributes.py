@@ -48,6 +48,7 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     const,
+    constant,
     only,
     union,
     unknown,
@@ -253,6 +254,10 @@ class Attributes(Core):
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
             case Closure() if name in (own := attributes_of_function(found, state)):
                 return [(state, own[name])]
+            case Closure() if name == "__qualname__":
+                return [(state, const(found.address[1]))]
+            case Closure() if name == "__name__":
+                return [(state, const(found.address[1].rpartition(".")[2]))]
         return [(state, unknown("object", ref.address, name))]
 
     def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
@@ -436,6 +441,10 @@ class Attributes(Core):
                 return self._item_or_new(atom, found, key, state, frame, site)
             if isinstance(found, Dict) and frame.tries and operators.lacks(found, key):
                 self.fail(state.clone(), frame, Raised(None, ("KeyError", "LookupError")))
+            if isinstance(found, Dict) and operators.lacks(found, key):
+                failed = self._missing_part(atom, constant(key), state, frame, site)
+                if failed is not None:
+                    return failed
             if isinstance(found, Dict):
                 nothing = unknown("item", site, atom.address)
                 return [(after, value or nothing) for after, value in picked(found, key, state)]

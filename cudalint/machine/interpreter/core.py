@@ -87,6 +87,8 @@ class Core(Hooks, ABC):
         self.orders = Orders(library.canonical)
         self.running: list[Site] = []
         self.booting: list[tuple[str, ...]] = []
+        # By process that began with a fresh import: its parent when it was started.
+        self.parents: dict[tuple[str, ...], State] = {}
         self.preloads: list[tuple[str, Site]] = []
         self.puts: dict[Hashable, list[tuple[Site, Chain, Chain | None]]] = {}
         # By where a channel was made: the GPU memory that other processes sent through it, which processes sent any,
@@ -679,3 +681,7 @@ class Core(Hooks, ABC):
     @abstractmethod
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""
+
+    @abstractmethod
+    def _missing_part(self, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site) -> Results | None:
+        """An object lacks an item or attribute, or holds None there; None where that is as it should be."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Dict, Instance, Scope, Sequence
+from cudalint.machine.heap import Class, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.interpreter.room import room
@@ -63,6 +63,8 @@ class Expressions(Core):
         if isinstance(node, ir.Name):
             results = [r for s, v in results for r in self._of_main(node, v, s, frame)]
         for link in reversed(links):
+            if self.parents and isinstance(node, ir.Attr):
+                results = [r for s, v in results for r in self._of_parent(node, v, s, frame)]
             results = [r for s, v in results for r in self._told_apart(link, node, v, s, frame)]
             node = link
             if len(results) > 4:
@@ -80,6 +82,30 @@ class Expressions(Core):
                 return [(state, value)]
             scope = found.parent
         return self._missing_name(node.id, state, frame, Site(frame.module, node.ordinal))
+
+    def _of_parent(self, node: ir.Attr, value: Value, state: State, frame: Frame) -> Results:
+        """The same for an attribute of what a name stands for."""
+        match node.value:
+            case ir.Name(id=name) if value == NONE:
+                owner = only(self.lookup(name, state, frame.scope) or ())
+                site = Site(frame.module, node.ordinal)
+                failed = self._missing_part(owner, node.attr, state, frame, site) if isinstance(owner, Ref) else None
+                return [(state, value)] if failed is None else failed
+        return [(state, value)]
+
+    def _of_class(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results | None:
+        """What a class of the program lacks that a fresh process found it without; None where it has that."""
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(atom, Ref) or not isinstance(found, Class) or found.members:
+            return None
+        if state.fact(("hasattr", value, name)):
+            return None
+        if not all(isinstance(each, Class) for each in self.mro(atom, state)):
+            return None
+        if self._kind_of(atom, state) is not None or self._class_attribute(atom, name, state) is not None:
+            return None
+        return self._missing_part(atom, name, state, frame, site)
 
     def _told_apart(self, link: ir.Expr, base: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
         """A link of something that may be one of several objects: where it tells which, that is known from then on.
@@ -113,7 +139,8 @@ class Expressions(Core):
         site = Site(frame.module, link.ordinal)
         match link:
             case ir.Attr(attr=attr):
-                return self.attribute(value, attr, state, frame, site)
+                failed = self._of_class(value, attr, state, frame, site) if self.parents else None
+                return self.attribute(value, attr, state, frame, site) if failed is None else failed
             case ir.Sub(index=index):
                 return [
                     r

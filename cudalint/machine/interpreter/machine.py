@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,7 +30,7 @@ from cudalint.machine.interpreter.statements import Statements
 from cudalint.machine.interpreter.unwinding import Unwinding
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Tensor, Unknown, Value
+from cudalint.machine.values import Ref, Tensor, Unknown, Value
 from cudalint.models.library import Library
 
 
@@ -209,6 +210,9 @@ class Machine(
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         return self.effects.missing_name(self, name, state, frame, site)
 
+    def _missing_part(self, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site) -> Results | None:
+        return self.effects.missing_part(self, owner, key, state, frame, site) if self.parents else None
+
 
 class Effects(Protocol):
     """What the machine asks of the effects of libraries."""
@@ -237,6 +241,11 @@ class Effects(Protocol):
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""
+
+    def missing_part(
+        self, machine: Machine, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """An object lacks an item or attribute, or holds None there; None where that is as it should be."""
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""

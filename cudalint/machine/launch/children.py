@@ -120,6 +120,8 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     if machine.program.is_notebook(machine.main):
         # The main module of a kernel has no file: a fresh process has another one, in which nothing is defined.
         return [state]
+    if not (machine.options.assumed or machine.options.in_test):
+        machine.parents[process.identity] = parent
     saved = machine.uncaught
     machine.booting.append(state.process.identity)
     machine.running.append(start.anchor)

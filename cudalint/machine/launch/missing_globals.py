@@ -1,27 +1,27 @@
-"""Globals that only the main program sets: a spawned child, which runs no main guard, lacks them or finds None."""
+"""Globals that only the main program sets, and parts of them: a spawned child, which runs no main guard, lacks them."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import STAR
+from cudalint.machine.heap import STAR, Class, Dict, Instance, Scope
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.outcome import Kind
+from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.questions import DEFINES
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import State
+from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Lib, unknown
+from cudalint.machine.values import NONE, Lib, Ref, Value, only, unknown
 
 
 def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
     """A name that no scope binds, or that stands for None: in a spawned child perhaps one that only main sets."""
     found = machine.lookup(name, state, frame.scope)
     value = found or unknown("name", frame.module, name)
-    launch = state.process.launch
-    fresh = launch is not None and launch.method in ("spawn", "forkserver")
-    if launch is None or not fresh or not machine.options.uses_gpu or state.process.dead:
+    launch = _fresh_launch(machine, state)
+    if launch is None:
         return [(state, value)]
     lacking = state.process.parent_only_globals if found is None else state.process.globals_made_by_parent
     if machine.record.cut is not None or (frame.module, name) not in lacking:
@@ -29,22 +29,90 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
     for atom in machine.lookup(STAR, state, frame.scope) or ():
         if isinstance(atom, Lib):
             state.assume((DEFINES, atom.path, name), False)
-    outcome = outcome_of(
+    outcome = _outcome(machine, launch, name, "not defined" if found is None else "None", state, site)
+    names = ("NameError",) if found is None else _OF_NONE
+    return _fails(machine, outcome, names, state, frame, unknown("name", frame.module, name))
+
+
+def missing_part(machine: Machine, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site) -> Results | None:
+    """What an object lacks, or holds None for, that its parent had put there before; None where that is otherwise.
+
+    ``key`` is of a dict, or the name of an attribute of a class or an object.
+    """
+    launch = _fresh_launch(machine, state)
+    parent = machine.parents.get(state.process.identity)
+    if launch is None or parent is None or machine.record.cut is not None:
+        return None
+    home = _home(owner, state)
+    there = None if home is None else _held(parent, _kept(parent, *home), key)
+    if home is None or there is None or NONE[0] in there:
+        return None
+    is_dict, lacks = isinstance(state.get(owner), Dict), _held(state, owner, key) is None
+    name = f"{home[1]}[{key!r}]" if is_dict else f"{home[1]}.{key}"
+    outcome = _outcome(machine, launch, name, "missing" if lacks else "None", state, site)
+    names = _OF_NONE if not lacks else ("KeyError", "LookupError") if is_dict else ("AttributeError",)
+    return _fails(machine, outcome, names, state, frame, unknown("part", site, name))
+
+
+_OF_NONE = ("AttributeError", "TypeError")
+
+
+def _fresh_launch(machine: Machine, state: State) -> Launch | None:
+    """How this process was started, where that was by spawn and what it lacks is told."""
+    launch = state.process.launch
+    fresh = launch is not None and launch.method in ("spawn", "forkserver")
+    return launch if fresh and machine.options.uses_gpu and not state.process.dead else None
+
+
+def _held(state: State, owner: Ref | None, key: Hashable) -> Value | None:
+    match None if owner is None else state.get(owner):
+        case Dict(items=items):
+            return items.get(key)
+        case Instance(attributes=attributes) if isinstance(key, str):
+            return attributes.get(key)
+        case Class(scope=scope) if isinstance(key, str):
+            found = state.get(scope)
+            return found.variables.get(key) if isinstance(found, Scope) else None
+    return None
+
+
+def _home(owner: Ref, state: State) -> tuple[str, str] | None:
+    """The module of the program, and the name in it, under which an object is kept."""
+    for scope in state.objects():
+        if isinstance(scope, Scope) and scope.kind == "module":
+            for name, value in scope.variables.items():
+                if only(value) == owner:
+                    return scope.module, name
+    return None
+
+
+def _kept(state: State, module: str, name: str) -> Ref | None:
+    scope = state.get(Ref(("module", module)))
+    atom = only(scope.variables.get(name, ())) if isinstance(scope, Scope) else None
+    return atom if isinstance(atom, Ref) else None
+
+
+def _outcome(machine: Machine, launch: Launch, name: str, how: str, state: State, site: Site) -> Outcome:
+    return outcome_of(
         machine,
         state,
         Kind.MISSING_GLOBAL,
         launch.anchor,
         launch.failure,
         certain=launch.certain,
-        effect=machine.chain(state, site, f"{name} is {'not defined' if found is None else 'None'} in the child"),
+        effect=machine.chain(state, site, f"{name} is {how} in the child"),
         subject=name,
         condition=launch.condition,
         launch=launch,
     )
+
+
+def _fails(
+    machine: Machine, outcome: Outcome, names: tuple[str, ...], state: State, frame: Frame, value: Value
+) -> Results:
     if frame.tries > 0:
-        names = ("NameError",) if found is None else ("AttributeError", "TypeError")
-        # Who expects that of None goes on without it.
-        return machine.fail(state, frame, Raised(outcome, names, harmless=found is not None))
+        # Who expects that of what is there goes on without it.
+        return machine.fail(state, frame, Raised(outcome, names, harmless=names != ("NameError",)))
     machine.emit(outcome)
     state.process = replace(state.process, dead=True)
-    return [(state, unknown("name", frame.module, name))]
+    return [(state, value)]
