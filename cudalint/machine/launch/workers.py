@@ -96,7 +96,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
     done: list[tuple[State, Value]] = []
     for child in children:
         inner = Frame(Ref(("module", machine.main)), machine.main)
-        transfer = Transfer(machine, state, child, start.pickler, child.process.identity)
+        transfer = Transfer(machine, state, child, start.pickler, child.process.identity, copied=start.copies)
         needs_copy = fresh or parent is not None
         tasks = [_sent(t, transfer) for t in start.tasks] if needs_copy else list(start.tasks)
         first = start.initializer
