@@ -108,7 +108,7 @@ class Finding:
     ``span`` is the anchor: the call that names the worker or passes the value.
     ``noqa_rows`` are the rows of the anchor's call on which a suppression counts.
     ``outcome`` is what hardware shows (``crash``, ``hang`` ...); ``condition`` says when,
-    where it depends on a version or a platform.
+    where it depends on a version or a platform. ``caught``: it would be that, and the program handles the exception.
     """
 
     code: str
@@ -121,6 +121,7 @@ class Finding:
     condition: str | None = None
     fix: Fix | None = None
     noqa_rows: tuple[int, int] | None = None
+    caught: bool = False
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:

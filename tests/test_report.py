@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from cudalint.config import Versions
+from cudalint.config import Config, Versions
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from cudalint.found import Effort, Report
 from cudalint.report import statistics
 from cudalint.report.render import OutputFormat, Style, render
+from cudalint.session import Session
 
 TRAIN = "\n" * 10 + "    torch.zeros(1, device='cuda')\n\twith é, Pool(2) as pool:\n        pass\n"
 LIB = "def work(n):\n    return torch.ones(n, device='cuda')\n"
@@ -82,6 +84,19 @@ def test_evidence_is_quoted_only_of_versions_that_it_was_taken_with(
     shown = text(one, OutputFormat.FULL)
     assert ("= on hardware: the program crashes (NVIDIA" in shown) is quoted
     assert ("= expected: the program crashes\n" in shown) is not quoted
+
+
+def test_what_the_program_handles_is_not_said_to_end_it(finding: Finding) -> None:
+    shown = text(Report(findings=(dataclasses.replace(finding, caught=True),)), OutputFormat.FULL)
+    assert "= expected: it fails there, and the program handles the exception\n" in shown
+    assert "the program crashes" not in shown
+
+
+@pytest.mark.parametrize(("program", "caught"), [("broken_cpu_fallback", True), ("broken_billiard_pool", False)])
+def test_a_finding_knows_whether_the_program_handles_it(program: str, caught: bool) -> None:
+    path = Path(__file__).resolve().parent.parent / "fixtures" / "CUD101" / f"{program}.py"
+    found = Session(Config(exclude=())).check((str(path),)).findings
+    assert [one.caught for one in found] == [caught]
 
 
 def test_colour_only_adds_escapes(report: Report) -> None:

@@ -91,20 +91,23 @@ class Instance:
 class Sequence:
     """A list, tuple, set or iterator; ``items`` while its content is known exactly, else ``element``.
 
-    ``open`` items stand for more of their kind: the first, and another one.
+    ``open`` items stand for more of their kind: the first, and another one. ``last`` is what was put under a key that
+    is not known, until something else changes.
     """
 
     kind: str
     items: tuple[Value, ...] | None
     element: Value = ()
     open: bool = False
+    last: tuple[Value, Value] | None = field(default=None, init=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Dict:
     """A dict: known constant keys, and what may stand under any other; ``factory`` makes what is missing.
 
-    ``view`` is the object whose attributes these are.
+    ``view`` is the object whose attributes these are; ``last`` is what was put under a key that is not known, until
+    something else changes.
     """
 
     items: dict[Hashable, Value]
@@ -112,6 +115,7 @@ class Dict:
     exact: bool = True
     factory: Value = ()
     view: Ref | None = None
+    last: tuple[Value, Value] | None = field(default=None, init=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,6 +330,8 @@ def parse_device(text: str) -> Dev | None:
 
 def item(found: Sequence | Dict, key: Value) -> Value:
     """``container[key]``; empty where nothing is known."""
+    if found.last is not None and found.last[0] == key:
+        return found.last[1]
     wanted = constant(key)
     rank = only(key)
     if isinstance(rank, Rank):
@@ -416,7 +418,9 @@ def with_item(found: Sequence, key: Value, value: Value) -> Sequence:
     if found.items is not None and isinstance(wanted, int) and 0 <= wanted < len(found.items):
         items = (*found.items[:wanted], value, *found.items[wanted + 1 :])
         return replace(found, items=items)
-    return Sequence(found.kind, None, union([*(found.items or ()), found.element, value]))
+    made = Sequence(found.kind, None, union([*(found.items or ()), found.element, value]))
+    _remember(made, key, value)
+    return made
 
 
 def with_key(found: Dict, key: Value, value: Value) -> Dict:
@@ -424,8 +428,19 @@ def with_key(found: Dict, key: Value, value: Value) -> Dict:
     wanted = constant(key)
     if wanted is ...:
         items = maybe_set(found.items, key)
-        return replace(found, items=items, element=union([found.element, value]), exact=False)
+        made = replace(found, items=items, element=union([found.element, value]), exact=False)
+        _remember(made, key, value)
+        return made
     return replace(found, items={**found.items, wanted: value})
+
+
+def _remember(made: Sequence | Dict, key: Value, value: Value) -> None:
+    """What is looked up under the same unknown key right after it was put there is that, and nothing else.
+
+    A change makes a new container, by ``replace`` too, and that remembers nothing.
+    """
+    if isinstance(only(key), Unknown):
+        object.__setattr__(made, "last", (key, value))
 
 
 def maybe_set(settings: Mapping[_Name, Value], key: Value) -> dict[_Name, Value]:

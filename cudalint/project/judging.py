@@ -239,6 +239,7 @@ def _finding(files: FileProgram, judged: _Judged, places: dict[Site, Span]) -> F
         outcome=outcome.how,
         condition=_condition(files, outcome, places),
         noqa_rows=(span.start.row, span.end.row),
+        caught=outcome.caught,
     )
 
 

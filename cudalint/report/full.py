@@ -123,7 +123,9 @@ class _Block:
     def _notes(self) -> Iterator[Text]:
         finding = self._finding
         yield self._margin("", Text())
-        if finding.outcome is not None:
+        if finding.caught:
+            yield self._note("expected", "it fails there, and the program handles the exception")
+        elif finding.outcome is not None:
             ends = _OUTCOMES.get(finding.outcome, finding.outcome)
             shown = quote(finding.code, finding.outcome, _holds_for(finding, self._report.target_versions))
             yield self._note("on hardware", f"{ends} ({shown})") if shown else self._note("expected", ends)

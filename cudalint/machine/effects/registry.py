@@ -35,7 +35,7 @@ from cudalint.machine.effects.frameworks import (
     sessions,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, choices, current, devices, guesses, queries
+from cudalint.machine.effects.gpu import arrays, choices, cuda, current, devices, guesses, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import (
     celery,
@@ -518,6 +518,11 @@ class LibraryEffects:
     def before_method(self, machine: Machine, instance: Value, method: str, state: State, frame: Frame) -> list[State]:
         """What a server calls of an instance that it made before it calls this method."""
         return components.before_method(machine, instance, method, state, frame)
+
+    def unpickled(self, machine: Machine, state: State, frame: Frame, site: Site, original: Tensor) -> None:
+        """A process has unpickled a copy of what lies on a GPU: it lies there as well, whatever device is selected."""
+        what = "unpickling what it is sent"
+        cuda.touch(machine, state, frame, site, original.framework, "init", what, original.device, context=True)
 
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""

@@ -258,6 +258,9 @@ class Effects(Protocol):
     def before_method(self, machine: Machine, instance: Value, method: str, state: State, frame: Frame) -> list[State]:
         """What a server calls of an instance that it made before it calls this method."""
 
+    def unpickled(self, machine: Machine, state: State, frame: Frame, site: Site, original: Tensor) -> None:
+        """A process has unpickled a copy of what lies on a GPU."""
+
     def process_ends(self, machine: Machine, state: State) -> None:
         """A process ends in this state."""
 

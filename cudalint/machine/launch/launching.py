@@ -119,6 +119,11 @@ class Start:
     looks: bool = False
     dropped: bool = False
 
+    @property
+    def copies(self) -> bool:
+        """Whether values on the GPU go as copies: only multiprocessing's own pickler knows how torch shares them."""
+        return self.family == "joblib" or self.pickler is not Pickler.NAMES
+
 
 @dataclass(slots=True)
 class Ended:

@@ -86,9 +86,10 @@ def _crossing_outcome(
         return _lock_outcome(machine, base, found, state, way, start) if fresh else None
     if way.method == "loky":
         return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB)
-    if found.is_received and start.family != "joblib":
+    if found.is_received and not start.copies:
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash", detail=SENT_ON)
-    if fresh and not found.is_shared:
+    if fresh and (start.copies or not found.is_shared):
+        # Through the host and once: what it costs is the context that each worker opens.
         return None
     if fresh:
         # Who blocks until all have ended holds what it sent for as long.

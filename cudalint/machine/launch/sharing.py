@@ -23,6 +23,7 @@ def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, ch
     before = dict(state.process.gpu_sharers)
     grown = dict(before)
     ranks: dict[tuple[str, str], set[int | None]] = {}
+    started_by = questions.only_rank(state.facts)
     for child in children:
         if _parent_took_all(state, child):
             _shared_outcome(machine, state, start, way, child, "crash", child.process.driver)
@@ -32,7 +33,7 @@ def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, ch
             continue
         for opened in sorted(filter(_on_one_gpu, child.process.contexts), key=_place):
             key = _place(opened)
-            ranks.setdefault(key, set()).add(opened.rank)
+            ranks.setdefault(key, set()).add(None if opened.rank == started_by else opened.rank)
             if None not in ranks[key] and len(ranks[key]) == 1:
                 continue
             is_repeated = start.many or (start.adds_up and state.process.answering)

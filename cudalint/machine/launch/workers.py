@@ -96,7 +96,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
     done: list[tuple[State, Value]] = []
     for child in children:
         inner = Frame(Ref(("module", machine.main)), machine.main)
-        transfer = Transfer(machine, state, child, start.pickler, child.process.identity)
+        transfer = Transfer(machine, state, child, start.pickler, child.process.identity, copied=start.copies)
         needs_copy = fresh or parent is not None
         tasks = [_sent(t, transfer) for t in start.tasks] if needs_copy else list(start.tasks)
         first = start.initializer
@@ -106,6 +106,8 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
             lost = lookup_error(machine, state, start, launch, transfer.lost[0])
             if lost is not None:
                 return Ended(lost, [])
+        if fresh and start.copies:
+            _unpickled(machine, child, inner, start, tasks if first is None else [first, *tasks])
         done.extend(_run(machine, child, inner, start, way, first, tasks))
     if noted is not None:
         for child, _ in done:
@@ -199,6 +201,13 @@ def _anchors(start: Start) -> set[Site]:
 def _sent(task: Task, transfer: Transfer) -> Task:
     moved = transfer.atom(task)
     return moved if isinstance(moved, Task) else task
+
+
+def _unpickled(machine: Machine, child: State, frame: Frame, start: Start, tasks: list[Task]) -> None:
+    """What of the tasks lies on a GPU is there in the worker before it can select another."""
+    for found in carried(tuple(tasks), child, start.pickler):
+        if found.certain and found.memory is not None:
+            machine.effects.unpickled(machine, child, frame, start.anchor, found.memory)
 
 
 def _run(

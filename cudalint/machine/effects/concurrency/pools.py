@@ -248,7 +248,7 @@ def _pool_run(
         if start.renewed and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
             ended[-1] = workers.start(machine, state, call.frame, start, way)
     lending.lent_since(machine, state, before, call.site, obj.site)
-    return _pool_results(machine, call, state, family, name, ended)
+    return _pool_results(machine, call, state, start, name, ended)
 
 
 # Methods of pools that give what they promise later.
@@ -296,11 +296,11 @@ def _parent_of_pool(machine: Machine, call: Call, obj: LibraryObject, family: st
     return None
 
 
-def _pool_results(machine: Machine, call: Call, state: State, family: str, name: str, ended: list[Ended]) -> Results:
+def _pool_results(machine: Machine, call: Call, state: State, start: Start, name: str, ended: list[Ended]) -> Results:
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
     values = [v for e in ended for _, v in e.children]
-    result = returned_values(machine, call, state, values, family)
+    result = returned_values(machine, call, state, values, start.family, start.copies)
     element = result or unknown("result", call.site)
     if name in ("apply", "apply_async", "submit"):
         if name == "apply":

@@ -45,8 +45,10 @@ def wait(machine: Machine, call: Call) -> Results:
     return [(state, unknown("done", call.site))]
 
 
-def returned_values(machine: Machine, call: Call, state: State, values: list[Value], family: str) -> Value:
-    """What workers return: a GPU tensor comes back through CUDA IPC, or through the host."""
+def returned_values(
+    machine: Machine, call: Call, state: State, values: list[Value], family: str, copies: bool
+) -> Value:
+    """What workers return: a GPU tensor comes back through CUDA IPC, or through the host, as a copy."""
     result: list[Value] = []
     for value in values:
         kept: list[object] = []
@@ -56,13 +58,13 @@ def returned_values(machine: Machine, call: Call, state: State, values: list[Val
                     _result_outcome(machine, call, state, atom, Kind.UNPICKLABLE_CUDA, "crash", len(value) == 1)
                 elif family == "joblib":
                     _result_outcome(machine, call, state, atom, Kind.CUDA_THROUGH_JOBLIB)
-                elif atom.is_shared:
+                elif atom.is_shared and not copies:
                     _result_outcome(machine, call, state, atom, Kind.CUDA_ACROSS)
                 after = cuda.touch(
                     machine, state, call.frame, call.site, atom.framework, "init", "receiving a CUDA tensor"
                 )
                 del after
-                received = atom.is_shared and family != "joblib"
+                received = atom.is_shared and not copies
                 result.append((replace(atom, owner=state.process.identity, received=received),))
             elif isinstance(atom, Ref | Bound | Partial | Snapshot):
                 continue

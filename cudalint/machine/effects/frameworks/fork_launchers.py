@@ -16,7 +16,7 @@ from cudalint.machine.launch.launching import Start
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Const, Lib, Partial, Ref, Value, const, only, unknown
+from cudalint.machine.values import EACH, NONE, Const, Lib, Partial, Ref, Value, const, constant, only, unknown
 
 
 def fork_launcher(machine: Machine, call: Call) -> Results:
@@ -24,12 +24,12 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     state = call.state
     workers_ = choices.argument(call, call.text("workers")) if call.text("workers") else None
     function = choices.argument(call, call.text("function", "function")) or _own(call)
-    element = unknown("example", call.site)
     library = call.text("library", "multiprocessing")
     alone = bool(call.text("workers")) and (workers_ is None or workers_ in (NONE, const(0)) or not function)
     if alone or not choices.is_asked(call):
         if call.text("kind") == "map" and function:
-            results = machine.call_value(function, [element], {}, state, call.frame, call.site)
+            args, named = _rows(machine, call, NONE)
+            results = machine.call_value(function, args, named, state, call.frame, call.site)
             merged = merge([s for s, _ in results])
             return [(s, _mapped(call, s)) for s in merged] or []
         if call.text("kind") != "map" and workers_ in (NONE, const(0), const(1)):
@@ -39,25 +39,28 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     if call.text("kind") != "map" and workers_ is not None and not many:
         args = arguments(machine, state, call.get("args"))
         return machine.call_value(function, args, {}, state, call.frame, call.site)
-    args = [element] if call.text("kind") == "map" else arguments(machine, state, call.get("args"))
+    args, named = (
+        _rows(machine, call, EACH) if call.text("kind") == "map" else (arguments(machine, state, call.get("args")), {})
+    )
     method = call.text("method")
     ways = launching.ways(machine, state, library, const(method) if method else None)
+    forks = all(way.method == "fork" for way in ways)
     certain_count = workers_ is None or isinstance(only(workers_), Const)
     start = Start(
         launcher=call.label,
         family="fork-launcher",
         anchor=call.site,
-        chain=machine.chain(state, call.site, f"{call.label} forks workers"),
+        chain=machine.chain(state, call.site, f"{call.label} {'forks' if forks else 'starts'} workers"),
         many=many,
         reused=call.text("kind") == "map",
         daemon=call.text("kind") == "map" or call.flag("daemon"),
         failures={"body": "crash", "unpickle": "crash", **failures(call)},
         library=library,
-        tasks=(task(function, args),),
-        inherited=(function,),
+        tasks=(task(function, args, named),),
+        inherited=(function, *named.values()),
         pickler=Pickler.GLOBALS if call.text("pickle") == "value" else Pickler.NAMES,
         rank="local" if call.text("kind") == "ranks" else None,
-        label="forked worker",
+        label="forked worker" if forks else "worker",
         looks=bool(call.text("refuses")),
     )
     ended = [
@@ -69,6 +72,17 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     if refusal is not None:
         return machine.fail(state, call.frame, Raised(refusal, ("ValueError", "RuntimeError")))
     return [(state, _mapped(call, state))]
+
+
+def _rows(machine: Machine, call: Call, rank: Value) -> tuple[list[Value], dict[str, Value]]:
+    """What a map calls its function with: rows, and if it is asked for these, where they are and who goes over them."""
+    columns = machine.exact_items(call.get("input_columns") or NONE, call.state)
+    given = [unknown("example", call.site, i) for i in range(len(columns or (0,)))]
+    if constant(call.get("with_indices") or NONE) is True:
+        given.append(unknown("indices", call.site))
+    if constant(call.get("with_rank") or NONE) is True:
+        given.append(rank)
+    return given, named_arguments(call.state, call.get("fn_kwargs"))
 
 
 def _refusal(machine: Machine, call: Call) -> Outcome | None:

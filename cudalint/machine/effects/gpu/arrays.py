@@ -66,6 +66,8 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
             return index_value(index)
         case "device":
             return (Dev("cuda") if device is None else device,)
+        case "cpu":
+            return (Tensor("torch", CPU, state.process.identity),)
         case "tensor":
             return (new_tensor(machine, call, state, device or Dev("cuda"), rest),)
         case "first":

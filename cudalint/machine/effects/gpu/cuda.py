@@ -98,7 +98,7 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     there = f" on GPU {index}" if isinstance(index, int) else ""
     where = machine.chain(state, site, f"{what} opens a context{there}")
     prepared = process.launch is not None and process.launch.stage == "initializer"
-    rank = None if process.rank is None else questions.only_rank(state.facts)
+    rank = questions.only_rank(state.facts)
     process = replace(process, contexts=process.contexts | {Context(visible, index, where, prepared, rank)})
     unnamed = device is None or device.index in (None, THREAD_DEFAULT)
     bare = unnamed or index == 0

@@ -44,8 +44,8 @@ def default_device(machine: Machine, call: Call) -> Results:
 
 
 def set_device(machine: Machine, call: Call) -> Results:
-    """``torch.cuda.set_device(i)``: selects for this thread, and initialises."""
-    value = call.get("device") or (call.args[0] if call.args else ())
+    """``torch.cuda.set_device(i)`` or ``cupy.cuda.Device(i).use()``: selects for this thread, and initialises."""
+    value = call.get("device") or (call.args[0] if call.args else _named_by(call))
     found = [d for d in operators.device_of(value) if d.is_gpu]
     index = _index_of(found)
     framework = call.text("framework", "torch")
@@ -69,6 +69,12 @@ def set_device(machine: Machine, call: Call) -> Results:
         _chosen_by_rank(machine, call, state, index, where)
     state.process = replace(process, allocated=None).with_device(Selected(index, False, where))
     return [(state, NONE)]
+
+
+def _named_by(call: Call) -> Value:
+    """What the object of a device names whose method is called."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    return found.fields.get("<device>", ()) if isinstance(found, LibraryObject) else ()
 
 
 def _index_of(devices: list[Dev]) -> Index:
@@ -166,8 +172,7 @@ def device_enter(machine: Machine, call: Call) -> Results:
     """Entering ``with torch.cuda.device(i)``."""
     state = call.state
     found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    value = found.fields.get("<device>", ()) if isinstance(found, LibraryObject) else ()
-    devices = [d for d in operators.device_of(value) if d.is_gpu]
+    devices = [d for d in operators.device_of(_named_by(call)) if d.is_gpu]
     index = _index_of(devices)
     framework = call.text("framework", "torch")
     preset = call.text("gpu", "init")
