@@ -18,11 +18,13 @@ from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Atom, Bound, Const, Lib, Ref, Tensor, Unknown, Value, constant, only, unknown
 from cudalint.models.library import ProcessEffect
 
 _PARTS = (".keys", ".values", ".items", ".copy")
 _SORTS = "builtins.list.sort"
+# It gives two sets, each with an order of its own.
+_WAIT = ".wait"
 # By which arguments functions are called when a task is done.
 _CALLBACKS = ("callback", "error_callback")
 _LATER = "add_done_callback"
@@ -38,12 +40,16 @@ class Arrivals(Besides):
         self._unordered: set[Hashable] = set()
         # What was told to give results so.
         self._told: set[Hashable] = set()
+        # What keeps only the last of what it is given.
+        self._bounded: set[Hashable] = set()
         # The parts of these unknowns are such.
         self._in_parts: set[Hashable] = set()
         # Where the loop that runs took something that came so, the body that it stands in, and how many loops run.
         self._arrived: Site | None = None
         self._within: Frame | None = None
         self._loops = 0
+        # In how many statements that catch exceptions that loop stands.
+        self._caught_outside = 0
         # Where a generator gave something that came so.
         self._yielded: Site | None = None
         # Whether what is gone through is that of a loop, in whose body it shows.
@@ -67,6 +73,9 @@ class Arrivals(Besides):
         carries = given and has(path, "keeps-order")
         of_owner = path.endswith(_PARTS) and self._is_unordered(call.receiver, call.state)
         self._shows_in_loop(path, call.args, call.site)
+        keeps_some = self._keeps_some(call)
+        if (keeps_some and given) or (self._arrived is not None and _name_of(call.receiver) in self._bounded):
+            self._shows_arrival(call.site)
         if path == _SORTS and "key" not in call.kwargs and call.receiver is not None:
             self._unordered.discard(_name_of(call.receiver))
         elif self._arrived is not None and isinstance(receiver, Sequence | Dict):
@@ -77,11 +86,22 @@ class Arrivals(Besides):
         self._orders, self._arrived = ordered, before
         for _, value in results if tells else ():
             self._told.update(map(_name_of, value))
-        for _, value in results if gives or carries or of_owner else ():
+        for _, value in results if keeps_some else ():
+            self._bounded.update(map(_name_of, value))
+        in_parts = gives and path.endswith(_WAIT)
+        for _, value in results if (gives and not in_parts) or carries or of_owner else ():
             self._unordered.update(map(_name_of, value))
-        if gives and path.endswith(".wait"):
+        if in_parts:
             self._in_parts.update(atom.sym for _, value in results for atom in value if isinstance(atom, Unknown))
         return results
+
+    def _keeps_some(self, call: Call) -> bool:
+        """Whether what is made keeps so many elements, and lets go of those that came first."""
+        trait = self.library.traits.of(call.path, "keeps-some")
+        if trait is None:
+            return False
+        most = call.args[trait.place] if trait.place is not None and len(call.args) > trait.place else NONE
+        return call.kwargs.get("maxlen", most) != NONE
 
     def _is_called_when_ready(self, call: Call, path: str, receiver: object) -> Site | None:
         """A function is called when a task is done, and shows when that is; where this call came from before."""
@@ -91,14 +111,18 @@ class Arrivals(Besides):
         self._arrived = call.site
         called = [value for name, value in call.kwargs.items() if name in _CALLBACKS]
         for atom in (atom for value in called for atom in value):
-            if isinstance(atom, Lib):
-                self._shows_in_loop(atom.path, [unknown("result", call.site)], call.site)
-            else:
-                self._speculate(atom, call.state, call.frame, call.site)
+            self._calls_when_ready(atom, call)
         if path.rpartition(".")[2] != _LATER:
             # Of the others it is the workers that run what they are given.
             self._arrived = before
         return before
+
+    def _calls_when_ready(self, atom: Atom, call: Call) -> None:
+        """A function is called with what a task has given."""
+        if isinstance(atom, Lib):
+            self._shows_in_loop(atom.path, [unknown("result", call.site)], call.site)
+        else:
+            self._speculate(atom, call.state, call.frame, call.site)
 
     def _come_in_order(self, call: Call, receiver: object) -> bool:
         """Whether there is one worker only, or one task: a set of tasks has an order of its own."""
@@ -121,7 +145,7 @@ class Arrivals(Besides):
             return True
         if isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym and atom.sym[0] in self._in_parts:
             return True
-        return _name_of(atom) in self._unordered
+        return _name_of(atom) in self._unordered or (isinstance(found, LibraryObject) and _name_of(atom) in self._told)
 
     def _arrives(self, site: Site) -> None:
         """Something is taken that came when it was ready."""
@@ -146,6 +170,9 @@ class Arrivals(Besides):
         outer, self._in_rounds = self._in_rounds, True
         rounds = super().iterate(value, state, frame, site, most)
         self._in_rounds = outer
+        if self._arrived is not None:
+            # Where they come in an order of their own, there are several.
+            rounds = [(after, each * 2 if len(each) == 1 else each) for after, each in rounds]
         if self._yielded is not None and not self._orders:
             self._arrives(self._yielded)
         self._yielded = None
@@ -187,7 +214,8 @@ class Arrivals(Besides):
 
     def _enters_loop(self, frame: Frame) -> tuple[Site | None, Frame | None]:
         before = self._arrived, self._within
-        self._within = self._within if self._arrived is not None else frame
+        if self._arrived is None:
+            self._within, self._caught_outside = frame, frame.tries
         self._loops += 1
         return before
 
@@ -224,6 +252,8 @@ class Arrivals(Besides):
                 self._shows_in_loop(f"?.{name}", given.args, given.site)
             case Unknown():
                 self._shows_in_loop("?", given.args, given.site)
+        for value in given.args if isinstance(atom, Unknown) else ():
+            self._takes_order(value, given.site, given.state)
         return super()._call_atom(atom, given)
 
     def _shows_in_loop(self, path: str, args: Iterable[Value], site: Site) -> None:
@@ -236,9 +266,18 @@ class Arrivals(Besides):
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement; what leaves a loop over what comes does so at whatever came."""
-        if self._arrived is not None and isinstance(node, ir.Break | ir.Return) and frame is self._within:
+        if self._arrived is not None and self._is_left_by(node, frame):
             self._shows_arrival(self._arrived)
         return super().statement(node, state, frame)
+
+    def _is_left_by(self, node: ir.Stmt, frame: Frame) -> bool:
+        """Whether a statement leaves the loop; an exception does where the loop is not within what catches it."""
+        match node:
+            case ir.Break() | ir.Return():
+                return frame is self._within
+            case ir.Raise():
+                return frame.tries <= self._caught_outside
+        return False
 
     def set_attribute(
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
@@ -253,11 +292,18 @@ class Arrivals(Besides):
         if self._arrived is not None:
             counted = isinstance(only(key), Const) or any(map(_is_counted, key))
             for atom in owner:
-                if counted or not (isinstance(atom, Ref) and isinstance(state.get(atom), Sequence)):
+                if counted or not self._has_places(atom, state):
                     self._unordered.add(_name_of(atom))
             if isinstance(only(key), Const):
                 self._shows_arrival(site)
         return super().set_item(owner, key, value, state, frame, site)
+
+    def _has_places(self, atom: Atom, state: State) -> bool:
+        """Whether something has its items where their keys say, and not in the order in which they came."""
+        if isinstance(atom, Unknown):
+            path = atom.sym[-1] if isinstance(atom.sym, tuple) and atom.sym[:1] == ("call",) else None
+            return isinstance(path, str) and self.library.traits.has(path, "gives-host-data")
+        return isinstance(atom, Tensor) or (isinstance(atom, Ref) and isinstance(state.get(atom), Sequence))
 
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         atom = only(left)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.inheritance.arrivals import Arrivals
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
+from cudalint.machine.inheritance.failures import Failures
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.sameness import Comparison, follows
@@ -24,7 +24,7 @@ from cudalint.models.library import lies_below
 _OF_TENSORS = frozenset({"data", "grad", "requires_grad", "names", "real", "imag"})
 
 
-class Prover(Arrivals):
+class Prover(Failures):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that

@@ -44,6 +44,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     if is_fresh:
         machine.begins_fresh(launch, state)
     ended = _started(machine, state, frame, start, way, parent)
+    machine.gives_back(ended.children)
     if is_fresh:
         machine.ends_fresh(ended.began, start.family in _GIVES_BACK and not start.dropped and _lends(ended))
     machine.ends_process()
@@ -301,6 +302,7 @@ def _perform(
         for _, raised in frame.raises:
             if raised.outcome is not None:
                 machine.emit(raised.outcome)
+        machine.ends_task(bool(frame.raises))
         frame.raises = []
     by_state = merge([s for s, _ in result])
     if len(by_state) < len(result):
