@@ -20,6 +20,7 @@ _KEEPS_APART = frozenset({"+", "-", "*"})
 # What workers gave, as their parent sees it.
 _OF_WORKERS = frozenset({"result", "received"})
 # What a mark stands for: something of its own, or something that others may have too. Constants stand for themselves.
+_FIRST = ("part", "", 0, 0)
 _OWN, _SHARED = "its own", "of several"
 
 
@@ -32,7 +33,13 @@ class Apart:
 
     def tells_apart(self, key: Value) -> bool:
         """Whether a key is another one for each thing that comes."""
-        marks = {mark for atom in key for mark in self._of_atom(atom)}
+        return self._is_own({mark for atom in key for mark in self._of_atom(atom)})
+
+    def first_parts_tell_apart(self, pair: Value, state: State) -> bool:
+        """Whether the first of two parts of something is."""
+        return self._is_own(set(self._of_part(pair, (_FIRST,), state)))
+
+    def _is_own(self, marks: set[Hashable]) -> bool:
         is_one_constant = len(marks) == 1 and marks.isdisjoint({_OWN, _SHARED})
         return bool(marks) and _SHARED not in marks and not is_one_constant
 

@@ -6,7 +6,7 @@ or kept as the last one does, and so does a list that was filled so, or a dict, 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
@@ -23,6 +23,7 @@ from cudalint.models.library import ProcessEffect
 
 _PARTS = (".keys", ".values", ".items", ".copy")
 _SORTS = "builtins.list.sort"
+_BY_KEY = frozenset({"builtins.sorted", "builtins.max", "builtins.min"})
 # It gives two sets, each with an order of its own.
 _WAIT = ".wait"
 # By which arguments functions are called when a task is done.
@@ -72,15 +73,16 @@ class Arrivals(Besides):
         given = any(self._is_unordered(atom, call.state) for value in call.args for atom in value)
         carries = given and has(path, "keeps-order")
         of_owner = path.endswith(_PARTS) and self._is_unordered(call.receiver, call.state)
-        self._shows_in_loop(path, call.args, call.site)
+        self._shows_in_loop(path, call.args, call.site, (call.receiver, *only_atoms(call.kwargs.values())))
         keeps_some = self._keeps_some(call)
         if (keeps_some and given) or (self._arrived is not None and _name_of(call.receiver) in self._bounded):
             self._shows_arrival(call.site)
-        if path == _SORTS and "key" not in call.kwargs and call.receiver is not None:
+        if path == _SORTS and call.receiver is not None and self._sorts_apart(call, (call.receiver,)):
             self._unordered.discard(_name_of(call.receiver))
         elif self._arrived is not None and isinstance(receiver, Sequence | Dict):
             self._unordered.add(_name_of(call.receiver))
-        ordered, self._orders = self._orders, self._orders or carries
+        by_key = given and path in _BY_KEY and "key" in call.kwargs and self._sorts_apart(call, call.args[0])
+        ordered, self._orders = self._orders, self._orders or carries or by_key
         before = self._is_called_when_ready(call, path, receiver)
         results = super().library_call(call)
         self._orders, self._arrived = ordered, before
@@ -94,6 +96,10 @@ class Arrivals(Besides):
         if in_parts:
             self._in_parts.update(atom.sym for _, value in results for atom in value if isinstance(atom, Unknown))
         return results
+
+    def _sorts_apart(self, call: Call, value: Value) -> bool:
+        """Whether elements are put in an order in which none of them is like another."""
+        return "key" not in call.kwargs
 
     def _keeps_some(self, call: Call) -> bool:
         """Whether what is made keeps so many elements, and lets go of those that came first."""
@@ -240,7 +246,8 @@ class Arrivals(Besides):
     # -- what shows in a loop over what comes -------------------------------------------------------------------------
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
-        self._shows_in_loop(path, given.args, given.site)
+        receiver = atom.receiver if isinstance(atom, Bound) else None
+        self._shows_in_loop(path, given.args, given.site, (receiver, *only_atoms(given.kwargs.values())))
         results = super()._foreign(path, atom, given)
         if self.library.traits.has(path, "as-they-come"):
             self._unordered.update(_name_of(made) for _, value in results for made in value)
@@ -248,21 +255,30 @@ class Arrivals(Besides):
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
-            case Unknown(sym=(_, ".", str(name))):
-                self._shows_in_loop(f"?.{name}", given.args, given.site)
+            case Unknown(sym=(base, ".", str(name))):
+                self._shows_in_loop(f"?.{name}", given.args, given.site, (Unknown(base),))
             case Unknown():
                 self._shows_in_loop("?", given.args, given.site)
         for value in given.args if isinstance(atom, Unknown) else ():
             self._takes_order(value, given.site, given.state)
         return super()._call_atom(atom, given)
 
-    def _shows_in_loop(self, path: str, args: Iterable[Value], site: Site) -> None:
-        """Something is shown, or given to a function of which nothing is known, in the order in which it came."""
+    def _shows_in_loop(self, path: str, args: Iterable[Value], site: Site, others: Iterable[Atom | None] = ()) -> None:
+        """Something is shown, or given to a function of which nothing is known, in the order in which it came.
+
+        ``others``: what the function is of, and what it is given by name.
+        """
         if self._arrived is None or all(isinstance(atom, Const) for value in args for atom in value):
+            return
+        if any(map(self._is_of_one, (*others, *only_atoms(args)))):
             return
         effect: ProcessEffect | None = self.library.process_effect(path)
         if effect is None or effect.shows:
             self._shows_arrival(site)
+
+    def _is_of_one(self, atom: Atom | None) -> bool:
+        """Whether something is a file that nothing else that comes is written to."""
+        return False
 
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement; what leaves a loop over what comes does so at whatever came."""
@@ -335,6 +351,11 @@ class Arrivals(Besides):
                     break
                 inner = found.parent
         return super().lookup(name, state, scope)
+
+
+def only_atoms(values: Iterable[Value]) -> Iterator[Atom]:
+    """What values are, each of which is one thing."""
+    return (atom for value in values if (atom := only(value)) is not None)
 
 
 def _is_counted(atom: Atom) -> bool:

@@ -25,7 +25,8 @@ class Failures(Gathering):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        # In how many statements that have a name for what they catch the code that runs stands.
+        # In how many statements that catch something the code that runs stands, and how many of them name it.
+        self._catching = 0
         self._naming = 0
         # Where tasks raise something that differs, and where something that is the same for all: what may still be
         # caught, and what came to the end of its task.
@@ -33,6 +34,8 @@ class Failures(Gathering):
         self._failing: dict[Site, bool] = {}
         # Whether some of that is raised whatever the program is told.
         self._fails_always = False
+        # Who is told of what tasks raise that have yet to run.
+        self._waiting: set[Site] = set()
         # Where one of several such failures was raised.
         self._failed_at: Site | None = None
 
@@ -45,10 +48,11 @@ class Failures(Gathering):
                 self._raises_in_task(self._differs(made, state, frame), Site(frame.module, node.ordinal), state, frame)
             case ir.Assert(message=ir.Expr() as message) if not isinstance(message, ir.Const):
                 self._raises_in_task(True, Site(frame.module, node.ordinal), state, frame, is_check=True)
-            case ir.Try(handlers=handlers) if any(handler.name is not None for handler in handlers):
-                self._naming += 1
+            case ir.Try(handlers=(_, *_) as handlers):
+                named = any(handler.name is not None for handler in handlers)
+                self._naming, self._catching = self._naming + named, self._catching + 1
                 states = super().statement(node, state, frame)
-                self._naming -= 1
+                self._naming, self._catching = self._naming - named, self._catching - 1
                 return states
         return super().statement(node, state, frame)
 
@@ -69,6 +73,8 @@ class Failures(Gathering):
             self._on_the_way[site] = differs
             return
         self._failing[site] = differs
+        for waiting in self._waiting if self._differ() else ():
+            self._tells(waiting)
         watch = self._watch(state)
         asked = set(state.facts) - set(watch.launch.parent.facts if watch is not None else ())
         self._fails_always = self._fails_always or not (asked or is_check)
@@ -105,17 +111,24 @@ class Failures(Gathering):
 
     def _may_tell(self, path: str, args: list[Value], site: Site, state: State) -> None:
         has = self.library.traits.has
-        if not self._failing or any(self._reading(state)):
+        if any(self._reading(state)):
             return
         if self._failed_at is not None and has(path, "tells-failure"):
             self._tells(self._failed_at)
         if not has(path, "fails-first") or self._is_one_task(args, state):
             return
-        if len(self._failing) < 2 and not any(self._failing.values()):
+        if not self._differ():
+            self._waiting |= {site} if path.endswith(_LATER) else set()
             return
         self._failed_at = site
-        if self._naming or self._fails_always or path.endswith(_LATER):
+        # Handlers choose by the class.
+        is_told = self._naming if len(self._failing) < 2 else self._catching
+        if is_told or self._fails_always or path.endswith(_LATER):
             self._tells(site)
+
+    def _differ(self) -> bool:
+        """Whether what two tasks raise may differ."""
+        return len(self._failing) > 1 or any(self._failing.values())
 
     def _is_one_task(self, args: list[Value], state: State) -> bool:
         tasks = self.exact_items(args[1], state) if len(args) > 1 else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Dict, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.apart import Apart
@@ -33,6 +34,7 @@ _ASKS = frozenset({"result", "get"})
 # Functions that add to a container that they are given.
 _PUTS_IN = frozenset({"heap.push"})
 _NEXT = "builtins.next"
+_DICT = "builtins.dict"
 _DRAWS = "draws"
 
 
@@ -53,6 +55,8 @@ class Gathering(Arrivals):
         self._given_back: list[tuple[State, Value]] = []
         # The calls that give their parent what a task has given.
         self._results: set[Site] = set()
+        # Where this round opened files that no other round opens.
+        self._own_files: set[Site] = set()
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
@@ -70,7 +74,7 @@ class Gathering(Arrivals):
 
     def _goes_round(self, state: State) -> None:
         self._earlier |= self._now
-        self._now = set()
+        self._now, self._own_files = set(), set()
         self._there = state.clone()
 
     def _leaves_loop(self, arrived: Site | None, within: Frame | None) -> None:
@@ -132,6 +136,28 @@ class Gathering(Arrivals):
 
     def _may_be_older(self, owner: Value) -> bool:
         return any(not isinstance(atom, Ref) or self._is_older(atom.address) for atom in owner)
+
+    def _changes_file(
+        self, path: str, receiver: Atom | None, args: list[Value], kwargs: dict[str, Value], site: Site, state: State
+    ) -> None:
+        """A round writes a file: of those that write the same, one comes last."""
+        super()._changes_file(path, receiver, args, kwargs, site, state)
+        traits = self.library.traits
+        changes = traits.of(path, "changes-file") if self._arrived is not None else None
+        if changes is None and not (self._arrived is not None and traits.has(path, "opens-file")):
+            return
+        place = 0 if changes is None else changes.place or 0
+        named = (receiver,) if receiver is not None else args[place] if place < len(args) else ()
+        if self._tells_apart(named):
+            self._own_files.add(site)
+        elif changes is not None:
+            self._shows_arrival(site)
+
+    def _is_of_one(self, atom: Atom | None) -> bool:
+        match atom:
+            case Unknown(sym=("call", Site() as site, *_)):
+                return site in self._own_files
+        return super()._is_of_one(atom)
 
     # -- what is found ------------------------------------------------------------------------------------------------
 
@@ -198,6 +224,8 @@ class Gathering(Arrivals):
         path = self.library.canonical(call.path)
         if self._arrived is not None:
             self._looks(path, call)
+        if path == _DICT and any(self._is_unordered(atom, call.state) for value in call.args for atom in value):
+            self._makes_dict(call)
         if self.library.traits.has(path, "fills-shared") and call.args and self._is_worker(call.state):
             self._given_back.append((call.state.clone(), call.args[0]))
         return super().library_call(call)
@@ -268,6 +296,45 @@ class Gathering(Arrivals):
         return bool(keys) and is_seen and all(self._tells_apart(of_key(key)) for key in keys)
 
     # -- which keys are of one round only -----------------------------------------------------------------------------
+
+    def _clauses(
+        self,
+        node: ir.Comprehension,
+        depth: int,
+        state: State,
+        frame: Frame,
+        produced: list[Value],
+        keys: list[Value],
+    ) -> tuple[list[State], bool]:
+        """The rounds of a comprehension; one of a dict keeps the last item under a key."""
+        before = len(keys)
+        states, exact = super()._clauses(node, depth, state, frame, produced, keys)
+        if self._arrived is not None and not all(map(self._tells_apart, keys[before:])):
+            self._shows_arrival(Site(frame.module, node.ordinal))
+        return states, exact
+
+    def _sorts_apart(self, call: Call, value: Value) -> bool:
+        """Whether the key by which elements are sorted tells each from all others."""
+        key = call.kwargs.get("key")
+        if key is None:
+            return True
+        around = Frame(call.frame.scope, call.frame.module, tries=1)
+        found: list[Value] = []
+
+        def run(state: State) -> None:
+            for atom in value:
+                element = self.element_of(atom, state, ("sorted", call.site))
+                found.extend(made for _, made in self.call_value(key, [element], {}, state, around, call.site))
+
+        self._some_day(call.state, run)
+        return bool(found) and all(map(self._tells_apart, found))
+
+    def _makes_dict(self, call: Call) -> None:
+        """Pairs become a dict: of those with one key, the last one counts."""
+        apart = Apart(self._given_back, self._results)
+        elements = [self.element_of(atom, call.state, ("pair", call.site)) for value in call.args for atom in value]
+        if not all(apart.first_parts_tell_apart(element, call.state) for element in elements):
+            self._shows_arrival(call.site)
 
     def gives_back(self, children: Iterable[tuple[State, Value]]) -> None:
         """Workers have ended, and what they return goes to their parent."""
