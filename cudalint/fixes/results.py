@@ -33,7 +33,8 @@ def move_in_parent(case: Case) -> Iterator[Proposal]:
     """Let the workers give CPU results, and move them where they arrive."""
     launch, place = case.launch, case.place_of_launch
     found = None if place is None else case.call_at(place)
-    if launch is None or found is None or len(launch.targets) != 1:
+    if launch is None or found is None or len(launch.targets) != 1 or launch.ends:
+        # A worker hands over the memory in which tensors on the CPU lie, and may have ended by then.
         return
     target = case.at(launch.targets[0])
     if target is None or not isinstance(function := target[1], cst.FunctionDef):

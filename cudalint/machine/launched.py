@@ -17,7 +17,7 @@ class Launched:
     ``unproven`` says, in words, what may not survive pickling to a fresh process; None where everything is proven
     to. ``refused`` names what is sure not to arrive with functions that travel by value. ``targets`` are the functions
     that the worker runs; ``prepared`` are those of its initializer, and of a loader its dataset and the functions that
-    it is given.
+    it is given. ``ends``: a worker ends after some tasks, perhaps before its parent has what it gave.
     """
 
     family: str
@@ -30,6 +30,7 @@ class Launched:
     keyword: str = ""
     prepared: tuple[Site, ...] = ()
     refused: str | None = None
+    ends: bool = False
 
     def with_doubts_of(self, earlier: Launched | None) -> Launched:
         """The same launch, seen again: what spoke against it on another path still does."""

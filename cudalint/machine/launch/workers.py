@@ -138,6 +138,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
+        ends=start.ends,
         refused=refused(sent, state, machine, by_value=start.pickler is Pickler.GLOBALS) if fresh else None,
     )
 
