@@ -123,6 +123,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
     sent = (*start.pickled, *start.inherited)
     plain = partial(is_plain, library=machine.library)
     fresh = way.method in FRESH and start.pickler is not Pickler.LOCALS
+    held = refused(sent, state, machine, by_value=start.pickler is Pickler.GLOBALS)
     targets = [s for t in start.tasks for s in function_sites(t.function, state)]
     # What a loader's worker runs it has from the dataset and the functions that the loader is given.
     given = start.inherited if start.family == "loader" else ()
@@ -139,7 +140,8 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
         ends=start.ends,
-        refused=refused(sent, state, machine, by_value=start.pickler is Pickler.GLOBALS) if fresh else None,
+        refused=held if fresh else None,
+        held=held,
     )
 
 
