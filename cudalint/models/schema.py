@@ -34,7 +34,7 @@ TRAITS = frozenset(
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "as-they-come", "keeps-order",
         "calls-when-ready", "gives-earlier", "restores", "keeps-some",
-        "gives-descriptor", "fails-first", "tells-failure",
+        "without-order", "gives-descriptor", "fails-first", "tells-failure",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})

@@ -23,7 +23,13 @@ from cudalint.models.library import ProcessEffect
 
 _PARTS = (".keys", ".values", ".items", ".copy")
 _SORTS = "builtins.list.sort"
+# Methods that tell which element stands where, and comparisons of what has an order.
+_TELLS_PLACE = frozenset({"index", "popitem", "next"})
+_IN_ORDER = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _BY_KEY = frozenset({"builtins.sorted", "builtins.max", "builtins.min"})
+_ITER = "builtins.iter"
+# What whole numbers come to by these does not depend on their order.
+_OF_WHOLE_NUMBERS = frozenset({"+", "-", "*"})
 # It gives two sets, each with an order of its own.
 _WAIT = ".wait"
 # By which arguments functions are called when a task is done.
@@ -53,6 +59,8 @@ class Arrivals(Besides):
         self._caught_outside = 0
         # Where a generator gave something that came so.
         self._yielded: Site | None = None
+        # Whether only the elements of something are taken.
+        self._spreading = False
         # Whether what is gone through is that of a loop, in whose body it shows.
         self._in_rounds = False
         # The variables that hold what came last.
@@ -69,7 +77,7 @@ class Arrivals(Besides):
             self._arrives(call.site)
         is_told = receiver is not None and _name_of(call.receiver) in self._told
         gives = (has(path, "as-they-come") or is_told) and not self._come_in_order(call, receiver)
-        tells = any(has(f"{path}.{name}.{constant(value)}", "as-they-come") for name, value in call.kwargs.items())
+        tells = self._is_told_by(path, call.kwargs, "as-they-come")
         given = any(self._is_unordered(atom, call.state) for value in call.args for atom in value)
         carries = given and has(path, "keeps-order")
         of_owner = path.endswith(_PARTS) and self._is_unordered(call.receiver, call.state)
@@ -82,6 +90,8 @@ class Arrivals(Besides):
         elif self._arrived is not None and isinstance(receiver, Sequence | Dict):
             self._unordered.add(_name_of(call.receiver))
         by_key = given and path in _BY_KEY and "key" in call.kwargs and self._sorts_apart(call, call.args[0])
+        self._asks_for_place(path, call)
+        by_key = by_key or self._is_told_by(path, call.kwargs, "without-order")
         ordered, self._orders = self._orders, self._orders or carries or by_key
         before = self._is_called_when_ready(call, path, receiver)
         results = super().library_call(call)
@@ -90,12 +100,37 @@ class Arrivals(Besides):
             self._told.update(map(_name_of, value))
         for _, value in results if keeps_some else ():
             self._bounded.update(map(_name_of, value))
+        if path == _ITER and len(call.args) > 1 and self._takes_of_several(call.args[0]):
+            # It takes as many as come before some last one.
+            gives = True
         in_parts = gives and path.endswith(_WAIT)
         for _, value in results if (gives and not in_parts) or carries or of_owner else ():
             self._unordered.update(map(_name_of, value))
         if in_parts:
             self._in_parts.update(atom.sym for _, value in results for atom in value if isinstance(atom, Unknown))
         return results
+
+    def _is_told_by(self, path: str, kwargs: dict[str, Value], kind: str) -> bool:
+        """Whether a function has a trait by a value that it is given by name."""
+        return any(self.library.traits.has(f"{path}.{name}.{constant(value)}", kind) for name, value in kwargs.items())
+
+    def _asks_for_place(self, path: str, call: Call) -> None:
+        """A method of what came tells which element stands where, or takes the next one."""
+        name = path.rpartition(".")[2]
+        if name not in _TELLS_PLACE or not self._is_unordered(call.receiver, call.state):
+            return
+        if name == "next":
+            self._arrives(call.site)
+        elif not self._orders:
+            self._shows_arrival(call.site)
+
+    def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
+        """Two values are compared: two lists are so in their order."""
+        super().compares(op, values, site, state)
+        for atom in (atom for value in values for atom in value) if op in _IN_ORDER and not self._orders else ():
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(found, Sequence) and found.kind != "set" and self._is_unordered(atom, state):
+                self._shows_arrival(site)
 
     def _sorts_apart(self, call: Call, value: Value) -> bool:
         """Whether elements are put in an order in which none of them is like another."""
@@ -138,6 +173,10 @@ class Arrivals(Besides):
             return False
         tasks = self.exact_items(call.args[0], call.state) if call.args else None
         return tasks is not None and len(tasks) < 2
+
+    def _takes_of_several(self, value: Value) -> bool:
+        """Whether a function takes what several processes put somewhere."""
+        return any(isinstance(atom, Bound) and self._is_filled_by_several(atom.receiver) for atom in value)
 
     def _is_filled_by_several(self, atom: Atom | None) -> bool:
         """Whether several processes put something there at the same time."""
@@ -189,11 +228,17 @@ class Arrivals(Besides):
         if not self._in_rounds and not self._orders and self._is_unordered(atom, state):
             self._shows_arrival(site)
 
+    def spreads(self, value: Value, site: Site, state: State) -> None:
+        """``*value``: its elements are taken in their order, and not what these hold."""
+        outer, self._spreading = self._spreading, True
+        super().spreads(value, site, state)
+        self._spreading = outer
+
     def _takes_order(self, value: Value, site: Site, state: State) -> None:
         """All elements of a value are taken, with what they hold."""
         super()._takes_order(value, site, state)
         if self._unordered and not self._orders:
-            for inner in visited(value, state):
+            for inner in value if self._spreading else visited(value, state):
                 if _name_of(inner) in self._unordered:
                     self._shows_arrival(site)
 
@@ -248,7 +293,9 @@ class Arrivals(Besides):
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
         receiver = atom.receiver if isinstance(atom, Bound) else None
         self._shows_in_loop(path, given.args, given.site, (receiver, *only_atoms(given.kwargs.values())))
+        ordered, self._orders = self._orders, self._orders or self._is_told_by(path, given.kwargs, "without-order")
         results = super()._foreign(path, atom, given)
+        self._orders = ordered
         if self.library.traits.has(path, "as-they-come"):
             self._unordered.update(_name_of(made) for _, value in results for made in value)
         return results
@@ -326,7 +373,7 @@ class Arrivals(Besides):
         found = state.get(atom) if isinstance(atom, Ref) else None
         if self._arrived is not None and isinstance(found, Sequence):
             self._unordered.add(_name_of(atom))
-        elif self._arrived is not None and not all(isinstance(each, Const) for each in right):
+        elif self._arrived is not None and not _comes_to_the_same(node.op, left, right):
             # A sum of numbers that are rounded depends on their order.
             self._shows_arrival(self._arrived)
         return super()._augmented(node, left, right, state)
@@ -356,6 +403,23 @@ class Arrivals(Besides):
 def only_atoms(values: Iterable[Value]) -> Iterator[Atom]:
     """What values are, each of which is one thing."""
     return (atom for value in values if (atom := only(value)) is not None)
+
+
+def _comes_to_the_same(op: str, left: Value, right: Value) -> bool:
+    """Whether an operator gives the same in whatever order the rounds use it: with a constant, or of whole numbers."""
+    is_constant = all(isinstance(atom, Const) for atom in right)
+    return is_constant or (op in _OF_WHOLE_NUMBERS and all(map(_is_whole, (*left, *right))))
+
+
+def _is_whole(atom: Hashable) -> bool:
+    """Whether a number is seen to be whole, and so is not rounded."""
+    match atom:
+        case Const(value=int()) | Unknown(sym=("int" | "len", *_)):
+            return True
+        case Unknown(sym=(("aug" | "bin" | "round", *_), *parts)):
+            values = [value for value in parts if not isinstance(value, str)]
+            return all(isinstance(value, tuple) and all(map(_is_whole, value)) for value in values)
+    return False
 
 
 def _is_counted(atom: Atom) -> bool:

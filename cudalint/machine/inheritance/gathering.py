@@ -35,6 +35,8 @@ _ASKS = frozenset({"result", "get"})
 _PUTS_IN = frozenset({"heap.push"})
 _NEXT = "builtins.next"
 _DICT = "builtins.dict"
+# Operators that may take turns.
+_SUMS = "+-"
 _DRAWS = "draws"
 
 
@@ -51,6 +53,9 @@ class Gathering(Arrivals):
         self._earlier: set[Hashable] = set()
         self._now: set[Hashable] = set()
         self._grown: set[Hashable] = set()
+        # By which operators that grows, and the one that is used now.
+        self._ways: dict[Hashable, str] = {}
+        self._operator = ""
         # What workers have given back, or put where their parent takes it.
         self._given_back: list[tuple[State, Value]] = []
         # The calls that give their parent what a task has given.
@@ -80,7 +85,10 @@ class Gathering(Arrivals):
     def _leaves_loop(self, arrived: Site | None, within: Frame | None) -> None:
         super()._leaves_loop(arrived, within)
         if self._arrived is None:
-            self._earlier, self._now, self._grown, self._there = set(), set(), set(), None
+            self._forgets_rounds()
+
+    def _forgets_rounds(self) -> None:
+        self._earlier, self._now, self._grown, self._ways, self._there = set(), set(), set(), {}, None
 
     def _calls_when_ready(self, atom: Atom, call: Call) -> None:
         """A function that is called for each task that is done: each call is a round."""
@@ -90,7 +98,7 @@ class Gathering(Arrivals):
             self._goes_round(call.state)
             self._speculated = set(before)
             super()._calls_when_ready(atom, call)
-        self._earlier, self._now, self._grown, self._there = set(), set(), set(), None
+        self._forgets_rounds()
 
     def _is_older(self, address: Hashable) -> bool:
         """Whether an object was there before this round began."""
@@ -118,8 +126,18 @@ class Gathering(Arrivals):
             return
         if self._adds:
             self._grown.add(place)
+            way = _SUMS if self._operator in _SUMS else self._operator
+            if self._ways.setdefault(place, way) != way and self._arrived is not None:
+                # Sums and products of rounds, in turns.
+                self._shows_arrival(self._arrived)
         else:
             self._now.add(place)
+
+    def _aug_assign(self, node: ir.AugAssign, state: State, frame: Frame) -> list[State]:
+        outer, self._operator = self._operator, node.op
+        states = super()._aug_assign(node, state, frame)
+        self._operator = outer
+        return states
 
     def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
         is_container = isinstance(state.at(address), Sequence | Dict)
