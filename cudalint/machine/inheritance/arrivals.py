@@ -24,7 +24,9 @@ from cudalint.models.library import ProcessEffect
 _PARTS = (".keys", ".values", ".items", ".copy")
 _SORTS = "builtins.list.sort"
 # Methods that tell which element stands where, and comparisons of what has an order.
-_TELLS_PLACE = frozenset({"index", "popitem", "next"})
+_TELLS_PLACE = frozenset({"index", "popitem"})
+# Methods that take the next element, of what is no dict.
+_TAKES = frozenset({"get", "get_nowait", "popleft", "getvalue"})
 _IN_ORDER = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _BY_KEY = frozenset({"builtins.sorted", "builtins.max", "builtins.min"})
 _ITER = "builtins.iter"
@@ -117,9 +119,11 @@ class Arrivals(Besides):
     def _asks_for_place(self, path: str, call: Call) -> None:
         """A method of what came tells which element stands where, or takes the next one."""
         name = path.rpartition(".")[2]
-        if name not in _TELLS_PLACE or not self._is_unordered(call.receiver, call.state):
+        found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+        takes = name == "next" or (name in _TAKES and isinstance(found, LibraryObject))
+        if not (takes or name in _TELLS_PLACE) or not self._is_unordered(call.receiver, call.state):
             return
-        if name == "next":
+        if takes:
             self._arrives(call.site)
         elif not self._orders:
             self._shows_arrival(call.site)
@@ -179,8 +183,8 @@ class Arrivals(Besides):
         return any(isinstance(atom, Bound) and self._is_filled_by_several(atom.receiver) for atom in value)
 
     def _is_filled_by_several(self, atom: Atom | None) -> bool:
-        """Whether several processes put something there at the same time."""
-        return isinstance(atom, Ref) and origin(atom) in self._filled
+        """Whether several processes put something there at the same time, or into the other end of it."""
+        return isinstance(atom, Ref) and not self._filled.isdisjoint(_ends_of(origin(atom)))
 
     def _is_unordered(self, atom: Atom | None, state: State) -> bool:
         if atom is None:
@@ -403,6 +407,14 @@ class Arrivals(Besides):
 def only_atoms(values: Iterable[Value]) -> Iterator[Atom]:
     """What values are, each of which is one thing."""
     return (atom for value in values if (atom := only(value)) is not None)
+
+
+def _ends_of(place: Hashable) -> set[Hashable]:
+    """Where something is put that is taken at a place: there, or at the other end of a pipe."""
+    match place:
+        case (("pipe", site, int(end)), count, of):
+            return {place, (("pipe", site, 1 - end), count, of)}
+    return {place}
 
 
 def _comes_to_the_same(op: str, left: Value, right: Value) -> bool:

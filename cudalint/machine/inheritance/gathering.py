@@ -7,7 +7,7 @@ item is the first or the last of a group is whichever came so.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
@@ -254,6 +254,9 @@ class Gathering(Arrivals):
         found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
         is_container = isinstance(found, Sequence | Dict | LibraryObject) and self._may_be_older(receiver)
         given = (*call.args, *call.kwargs.values())
+        if isinstance(found, LibraryObject) and is_container and not all(map(_is_settled, given)):
+            # It may keep what it is given, in the order in which it is.
+            self._unordered.update(_address(receiver))
         if isinstance(found, Dict) and is_container and name in _LAYS_OVER:
             if not all(self._has_own_keys(value, state) for value in given):
                 self._shows_arrival(site)
@@ -363,6 +366,14 @@ class Gathering(Arrivals):
     def _tells_apart(self, key: Value) -> bool:
         """Whether a key is another one for each thing that comes."""
         return Apart(self._given_back, self._results).tells_apart(key)
+
+
+def _is_settled(value: Value) -> bool:
+    return all(isinstance(atom, Const) for atom in value)
+
+
+def _address(receiver: Value) -> Iterator[Hashable]:
+    return (atom.address for atom in receiver if isinstance(atom, Ref))
 
 
 def _are_containers(results: Results) -> bool:
