@@ -349,8 +349,9 @@ class Arrivals(Besides):
     def set_attribute(
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
     ) -> list[State]:
-        """``owner.attr = value``, which may be what came last."""
-        if self._arrived is not None and not all(isinstance(atom, Const) for atom in value) and not self._adds:
+        """``owner.attr = value``, which may be what came last, where what has it is not what came itself."""
+        is_settled = self._adds or all(map(_came, owner)) or all(isinstance(atom, Const) for atom in value)
+        if self._arrived is not None and not is_settled:
             self._shows_arrival(site)
         return super().set_attribute(owner, attr, value, state, frame, site)
 
@@ -407,6 +408,18 @@ class Arrivals(Besides):
 def only_atoms(values: Iterable[Value]) -> Iterator[Atom]:
     """What values are, each of which is one thing."""
     return (atom for value in values if (atom := only(value)) is not None)
+
+
+def _came(part: Hashable) -> bool:
+    """Whether something is, or is part of, what a worker gave."""
+    match part:
+        case Unknown(sym=sym):
+            return _came(sym)
+        case ("result" | "received", *_):
+            return True
+        case (tuple(base), "[]" | ".", _):
+            return _came(base)
+    return False
 
 
 def _ends_of(place: Hashable) -> set[Hashable]:

@@ -37,7 +37,7 @@ _NEXT = "builtins.next"
 _DICT = "builtins.dict"
 # Operators that may take turns.
 _SUMS = "+-"
-_DRAWS = "draws"
+_DRAWS, _LOADED = "draws", "loaded"
 
 
 class Gathering(Arrivals):
@@ -177,6 +177,12 @@ class Gathering(Arrivals):
                 return site in self._own_files
         return super()._is_of_one(atom)
 
+    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del owner[key]``: which item that is depends on what there is."""
+        if self._arrived is not None and self._may_be_older(owner) and not self._tells_apart(key):
+            self._shows_arrival(site)
+        return super()._delete_item(owner, key, state, frame, site)
+
     # -- what is found ------------------------------------------------------------------------------------------------
 
     def lookup(self, name: str, state: State, scope: Ref | None) -> Value | None:
@@ -271,28 +277,33 @@ class Gathering(Arrivals):
             self._may_add_to(call.args, state)
         elif call.text("does") not in ITERATING:
             self._looks_into(given, site, state)
-        self._draws_one(path, site)
+        self._goes_on_with(path, given, site)
 
     def _takes_next(self, call: Call) -> bool:
         """Whether something is taken from what was there before this round, so that the next round takes another."""
         return any(map(self._may_be_older, call.args[:1]))
 
-    def _draws_one(self, path: str, site: Site) -> None:
-        """The numbers that are drawn next go with whatever came."""
+    def _goes_on_with(self, path: str, given: Iterable[Value], site: Site) -> None:
+        """The numbers that are drawn next go with whatever came, and what is loaded or written in place comes last."""
         effect = self.library.process_effect(path)
-        if effect is not None and effect.state == _DRAWS:
+        state = "" if effect is None else effect.state
+        name = path.rpartition(".")[2]
+        writes = state == _LOADED or (name.endswith("_") and not name.startswith("_"))
+        if state == _DRAWS or (writes and not all(map(_is_settled, given))):
             self._shows_arrival(site)
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
             case Unknown(sym=(_, ".", str(name))) if name in _ASKS:
                 self._results.add(given.site)
+            case Unknown(sym=(_, ".", str(name))) if self._arrived is not None:
+                self._goes_on_with(f"?.{name}", given.args, given.site)
         return super()._call_atom(atom, given)
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
         if self._arrived is not None:
             self._looks_into((*given.args, *given.kwargs.values()), given.site, given.state)
-            self._draws_one(path, given.site)
+            self._goes_on_with(path, given.args, given.site)
             self._may_add_to(given.args, given.state)
         return super()._foreign(path, atom, given)
 
