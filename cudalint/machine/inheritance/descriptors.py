@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.inheritance.doubts import Doubt, Why
@@ -26,6 +27,8 @@ class Descriptors(Progress):
         super().__init__(setting)
         # The calls that gave such numbers, with which part of what they gave is one; and attributes that are some.
         self._opened: dict[Hashable, int | None] = {}
+        # The dicts that have such numbers as keys, with the calls that gave them.
+        self._keyed_by_opened: dict[Hashable, Site] = {}
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
@@ -60,6 +63,44 @@ class Descriptors(Progress):
             return [(after, unknown("call", site, ref.address)) for after, _ in results]
         return results
 
+    def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
+        self._counts_with((*left, *right), state)
+        return super()._combine(op, left, right, state, frame, ordinal)
+
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+        self._counts_with((*left, *right), state)
+        return super()._augmented(node, left, right, state)
+
+    def _counts_with(self, atoms: Iterable[Atom], state: State) -> None:
+        """What is computed of such a number tells it, whatever is seen of that."""
+        if self._opened and (self.record.launches or self._watches):
+            self._tells_opened(atoms)
+
+    def _dict_display(self, node: ir.DictDisplay, state: State, frame: Frame) -> Results:
+        """``{key: value}``, of which the text has the keys."""
+        found = [
+            value for key, _ in node.items if isinstance(key, ir.Call) for value in self._peeked(key, state, frame)
+        ]
+        results = super()._dict_display(node, state, frame)
+        for _, made in results:
+            self._is_found_by(made, found)
+        return results
+
+    def _peeked(self, key: ir.Expr, state: State, frame: Frame) -> list[Value]:
+        """What a key is, evaluated aside."""
+        return [value for _, value in self.eval(key, state.clone(), frame)]
+
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``."""
+        self._is_found_by(owner, [key])
+        return super().set_item(owner, key, value, state, frame, site)
+
+    def _is_found_by(self, owner: Value, keys: Iterable[Value]) -> None:
+        opened = [site for key in keys for atom in key if (site := self._opened_by(atom)) is not None]
+        for atom in owner if opened else ():
+            if isinstance(atom, Ref):
+                self._keyed_by_opened[atom.address] = opened[0]
+
     def gives_back(self, children: Iterable[tuple[State, Value]]) -> None:
         """Workers have ended: what they return may be such a number."""
         children = list(children)
@@ -81,6 +122,10 @@ class Descriptors(Progress):
         # Before anything was started, both have opened the same.
         if self._opened and self.record.launches:
             self._tells_opened(atom for value in values for atom in value)
+            for atom in (inner for value in values for inner in visited(value, state)):
+                found = self._keyed_by_opened.get(atom.address) if isinstance(atom, Ref) else None
+                if found is not None:
+                    self._asked.setdefault(Doubt(Why.DESCRIPTOR, "", found))
 
     def _opened_by(self, part: Hashable) -> Site | None:
         """The call that opened the file of which a value is the number, or is made of it."""
