@@ -86,6 +86,21 @@ LIFTED = {
         f"\ndef work(n, *, scale):\n    return ({ON_GPU}\n",
         "pool.map(partial(work, scale=scale), [1])",
     ),
+    "a default from around": (
+        f"def work(n, k=scale):\n    return {ON_GPU} * k\n\n{MAPPED}",
+        f"\ndef work(n, *, k):\n    return {ON_GPU} * k\n",
+        "pool.map(partial(work, k=scale), [1])",
+    ),
+    "a default from around, by name": (
+        f"def work(n, *, k: int = scale):\n    return {ON_GPU} * k\n\nprint(work(2, k=3))\n{MAPPED}",
+        f"\ndef work(n, *, k: int):\n    return {ON_GPU} * k\n",
+        "pool.map(partial(work, k=scale), [1])",
+    ),
+    "a lambda with a default from around": (
+        MAPPED.replace("work,", f"lambda n, k=scale: {ON_GPU} * k,"),
+        f"\ndef work(n, *, k):\n    return {ON_GPU} * k\n",
+        "pool.map(partial(work, k=scale), [1])",
+    ),
     "a lambda with a name": (
         f"# doubles\nwork = lambda n, m=1: {ON_GPU} * scale  # here\n{MAPPED}",
         f"\ndef work(n, m=1, *, scale):\n    return {ON_GPU} * scale\n\n\n"
@@ -138,7 +153,11 @@ REFUSED = {
         f"def work(n):\n    return work(n - 1) * scale if n else {ON_GPU}\n\nother = work\nwork = abs\n"
         + MAPPED.replace("work,", "other,")
     ),
-    "a default from around": f"def work(n, k=scale):\n    return {ON_GPU}\n\n{MAPPED}",
+    "a default made of what is around": f"def work(n, k=[scale]):\n    return {ON_GPU}\n\n{MAPPED}",
+    "a default from around that more follow": f"def work(n, k=scale, m=1):\n    return {ON_GPU}\n\n{MAPPED}",
+    "a default from around that is given": (
+        f"def work(n, k=scale):\n    return {ON_GPU}\n\n{MAPPED.replace('.map(', '.starmap(')}"
+    ),
     "any keyword": f"def work(n, **other):\n    return {ON_GPU} * scale\n\n{MAPPED}",
     "what looks around": f"def work(n):\n    return {ON_GPU}, locals()\n\n{MAPPED}",
     "another's name": f"def work(n):\n    return {ON_GPU} * scale\n\n\ndef other(work):\n    pass\n\n{MAPPED}",

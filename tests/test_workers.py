@@ -276,7 +276,9 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         chosen=True,
         benign=True,
     )
-    launched = Launched("pool", "multiprocessing", "fork", site, site, "why", (site,), "context", (site,), "no")
+    launched = Launched(
+        "pool", "multiprocessing", "fork", site, site, "why", (site,), "context", (site,), "no", "held", True
+    )
     for value in (outcome, launched):
         left_out = [f.name for f in dataclasses.fields(value) if getattr(value, f.name) == f.default]
         assert not left_out, "what has its default would cross by being left out"

@@ -27,6 +27,7 @@ class Way(Enum):
     TO_CPU = "to the cpu, as what it is"
     TO_ARRAY = "to the cpu, as a plain array"
     TO_GPU = "to the gpu"
+    FROM_ARRAY = "to the gpu, from a plain array"
 
 
 class NoCopyError(Exception):
@@ -59,7 +60,7 @@ class Copier:
 
     def _concerns(self, shape: Shape) -> bool:
         if shape.form is Form.ARRAY:
-            return self.way is Way.TO_GPU or shape.device != "cpu"
+            return self.way in (Way.TO_GPU, Way.FROM_ARRAY) or shape.device != "cpu"
         return shape.form is not Form.NOTHING
 
     def _expression(self, text: str, shape: Shape, depth: int) -> str:
@@ -81,13 +82,17 @@ class Copier:
         name = shape.type.rpartition(".")[2]
         if name[:1].isupper() and not name.endswith(("Tensor", "Array", "Parameter", "Buffer")):
             raise NoCopyError  # An object of a library that holds arrays, such as an optimizer.
-        match shape.type.partition(".")[0], self.way:
+        framework = shape.type.partition(".")[0]
+        way = Way.TO_GPU if self.way is Way.FROM_ARRAY and framework != "torch" else self.way
+        match framework, way:
             case "torch", Way.TO_CPU:
                 return f"{text}.cpu()"
             case "torch", Way.TO_ARRAY:
                 return f"{text}.detach().cpu().numpy()"
             case "torch", Way.TO_GPU if shape.device:
                 return f'{text}.to("{shape.device}")'
+            case "torch", Way.FROM_ARRAY if shape.device:
+                return f'{self._member("torch", "as_tensor")}({text}, device="{shape.device}")'
             case "cupy", Way.TO_GPU:
                 return f"{self._member('cupy', 'asarray')}({text})"
             case "cupy", _:

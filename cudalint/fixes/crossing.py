@@ -252,34 +252,43 @@ def _held(case: Case, view: View, function: cst.FunctionDef) -> dict[str, Shape]
 
 
 def _result(case: Case) -> Iterator[Proposal]:
-    """What the worker returns, copied to the host there and back to the GPU where it arrives."""
+    """What the worker returns, copied to the host there and back to the GPU where it arrives.
+
+    Tensors on the CPU are no copies that travel: a worker hands over the memory that they lie in, and one that ends
+    after its tasks may be gone by then.
+    """
+    ends = case.launch is not None and case.launch.ends
+    way, back_way = (Way.TO_ARRAY, Way.FROM_ARRAY) if ends else (Way.TO_CPU, Way.TO_GPU)
     sent: _Changes = {}
     for view, function in dict.fromkeys(_targets(case)):
         values = [n.value for n in view.inside(function.body) if isinstance(n, cst.Return) and n.value is not None]
         shapes = case.shapes(view, (n for v in values for n in below(v, view)))
-        copied = _copied(view, values, shapes, Way.TO_CPU)
+        copied = _copied(view, values, shapes, way)
         if copied is not None:
             sent = _together(sent, copied)
     if not sent:
         return
-    back = _arrived(case)
-    arrives = "it arrives on the CPU, and where it is used on the GPU it has to be moved there"
+    back = _arrived(case, back_way)
+    kind = "a NumPy array, which outlives its worker" if ends else "a copy on the CPU"
+    where = "as an array on the CPU" if ends else "on the CPU"
+    arrives = f"it arrives {where}, and where it is used on the GPU it has to be moved there"
+    doubt = "each result is copied to the host and back" if back else arrives
     yield Proposal(
-        "return a copy on the CPU" + (", and move it to the GPU where it arrives" if back else ""),
+        f"return {kind}" + (", and move it to the GPU where it arrives" if back else ""),
         _together(sent, back),
-        doubt="each result is copied to the host and back" if back else arrives,
+        doubt=f"{doubt}, and NumPy has no bfloat16" if ends else doubt,
         final=True,
     )
 
 
-def _arrived(case: Case) -> _Changes:
+def _arrived(case: Case, way: Way) -> _Changes:
     """The call that gives the results, with what it gives moved to the GPU."""
     found = case.call_at(case.outcome.anchor)
     if found is None:
         return {}
     view, call = found
     shape = case.shapes(view, [call]).get(call)
-    return _copied(view, [call], {call: shape}, Way.TO_GPU) or {} if shape is not None else {}
+    return _copied(view, [call], {call: shape}, way) or {} if shape is not None else {}
 
 
 def _together(first: _Changes, second: _Changes) -> _Changes:

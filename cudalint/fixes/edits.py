@@ -30,6 +30,12 @@ def apply(text: str, changes: Iterable[Change]) -> str:
     return "".join([*parts, text[at:]])
 
 
+def inside(text: str, start: int, end: int, changes: Iterable[Change]) -> str:
+    """A part of a text with the changes that lie in it."""
+    moved = [Change(change.start - start, change.end - start, change.content) for change in changes]
+    return apply(text[start:end], moved)
+
+
 def between(old: str, new: str) -> list[Change]:
     """The changes that lead from one text to another: per run of changed rows, without what both ends share."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)

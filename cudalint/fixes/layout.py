@@ -199,9 +199,9 @@ def has_own_rows(view: View, statement: cst.CSTNode) -> bool:
     )
 
 
-def with_keyword_only(view: View, function: cst.FunctionDef, added: Sequence[str]) -> Change:
-    """A function with parameters more, that are given by name."""
-    text = keyword_only(function.params, added)
+def with_keyword_only(view: View, function: cst.FunctionDef, added: Sequence[str], is_marked: bool = False) -> Change:
+    """A function with parameters more, that are given by name; ``is_marked``: others before them are made so."""
+    text = keyword_only(function.params, added, is_marked)
     given = [n for p in all_parameters(function.params) for n in (p.name, p.annotation, p.default) if n is not None]
     last = max((view.after(n, "").start for n in given), default=None)
     if last is not None:
@@ -210,10 +210,10 @@ def with_keyword_only(view: View, function: cst.FunctionDef, added: Sequence[str
     return Change(at, at, text)
 
 
-def keyword_only(params: cst.Parameters, added: Sequence[str]) -> str:
+def keyword_only(params: cst.Parameters, added: Sequence[str], is_marked: bool = False) -> str:
     """Names as they stand at the end of parameters, to be given by name."""
     named = ", ".join(added)
-    return named if params.kwonly_params or isinstance(params.star_arg, cst.Param) else f"*, {named}"
+    return named if is_marked or params.kwonly_params or isinstance(params.star_arg, cst.Param) else f"*, {named}"
 
 
 def all_parameters(params: cst.Parameters) -> list[cst.Param]:

@@ -8,7 +8,8 @@ import libcst as cst
 
 from cudalint.fixes import imports, layout, names
 from cudalint.fixes.captures import Capture, Function, capture, is_constant, own_uses, references
-from cudalint.fixes.edits import Change
+from cudalint.fixes.defaults import NONE_TAKEN, Taken, is_readable_at, taken_defaults
+from cudalint.fixes.edits import Change, inside
 from cudalint.fixes.notice import goes_unnoticed
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
 from cudalint.fixes.view import View, dotted
@@ -65,14 +66,15 @@ def to_the_top(case: Case) -> Iterator[Proposal]:
     """A local function or lambda at the top of the module; what it closes over comes by ``functools.partial``."""
     for view, function in _sent(case):
         found = capture(view, function)
-        if found is None or not _stands_alone(view, function):
+        taken = taken_defaults(view, function)
+        if found is None or taken is None or not _stands_alone(view, function, taken):
             continue
         if isinstance(function, cst.FunctionDef):
-            yield from _function(case, view, function, found)
+            yield from _function(case, view, function, found, taken)
         elif (assigned := _assigned(view, function)) is not None:
-            yield from _named_lambda(view, function, found, *assigned)
+            yield from _named_lambda(view, function, found, taken, *assigned)
         else:
-            yield from _lambda(view, function, found)
+            yield from _lambda(view, function, found, taken)
 
 
 # -- what is sent --------------------------------------------------------------------------------------------
@@ -197,10 +199,14 @@ def _is_settled_value(value: cst.BaseExpression) -> bool:
 # -- at the top of the module ------------------------------------------------------------------------------------
 
 
-def _stands_alone(view: View, function: Function) -> bool:
-    """Whether a function is defined once, under no condition, and its header needs nothing from around."""
+def _stands_alone(view: View, function: Function, taken: Taken) -> bool:
+    """Whether a function is defined once, under no condition, and its header needs nothing else from around."""
     params = function.params
-    header: list[cst.CSTNode | None] = [n for p in layout.all_parameters(params) for n in (p.default, p.annotation)]
+    header: list[cst.CSTNode | None] = [
+        node
+        for param in layout.all_parameters(params)
+        for node in (None if param in taken.parameters else param.default, param.annotation)
+    ]
     if isinstance(function, cst.FunctionDef):
         if function.decorators or function.type_parameters is not None:
             return False
@@ -208,16 +214,9 @@ def _stands_alone(view: View, function: Function) -> bool:
     outer = view.outermost(function)
     if params.star_kwarg is not None or outer is None:
         return False
-    return _is_readable_at(view, [n for n in header if n is not None], outer) and (
+    return is_readable_at(view, [n for n in header if n is not None], outer) and (
         isinstance(function, cst.Lambda) or _is_unconditional(view, function)
     )
-
-
-def _is_readable_at(view: View, header: list[cst.CSTNode], outer: cst.CSTNode) -> bool:
-    """Whether what is read when a function is defined means the same at the top of the module."""
-    if any(isinstance(n, cst.Call) for node in header for n in view.inside(node)):
-        return False
-    return names.known_at(view, frozenset[str]().union(*(names.read(view, node) for node in header)), outer)
 
 
 def _is_unconditional(view: View, function: cst.FunctionDef) -> bool:
@@ -236,24 +235,26 @@ def _is_unconditional(view: View, function: cst.FunctionDef) -> bool:
     return False
 
 
-def _function(case: Case, view: View, function: cst.FunctionDef, found: Capture) -> Iterator[Proposal]:
+def _function(case: Case, view: View, function: cst.FunctionDef, found: Capture, taken: Taken) -> Iterator[Proposal]:
     name = function.name.value
     scope = view.function(function)
     known = [n for n, _ in names.bindings(view, view.tree) if n == name]
     if len(known) > (0 if scope is not None else 1):
         return
     changes: list[Change] = []
-    if found.names:
-        changes = [] if scope is None else _handed_along(view, scope, function, name, found) or []
+    if found.names or taken.parameters:
+        changes = [] if scope is None else _handed_along(view, scope, function, name, found, taken) or []
         if not changes:
             return
-        changes.append(layout.with_keyword_only(view, function, found.names))
+        changes += taken.by_name(view)
+    if found.names:
+        changes.append(layout.with_keyword_only(view, function, found.names, is_marked=taken.is_positional))
     outer = view.outermost(function)
     if outer is not None:
         uses = references(view, scope, name, function) if scope is not None and found.names else []
         alike = not found.names or (uses is not None and len(uses) == 1 and isinstance(view.parent(uses[0]), cst.Arg))
         alike = alike and goes_unnoticed(case, view, name, scope) and _has_constant_defaults(view, function)
-        yield _lifted(name, found, in_file(view, layout.lifted(view, function, outer, changes)), alike)
+        yield _lifted(name, found, taken, in_file(view, layout.lifted(view, function, outer, changes)), alike)
 
 
 def _has_constant_defaults(view: View, function: cst.FunctionDef) -> bool:
@@ -272,33 +273,48 @@ def _is_literal(value: cst.BaseExpression) -> bool:
 
 
 def _handed_along(
-    view: View, scope: cst.FunctionDef, function: cst.CSTNode, name: str, found: Capture
+    view: View, scope: cst.FunctionDef, function: cst.CSTNode, name: str, found: Capture, taken: Taken
 ) -> list[Change] | None:
-    """Each use of a lifted function with what it closed over."""
+    """Each use of a lifted function with what it closed over, and took its defaults from."""
     uses = references(view, scope, name, function)
-    if not uses or any(references(view, scope, n, function) is None for n in found.names):
+    read = (*found.names, *(value.value for value in taken.values))
+    if not uses or any(references(view, scope, n, function) is None for n in read):
         return None
-    along = ", ".join(f"{n}={n}" for n in found.names)
+    own = own_uses(view, function) if isinstance(function, cst.FunctionDef) else []
+    if not all(taken.leaves_to(view, use) for use in uses) or (own and taken.parameters):
+        return None
+    handed = _handed(found, taken)
+    along = ", ".join(f"{n}={value}" for n, value in handed.items())
     partial = imports.member(view, "functools", "partial")
     changes: list[Change] = []
-    for use in (*uses, *(own_uses(view, function) if isinstance(function, cst.FunctionDef) else ())):
+    for use in (*uses, *own):
         call = view.parent(use)
         if isinstance(call, cst.Call) and call.func is use:
-            for captured in found.names:
-                changes += view.with_keyword(call, captured, captured)
+            for given, value in handed.items():
+                if given in found.names or view.keyword(call, given) is None:
+                    changes += view.with_keyword(call, given, value)
         else:
             changes += [view.replace(use, f"{partial.text}({name}, {along})"), *partial.changes]
     return list(dict.fromkeys(changes))
 
 
-def _lifted(name: str, found: Capture, changes: dict[str, tuple[Change, ...]], alike: bool = False) -> Proposal:
+def _handed(found: Capture, taken: Taken) -> dict[str, str]:
+    """What a function is given by name, and as which value."""
+    defaults = {param.name.value: value.value for param, value in zip(taken.parameters, taken.values, strict=True)}
+    return {**{name: name for name in found.names}, **defaults}
+
+
+def _lifted(
+    name: str, found: Capture, taken: Taken, changes: dict[str, tuple[Change, ...]], alike: bool = False
+) -> Proposal:
     """``alike``: nothing can tell the function from what it was, but for its place."""
     message = f"define `{name}` at the top of the module, where a fresh process finds it"
-    if found.names:
-        closed = ", ".join(f"`{n}`" for n in found.names)
+    handed = _handed(found, taken)
+    if handed:
+        closed = ", ".join(f"`{n}`" for n in handed)
         message += f", and send {closed} along"
-    proof = Proof.SPAWN if alike and not found.varies else Proof.NEVER_BY_SPAWN
-    return Proposal(message, changes, proof, _EARLY if found.names else _VISIBLE)
+    proof = Proof.SPAWN if alike and not found.varies and not taken.parameters else Proof.NEVER_BY_SPAWN
+    return Proposal(message, changes, proof, _EARLY if handed else _VISIBLE)
 
 
 # -- lambdas -------------------------------------------------------------------------------------------------------
@@ -314,7 +330,7 @@ def _assigned(view: View, function: cst.Lambda) -> tuple[str, cst.BaseStatement]
 
 
 def _named_lambda(
-    view: View, function: cst.Lambda, found: Capture, name: str, statement: cst.BaseStatement
+    view: View, function: cst.Lambda, found: Capture, taken: Taken, name: str, statement: cst.BaseStatement
 ) -> Iterator[Proposal]:
     """``f = lambda x: ...`` in a function: the name goes on as that of a function of the module."""
     scope = view.function(function)
@@ -322,45 +338,48 @@ def _named_lambda(
         return
     if sum(n == name for n, _ in names.bindings(view, scope)) != 1 or name in names.read(view, function.body):
         return
-    changes = _handed_along(view, scope, statement, name, found) if found.names else []
-    placed = _defined_above(view, function, name, found)
+    handed = bool(found.names or taken.parameters)
+    changes = _handed_along(view, scope, statement, name, found, taken) if handed else []
+    placed = _defined_above(view, function, name, found, taken)
     if placed is not None and changes is not None:
         dropped = layout.dropped(view, statement)
-        yield _lifted(name, found, in_file(view, [*placed, *changes, *dropped]))
+        yield _lifted(name, found, taken, in_file(view, [*placed, *changes, *dropped]))
 
 
-def _lambda(view: View, function: cst.Lambda, found: Capture) -> Iterator[Proposal]:
+def _lambda(view: View, function: cst.Lambda, found: Capture, taken: Taken) -> Iterator[Proposal]:
     """A lambda that stands where it is sent."""
     name = next((n for n in _WORK if n not in view.names()), None)
-    placed = None if name is None else _defined_above(view, function, name, found)
-    if name is None or placed is None:
+    placed = None if name is None else _defined_above(view, function, name, found, taken)
+    if name is None or placed is None or not taken.leaves_to(view, function):
         return
     sent = imports.Spelling(name)
-    if found.names:
+    handed = _handed(found, taken)
+    if handed:
         partial = imports.member(view, "functools", "partial")
-        along = ", ".join(f"{n}={n}" for n in found.names)
+        along = ", ".join(f"{n}={value}" for n, value in handed.items())
         sent = imports.Spelling(f"{partial.text}({name}, {along})", partial.changes)
-    yield _lifted(name, found, in_file(view, [*placed, view.replace_whole(function, sent.text), *sent.changes]))
+    yield _lifted(name, found, taken, in_file(view, [*placed, view.replace_whole(function, sent.text), *sent.changes]))
 
 
-def _defined_above(view: View, function: cst.Lambda, name: str, found: Capture) -> list[Change] | None:
+def _defined_above(view: View, function: cst.Lambda, name: str, found: Capture, taken: Taken) -> list[Change] | None:
     outer = view.outermost(function)
-    rows = _as_def(view, function, name, found)
+    rows = _as_def(view, function, name, found, taken)
     if outer is None or rows is None:
         return None
     at = view.row_start(layout.first_row(view, outer))
     return [Change(at, at, "".join(f"{row}{view.newline}" for row in (*rows, "", "")))]
 
 
-def _as_def(view: View, function: cst.Lambda, name: str, found: Capture) -> list[str] | None:
+def _as_def(view: View, function: cst.Lambda, name: str, found: Capture, taken: Taken = NONE_TAKEN) -> list[str] | None:
     """A lambda as a function; None where it spans rows that a comment stands in."""
     text = view.source(function)
     if "#" in text or any(isinstance(n, cst.Yield | cst.Await) for n in view.inside(function.body)):
         return None
-    params = view.text[view.start(function) + len("lambda") : view.start(function.colon)].strip()
+    start, end = view.start(function) + len("lambda"), view.start(function.colon)
+    params = inside(view.text, start, end, taken.by_name(view)).strip()
     if found.names:
         params = f"{params.rstrip(', ')}, " if params else ""
-        params += layout.keyword_only(function.params, found.names)
+        params += layout.keyword_only(function.params, found.names, taken.is_positional)
     lead, tail = view.around_text(function.body, "", "")
     body = view.text[lead.start : tail.start]
     if ("\n" in body or "\r" in body) and not getattr(function.body, "lpar", ()):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from cudalint.fixes import names
+from cudalint.fixes.arriving import arrivals_of
 from cudalint.fixes.edits import Change
 from cudalint.fixes.loaders import dotted_attribute
 from cudalint.fixes.moved import Form, Moved, given_back, moves_of, results_of
@@ -21,6 +22,9 @@ from cudalint.fixes.view import View, dotted
 _LISTS = frozenset({"map", "starmap"})
 _ITERATORS = frozenset({"imap", "imap_unordered"})
 _ONE = frozenset({"apply"})
+# Those that give a list of results, or one, to whoever asks for it later.
+_LISTS_LATER = frozenset({"map_async", "starmap_async"})
+_ONE_LATER = frozenset({"apply_async", "submit"})
 # How a result is called where it is moved, unless the device is called so.
 _NAMES = ("result", "moved")
 
@@ -29,7 +33,8 @@ def move_in_parent(case: Case) -> Iterator[Proposal]:
     """Let the workers give CPU results, and move them where they arrive."""
     launch, place = case.launch, case.place_of_launch
     found = None if place is None else case.call_at(place)
-    if launch is None or found is None or len(launch.targets) != 1:
+    if launch is None or found is None or len(launch.targets) != 1 or launch.ends:
+        # A worker hands over the memory in which tensors on the CPU lie, and may have ended by then.
         return
     target = case.at(launch.targets[0])
     if target is None or not isinstance(function := target[1], cst.FunctionDef):
@@ -105,9 +110,36 @@ def _arrived(view: View, call: cst.Call, family: str, moved: Moved, ways: dict[s
     if (family == "pool" and method in _ITERATORS) or (family == "executor" and method == "map"):
         lead, tail = ("", "") if _is_only_argument(view, call) else ("(", ")")
         return view.around_text(call, f"{lead}{value} for {target} in ", tail)
-    if family == "pool" and method in _ONE and moved.form is Form.WHOLE:
-        return [view.after(call, ways[""])]
+    if family == "pool" and method in _ONE:
+        return _in_place(view, call, moved, ways)
+    if view.keyword(call, "callback") is not None:
+        # It is given what the workers gave.
+        return []
+    if method in _LISTS_LATER:
+        asked = arrivals_of(view, call)
+        return [change for each in asked for change in view.around_text(each, f"[{value} for {target} in ", "]")]
+    if method in _ONE_LATER:
+        changes = [_in_place(view, each, moved, ways) for each in arrivals_of(view, call)]
+        return [change for each in changes for change in each] if all(changes) else []
     return []
+
+
+def _in_place(view: View, call: cst.Call, moved: Moved, ways: dict[str, str]) -> list[Change]:
+    """What moves the one result that a call gives, as the value that stands there now."""
+    if moved.form is Form.WHOLE:
+        return [view.after(call, ways[""])]
+    if moved.form is Form.EACH:
+        return view.around_text(call, f"[part{ways['']} for part in ", "]")
+    used = {node.value for node in view.inside(view.tree) if isinstance(node, cst.Name)}
+    name = next((one for one in _NAMES if one not in used), None)
+    each = None if name is None else _of_one(name, moved, ways)
+    # A name is bound where such an expression may stand.
+    is_barred = any(isinstance(node, cst.ClassDef | cst.CompFor | cst.Lambda) for node in view.around(call))
+    if name is None or each is None or is_barred:
+        return []
+    # The first time that it is named, it is what the call gives.
+    lead, tail = each[1].split(name, 1)
+    return view.around_text(call, f"{lead}({name} := ", f"){tail}")
 
 
 def _is_only_argument(view: View, call: cst.Call) -> bool:

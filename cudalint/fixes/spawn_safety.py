@@ -26,10 +26,11 @@ _SHOWN_AT_PLACE = frozenset(
     {
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
         Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED, Why.ARRIVES,
+        Why.FAILS, Why.DESCRIPTOR,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
-_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED})
+_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.DESCRIPTOR})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 
@@ -206,6 +207,10 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"`{name}` shows in which order several workers come to something, and fresh ones come in another"
         case Why.ARRIVES:
             return f"`{name}` depends on which worker is ready first, and fresh ones come in another order"
+        case Why.FAILS:
+            return f"`{name}` tells which worker failed first, and fresh ones fail in another order"
+        case Why.DESCRIPTOR:
+            return f"`{name}` gives the number of an open file, and fresh processes have others"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:

@@ -277,7 +277,10 @@ def before_cuda(case: Case) -> Iterator[Proposal]:
         message = 'start the child with `multiprocessing.get_context("spawn").Process` in place of `os.fork()`'
     else:
         message = "start these workers by spawn, or before this process uses CUDA"
-    yield Proposal(message, {}, doubt="what the child takes from its parent has to be sent to it then", shown=True)
+    doubt = "what the child takes from its parent has to be sent to it then"
+    if case.launch is not None and case.launch.held is not None:
+        doubt += f", and {case.launch.held} cannot be: the worker has to make it"
+    yield Proposal(message, {}, doubt=doubt, shown=True)
 
 
 def guard(case: Case) -> Iterator[Proposal]:

@@ -15,9 +15,10 @@ class Launched:
     start method (``get_context``, ``set_start_method``), None for a default. ``library`` owns the launcher.
     ``keyword`` is the parameter in which an executor takes a context or the name of a start method, if it has one.
     ``unproven`` says, in words, what may not survive pickling to a fresh process; None where everything is proven
-    to. ``refused`` names what is sure not to arrive with functions that travel by value. ``targets`` are the functions
-    that the worker runs; ``prepared`` are those of its initializer, and of a loader its dataset and the functions that
-    it is given.
+    to. ``refused`` names what is sure not to arrive with functions that travel by value, ``held`` what would not arrive
+    in any fresh process. ``targets`` are the functions that the worker runs; ``prepared`` are those of its initializer,
+    and of a loader its dataset and the functions that it is given. ``ends``: a worker ends after some tasks, perhaps
+    before its parent has what it gave.
     """
 
     family: str
@@ -30,9 +31,16 @@ class Launched:
     keyword: str = ""
     prepared: tuple[Site, ...] = ()
     refused: str | None = None
+    held: str | None = None
+    ends: bool = False
 
     def with_doubts_of(self, earlier: Launched | None) -> Launched:
         """The same launch, seen again: what spoke against it on another path still does."""
         if earlier is None:
             return self
-        return replace(self, unproven=self.unproven or earlier.unproven, refused=self.refused or earlier.refused)
+        return replace(
+            self,
+            unproven=self.unproven or earlier.unproven,
+            refused=self.refused or earlier.refused,
+            held=self.held or earlier.held,
+        )

@@ -263,11 +263,13 @@ def _launch_row(found: Launched) -> list[Any]:
         found.keyword,
         [_site_row(site) for site in found.prepared],
         found.refused,
+        found.held,
+        found.ends,
     ]
 
 
 def _launch(row: list[Any]) -> Launched:
-    family, library, method, made, settled, unproven, targets, keyword, prepared, refused = row
+    family, library, method, made, settled, unproven, targets, keyword, prepared, refused, held, ends = row
     return Launched(
         family,
         library,
@@ -279,4 +281,6 @@ def _launch(row: list[Any]) -> Launched:
         keyword,
         tuple(_site(site) for site in prepared),
         refused,
+        held,
+        ends,
     )

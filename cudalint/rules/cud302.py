@@ -32,6 +32,10 @@ H200, driver 580, torch 2.11, Python 3.12, start method spawn.
 | a worker returns a CUDA tensor | works while the worker lives |
 | the producer exits before the consumer reads | fails: CUD304 |
 
+A worker that ends after some tasks (`max_tasks_per_child`) ends before what it gave: right values were seen to arrive,
+with that warning. A copy on the CPU is none that travels by itself: torch sends a descriptor of the memory in which it
+lies, which the worker has to hand over, and the pool broke where it had ended. A NumPy array travels whole.
+
 ## Example
 ```python
 import multiprocessing

@@ -6,7 +6,7 @@ or kept as the last one does, and so does a list that was filled so, or a dict, 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
@@ -18,11 +18,22 @@ from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Atom, Bound, Const, Lib, Ref, Tensor, Unknown, Value, constant, only, unknown
 from cudalint.models.library import ProcessEffect
 
 _PARTS = (".keys", ".values", ".items", ".copy")
 _SORTS = "builtins.list.sort"
+# Methods that tell which element stands where, and comparisons of what has an order.
+_TELLS_PLACE = frozenset({"index", "popitem"})
+# Methods that take the next element, of what is no dict.
+_TAKES = frozenset({"get", "get_nowait", "popleft", "getvalue"})
+_IN_ORDER = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_BY_KEY = frozenset({"builtins.sorted", "builtins.max", "builtins.min"})
+_ITER = "builtins.iter"
+# What whole numbers come to by these does not depend on their order.
+_OF_WHOLE_NUMBERS = frozenset({"+", "-", "*"})
+# It gives two sets, each with an order of its own.
+_WAIT = ".wait"
 # By which arguments functions are called when a task is done.
 _CALLBACKS = ("callback", "error_callback")
 _LATER = "add_done_callback"
@@ -38,14 +49,20 @@ class Arrivals(Besides):
         self._unordered: set[Hashable] = set()
         # What was told to give results so.
         self._told: set[Hashable] = set()
+        # What keeps only the last of what it is given.
+        self._bounded: set[Hashable] = set()
         # The parts of these unknowns are such.
         self._in_parts: set[Hashable] = set()
         # Where the loop that runs took something that came so, the body that it stands in, and how many loops run.
         self._arrived: Site | None = None
         self._within: Frame | None = None
         self._loops = 0
+        # In how many statements that catch exceptions that loop stands.
+        self._caught_outside = 0
         # Where a generator gave something that came so.
         self._yielded: Site | None = None
+        # Whether only the elements of something are taken.
+        self._spreading = False
         # Whether what is gone through is that of a loop, in whose body it shows.
         self._in_rounds = False
         # The variables that hold what came last.
@@ -62,26 +79,74 @@ class Arrivals(Besides):
             self._arrives(call.site)
         is_told = receiver is not None and _name_of(call.receiver) in self._told
         gives = (has(path, "as-they-come") or is_told) and not self._come_in_order(call, receiver)
-        tells = any(has(f"{path}.{name}.{constant(value)}", "as-they-come") for name, value in call.kwargs.items())
+        tells = self._is_told_by(path, call.kwargs, "as-they-come")
         given = any(self._is_unordered(atom, call.state) for value in call.args for atom in value)
         carries = given and has(path, "keeps-order")
         of_owner = path.endswith(_PARTS) and self._is_unordered(call.receiver, call.state)
-        self._shows_in_loop(path, call.args, call.site)
-        if path == _SORTS and "key" not in call.kwargs and call.receiver is not None:
+        self._shows_in_loop(path, call.args, call.site, (call.receiver, *only_atoms(call.kwargs.values())))
+        keeps_some = self._keeps_some(call)
+        if (keeps_some and given) or (self._arrived is not None and _name_of(call.receiver) in self._bounded):
+            self._shows_arrival(call.site)
+        if path == _SORTS and call.receiver is not None and self._sorts_apart(call, (call.receiver,)):
             self._unordered.discard(_name_of(call.receiver))
         elif self._arrived is not None and isinstance(receiver, Sequence | Dict):
             self._unordered.add(_name_of(call.receiver))
-        ordered, self._orders = self._orders, self._orders or carries
+        by_key = given and path in _BY_KEY and "key" in call.kwargs and self._sorts_apart(call, call.args[0])
+        self._asks_for_place(path, call)
+        by_key = by_key or self._is_told_by(path, call.kwargs, "without-order")
+        ordered, self._orders = self._orders, self._orders or carries or by_key
         before = self._is_called_when_ready(call, path, receiver)
         results = super().library_call(call)
         self._orders, self._arrived = ordered, before
         for _, value in results if tells else ():
             self._told.update(map(_name_of, value))
-        for _, value in results if gives or carries or of_owner else ():
+        for _, value in results if keeps_some else ():
+            self._bounded.update(map(_name_of, value))
+        if path == _ITER and len(call.args) > 1 and self._takes_of_several(call.args[0]):
+            # It takes as many as come before some last one.
+            gives = True
+        in_parts = gives and path.endswith(_WAIT)
+        for _, value in results if (gives and not in_parts) or carries or of_owner else ():
             self._unordered.update(map(_name_of, value))
-        if gives and path.endswith(".wait"):
+        if in_parts:
             self._in_parts.update(atom.sym for _, value in results for atom in value if isinstance(atom, Unknown))
         return results
+
+    def _is_told_by(self, path: str, kwargs: dict[str, Value], kind: str) -> bool:
+        """Whether a function has a trait by a value that it is given by name."""
+        return any(self.library.traits.has(f"{path}.{name}.{constant(value)}", kind) for name, value in kwargs.items())
+
+    def _asks_for_place(self, path: str, call: Call) -> None:
+        """A method of what came tells which element stands where, or takes the next one."""
+        name = path.rpartition(".")[2]
+        found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+        takes = name == "next" or (name in _TAKES and isinstance(found, LibraryObject))
+        if not (takes or name in _TELLS_PLACE) or not self._is_unordered(call.receiver, call.state):
+            return
+        if takes:
+            self._arrives(call.site)
+        elif not self._orders:
+            self._shows_arrival(call.site)
+
+    def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
+        """Two values are compared: two lists are so in their order."""
+        super().compares(op, values, site, state)
+        for atom in (atom for value in values for atom in value) if op in _IN_ORDER and not self._orders else ():
+            found = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(found, Sequence) and found.kind != "set" and self._is_unordered(atom, state):
+                self._shows_arrival(site)
+
+    def _sorts_apart(self, call: Call, value: Value) -> bool:
+        """Whether elements are put in an order in which none of them is like another."""
+        return "key" not in call.kwargs
+
+    def _keeps_some(self, call: Call) -> bool:
+        """Whether what is made keeps so many elements, and lets go of those that came first."""
+        trait = self.library.traits.of(call.path, "keeps-some")
+        if trait is None:
+            return False
+        most = call.args[trait.place] if trait.place is not None and len(call.args) > trait.place else NONE
+        return call.kwargs.get("maxlen", most) != NONE
 
     def _is_called_when_ready(self, call: Call, path: str, receiver: object) -> Site | None:
         """A function is called when a task is done, and shows when that is; where this call came from before."""
@@ -91,14 +156,18 @@ class Arrivals(Besides):
         self._arrived = call.site
         called = [value for name, value in call.kwargs.items() if name in _CALLBACKS]
         for atom in (atom for value in called for atom in value):
-            if isinstance(atom, Lib):
-                self._shows_in_loop(atom.path, [unknown("result", call.site)], call.site)
-            else:
-                self._speculate(atom, call.state, call.frame, call.site)
+            self._calls_when_ready(atom, call)
         if path.rpartition(".")[2] != _LATER:
             # Of the others it is the workers that run what they are given.
             self._arrived = before
         return before
+
+    def _calls_when_ready(self, atom: Atom, call: Call) -> None:
+        """A function is called with what a task has given."""
+        if isinstance(atom, Lib):
+            self._shows_in_loop(atom.path, [unknown("result", call.site)], call.site)
+        else:
+            self._speculate(atom, call.state, call.frame, call.site)
 
     def _come_in_order(self, call: Call, receiver: object) -> bool:
         """Whether there is one worker only, or one task: a set of tasks has an order of its own."""
@@ -109,9 +178,13 @@ class Arrivals(Besides):
         tasks = self.exact_items(call.args[0], call.state) if call.args else None
         return tasks is not None and len(tasks) < 2
 
+    def _takes_of_several(self, value: Value) -> bool:
+        """Whether a function takes what several processes put somewhere."""
+        return any(isinstance(atom, Bound) and self._is_filled_by_several(atom.receiver) for atom in value)
+
     def _is_filled_by_several(self, atom: Atom | None) -> bool:
-        """Whether several processes put something there at the same time."""
-        return isinstance(atom, Ref) and origin(atom) in self._filled
+        """Whether several processes put something there at the same time, or into the other end of it."""
+        return isinstance(atom, Ref) and not self._filled.isdisjoint(_ends_of(origin(atom)))
 
     def _is_unordered(self, atom: Atom | None, state: State) -> bool:
         if atom is None:
@@ -121,7 +194,7 @@ class Arrivals(Besides):
             return True
         if isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym and atom.sym[0] in self._in_parts:
             return True
-        return _name_of(atom) in self._unordered
+        return _name_of(atom) in self._unordered or (isinstance(found, LibraryObject) and _name_of(atom) in self._told)
 
     def _arrives(self, site: Site) -> None:
         """Something is taken that came when it was ready."""
@@ -146,6 +219,9 @@ class Arrivals(Besides):
         outer, self._in_rounds = self._in_rounds, True
         rounds = super().iterate(value, state, frame, site, most)
         self._in_rounds = outer
+        if self._arrived is not None:
+            # Where they come in an order of their own, there are several.
+            rounds = [(after, each * 2 if len(each) == 1 else each) for after, each in rounds]
         if self._yielded is not None and not self._orders:
             self._arrives(self._yielded)
         self._yielded = None
@@ -156,11 +232,17 @@ class Arrivals(Besides):
         if not self._in_rounds and not self._orders and self._is_unordered(atom, state):
             self._shows_arrival(site)
 
+    def spreads(self, value: Value, site: Site, state: State) -> None:
+        """``*value``: its elements are taken in their order, and not what these hold."""
+        outer, self._spreading = self._spreading, True
+        super().spreads(value, site, state)
+        self._spreading = outer
+
     def _takes_order(self, value: Value, site: Site, state: State) -> None:
         """All elements of a value are taken, with what they hold."""
         super()._takes_order(value, site, state)
         if self._unordered and not self._orders:
-            for inner in visited(value, state):
+            for inner in value if self._spreading else visited(value, state):
                 if _name_of(inner) in self._unordered:
                     self._shows_arrival(site)
 
@@ -187,7 +269,8 @@ class Arrivals(Besides):
 
     def _enters_loop(self, frame: Frame) -> tuple[Site | None, Frame | None]:
         before = self._arrived, self._within
-        self._within = self._within if self._arrived is not None else frame
+        if self._arrived is None:
+            self._within, self._caught_outside = frame, frame.tries
         self._loops += 1
         return before
 
@@ -212,39 +295,63 @@ class Arrivals(Besides):
     # -- what shows in a loop over what comes -------------------------------------------------------------------------
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
-        self._shows_in_loop(path, given.args, given.site)
+        receiver = atom.receiver if isinstance(atom, Bound) else None
+        self._shows_in_loop(path, given.args, given.site, (receiver, *only_atoms(given.kwargs.values())))
+        ordered, self._orders = self._orders, self._orders or self._is_told_by(path, given.kwargs, "without-order")
         results = super()._foreign(path, atom, given)
+        self._orders = ordered
         if self.library.traits.has(path, "as-they-come"):
             self._unordered.update(_name_of(made) for _, value in results for made in value)
         return results
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
-            case Unknown(sym=(_, ".", str(name))):
-                self._shows_in_loop(f"?.{name}", given.args, given.site)
+            case Unknown(sym=(base, ".", str(name))):
+                self._shows_in_loop(f"?.{name}", given.args, given.site, (Unknown(base),))
             case Unknown():
                 self._shows_in_loop("?", given.args, given.site)
+        for value in given.args if isinstance(atom, Unknown) else ():
+            self._takes_order(value, given.site, given.state)
         return super()._call_atom(atom, given)
 
-    def _shows_in_loop(self, path: str, args: Iterable[Value], site: Site) -> None:
-        """Something is shown, or given to a function of which nothing is known, in the order in which it came."""
+    def _shows_in_loop(self, path: str, args: Iterable[Value], site: Site, others: Iterable[Atom | None] = ()) -> None:
+        """Something is shown, or given to a function of which nothing is known, in the order in which it came.
+
+        ``others``: what the function is of, and what it is given by name.
+        """
         if self._arrived is None or all(isinstance(atom, Const) for value in args for atom in value):
+            return
+        if any(map(self._is_of_one, (*others, *only_atoms(args)))):
             return
         effect: ProcessEffect | None = self.library.process_effect(path)
         if effect is None or effect.shows:
             self._shows_arrival(site)
 
+    def _is_of_one(self, atom: Atom | None) -> bool:
+        """Whether something is a file that nothing else that comes is written to."""
+        return False
+
     def statement(self, node: ir.Stmt, state: State, frame: Frame) -> list[State]:
         """Run one statement; what leaves a loop over what comes does so at whatever came."""
-        if self._arrived is not None and isinstance(node, ir.Break | ir.Return) and frame is self._within:
+        if self._arrived is not None and self._is_left_by(node, frame):
             self._shows_arrival(self._arrived)
         return super().statement(node, state, frame)
+
+    def _is_left_by(self, node: ir.Stmt, frame: Frame) -> bool:
+        """Whether a statement leaves the loop; an exception does where the loop is not within what catches it."""
+        match node:
+            case ir.Break() | ir.Return():
+                return frame is self._within
+            case ir.Raise():
+                return frame.tries <= self._caught_outside
+        return False
 
     def set_attribute(
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
     ) -> list[State]:
-        """``owner.attr = value``, which may be what came last."""
-        if self._arrived is not None and not all(isinstance(atom, Const) for atom in value) and not self._adds:
+        """``owner.attr = value``, which may be what came last, where what has it is not what came itself."""
+        is_settled = self._adds or all(map(_came, owner)) or all(isinstance(atom, Const) for atom in value)
+        if self._arrived is not None and not is_settled:
             self._shows_arrival(site)
         return super().set_attribute(owner, attr, value, state, frame, site)
 
@@ -253,18 +360,25 @@ class Arrivals(Besides):
         if self._arrived is not None:
             counted = isinstance(only(key), Const) or any(map(_is_counted, key))
             for atom in owner:
-                if counted or not (isinstance(atom, Ref) and isinstance(state.get(atom), Sequence)):
+                if counted or not self._has_places(atom, state):
                     self._unordered.add(_name_of(atom))
             if isinstance(only(key), Const):
                 self._shows_arrival(site)
         return super().set_item(owner, key, value, state, frame, site)
+
+    def _has_places(self, atom: Atom, state: State) -> bool:
+        """Whether something has its items where their keys say, and not in the order in which they came."""
+        if isinstance(atom, Unknown):
+            path = atom.sym[-1] if isinstance(atom.sym, tuple) and atom.sym[:1] == ("call",) else None
+            return isinstance(path, str) and self.library.traits.has(path, "gives-host-data")
+        return isinstance(atom, Tensor) or (isinstance(atom, Ref) and isinstance(state.get(atom), Sequence))
 
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         atom = only(left)
         found = state.get(atom) if isinstance(atom, Ref) else None
         if self._arrived is not None and isinstance(found, Sequence):
             self._unordered.add(_name_of(atom))
-        elif self._arrived is not None and not all(isinstance(each, Const) for each in right):
+        elif self._arrived is not None and not _comes_to_the_same(node.op, left, right):
             # A sum of numbers that are rounded depends on their order.
             self._shows_arrival(self._arrived)
         return super()._augmented(node, left, right, state)
@@ -289,6 +403,48 @@ class Arrivals(Besides):
                     break
                 inner = found.parent
         return super().lookup(name, state, scope)
+
+
+def only_atoms(values: Iterable[Value]) -> Iterator[Atom]:
+    """What values are, each of which is one thing."""
+    return (atom for value in values if (atom := only(value)) is not None)
+
+
+def _came(part: Hashable) -> bool:
+    """Whether something is, or is part of, what a worker gave."""
+    match part:
+        case Unknown(sym=sym):
+            return _came(sym)
+        case ("result" | "received", *_):
+            return True
+        case (tuple(base), "[]" | ".", _):
+            return _came(base)
+    return False
+
+
+def _ends_of(place: Hashable) -> set[Hashable]:
+    """Where something is put that is taken at a place: there, or at the other end of a pipe."""
+    match place:
+        case (("pipe", site, int(end)), count, of):
+            return {place, (("pipe", site, 1 - end), count, of)}
+    return {place}
+
+
+def _comes_to_the_same(op: str, left: Value, right: Value) -> bool:
+    """Whether an operator gives the same in whatever order the rounds use it: with a constant, or of whole numbers."""
+    is_constant = all(isinstance(atom, Const) for atom in right)
+    return is_constant or (op in _OF_WHOLE_NUMBERS and all(map(_is_whole, (*left, *right))))
+
+
+def _is_whole(atom: Hashable) -> bool:
+    """Whether a number is seen to be whole, and so is not rounded."""
+    match atom:
+        case Const(value=int()) | Unknown(sym=("int" | "len", *_)):
+            return True
+        case Unknown(sym=(("aug" | "bin" | "round", *_), *parts)):
+            values = [value for value in parts if not isinstance(value, str)]
+            return all(isinstance(value, tuple) and all(map(_is_whole, value)) for value in values)
+    return False
 
 
 def _is_counted(atom: Atom) -> bool:

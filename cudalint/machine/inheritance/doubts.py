@@ -45,6 +45,8 @@ class Why(Enum):
     LEFT = "a task sets something in its process that a later one finds, if the same worker is given it"
     MIXED = "several workers show something, in whatever order they come to it"
     ARRIVES = "what workers give comes when it is ready, and the program shows in which order"
+    FAILS = "several workers fail, and the program tells the failure of which it was told first"
+    DESCRIPTOR = "the number of an open file is another one where fresh processes are started"
     FEWER = "fresh processes begin as they are needed, where forked ones begin all at once"
     LEFT_OPEN = "what is left open is cleaned up at the end of a fresh process, and not of a forked one"
     REUSED = "workers that are used again keep what they changed"

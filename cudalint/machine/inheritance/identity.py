@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable
 
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Instance, Sequence
+from cudalint.machine.inheritance.descriptors import Descriptors
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.process_effects import shown
-from cudalint.machine.inheritance.progress import Progress
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
@@ -25,7 +25,7 @@ _OF_ERRORS = frozenset({"__cause__", "__context__"})
 _OF_PROCESSES = ("/proc", "/dev/fd")
 
 
-class Identity(Progress):
+class Identity(Descriptors):
     """A machine that notes where it matters which object something is, or what its module is called."""
 
     def __init__(self, setting: Setting) -> None:

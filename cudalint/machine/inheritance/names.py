@@ -24,7 +24,7 @@ _CURRENT = "multiprocessing.current_process"
 # What Python says of the main module under its names, which is run as another one in a fresh process.
 OF_MAIN = frozenset({"__name__", "__package__", "__spec__", "__loader__", "__builtins__", "__cached__"})
 # Methods by which an object has a text of its own, and those that objects have which have none.
-_OWN_TEXTS = ("__repr__", "__str__", "__format__")
+OWN_TEXTS = ("__repr__", "__str__", "__format__")
 _OWN_REPR = ("__repr__",)
 _MAKES_REPR = frozenset({"builtins.repr", "builtins.ascii"})
 _OF_NO_TEXT = frozenset({"builtins.object.__repr__", "builtins.object.__str__", "builtins.object.__format__"})
@@ -271,7 +271,7 @@ class Names(Submodules):
         return super().construct(ref, cls, given)
 
     def _shows_objects(
-        self, values: Iterable[Value], site: Site, state: State, own: tuple[str, ...] = _OWN_TEXTS
+        self, values: Iterable[Value], site: Site, state: State, own: tuple[str, ...] = OWN_TEXTS
     ) -> None:
         """An object that has no text of its own shows the module of its class, and so does a class.
 

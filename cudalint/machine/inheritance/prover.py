@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.inheritance.arrivals import Arrivals
+from cudalint.machine.inheritance.coroutines import Coroutines
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
@@ -24,7 +24,7 @@ from cudalint.models.library import lies_below
 _OF_TENSORS = frozenset({"data", "grad", "requires_grad", "names", "real", "imag"})
 
 
-class Prover(Arrivals):
+class Prover(Coroutines):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -102,11 +102,12 @@ class Prover(Arrivals):
 
     def proofs(self) -> Iterator[Inheritance]:
         """What was seen of each launch, with what the program asks of its workers later."""
+        told = (*self._told_by_threads(), *self._told_beside())
         for found in self.inherited:
             unawaited = (Doubt(Why.UNAWAITED, "", found.anchor),) if self._unawaited(found.anchor) else ()
             by_value = self._functions_compared if found.method == "loky" else ()
             written = (Doubt(Why.IN_SHARED_MEMORY, "", found.anchor),) if self._is_written_later(found.anchor) else ()
-            yield replace(found, doubts=(*found.doubts, *unawaited, *written, *by_value, *self._asked))
+            yield replace(found, doubts=(*found.doubts, *unawaited, *written, *by_value, *self._asked, *told))
 
     def _shares_memory(self, watch: Watch) -> bool:
         """Whether the worker may write where its parent reads: torch pickles what is on the CPU into shared memory."""

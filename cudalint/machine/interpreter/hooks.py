@@ -57,6 +57,12 @@ class Hooks:
     def decorates(self, decorator: Value, state: State, frame: Frame, site: Site) -> None:
         """A decorator that is not run: what it does when the decorated function is called is not followed."""
 
+    def begins_round(self, state: State) -> None:
+        """A round of a loop begins."""
+
+    def gives_back(self, children: Iterable[tuple[State, Value]]) -> None:
+        """Workers have ended, and what they return goes to their parent."""
+
     def begins_process(self, launch: Beginning) -> None:
         """A process is about to start, afresh or forked."""
 
@@ -71,6 +77,9 @@ class Hooks:
 
     def begins_task(self, state: State, is_first: bool) -> None:
         """A worker begins a task: the first that it is given, or a later one."""
+
+    def ends_task(self, raised: bool) -> None:
+        """A worker has ended a task; ``raised``: with something that nothing in it caught."""
 
     def ends_fresh(self, ran: bool, lends: bool) -> None:
         """The process that began last has ended; ``ran`` is false where it never came to its work.

@@ -102,6 +102,7 @@ class Iteration(Core):
             ready: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
+                self.begins_round(current)
                 ready.extend(self.assign(node.target, value, current, frame, node.ordinal))
             i += 1
             states = self.block(node.body, self.joined(ready), frame)
@@ -153,6 +154,7 @@ class Iteration(Core):
             entering: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
+                self.begins_round(current)
                 yes, no = self.branch(node.test, current, frame)
                 decided = decided and not (yes and no)
                 entering.extend(yes)
@@ -513,6 +515,7 @@ class Iteration(Core):
             following: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
+                self.begins_round(current)
                 ready = self.assign(clause.target, value, current, frame, node.ordinal)
                 kept: list[State] = []
                 for test in clause.tests:

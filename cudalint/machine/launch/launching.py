@@ -85,7 +85,8 @@ class Start:
     not the anchor; ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made
     from, ``keyword`` the parameter that takes one; ``waits``: the call returns when all workers have ended; ``each``:
     there are as many workers as there are things of some kind; ``looks``: the launcher itself refuses a process that
-    used CUDA, so that an unseen caller is told of it; ``dropped``: nothing takes what the workers give.
+    used CUDA, so that an unseen caller is told of it; ``dropped``: nothing takes what the workers give; ``ends``:
+    a worker ends after some tasks, while its parent goes on.
     """
 
     launcher: str
@@ -118,6 +119,7 @@ class Start:
     each: bool = False
     looks: bool = False
     dropped: bool = False
+    ends: bool = False
 
     @property
     def copies(self) -> bool:

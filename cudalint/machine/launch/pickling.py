@@ -269,8 +269,7 @@ def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str 
             return f"{function.name}, which keeps a cache"
         case _, Generator(closure=closure):
             made = state.get(closure)
-            # The proof for repairs speaks of all coroutines, also of those that are run where they are made.
-            return None if isinstance(made, Closure) and made.function.is_async else "a generator"
+            return "a coroutine" if isinstance(made, Closure) and made.function.is_async else "a generator"
         case _, Sequence(kind="iterator"):
             return "a generator"
         case (Bound(function=Ref() as method), _) | (Ref() as method, Closure()) if not by_value:

@@ -49,6 +49,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     if is_fresh:
         machine.begins_fresh(launch, state)
     ended = _started(machine, state, frame, start, way, parent)
+    machine.gives_back(ended.children)
     if is_fresh:
         machine.ends_fresh(ended.began, start.family in _GIVES_BACK and not start.dropped and _lends(ended))
     machine.ends_process()
@@ -129,6 +130,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
     sent = (*start.pickled, *start.inherited)
     plain = partial(is_plain, library=machine.library)
     fresh = way.method in FRESH and start.pickler is not Pickler.LOCALS
+    held = refused(sent, state, machine, by_value=start.pickler is Pickler.GLOBALS)
     targets = [s for t in start.tasks for s in function_sites(t.function, state)]
     # What a loader's worker runs it has from the dataset and the functions that the loader is given.
     given = start.inherited if start.family == "loader" else ()
@@ -144,7 +146,9 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
-        refused=refused(sent, state, machine, by_value=start.pickler is Pickler.GLOBALS) if fresh else None,
+        ends=start.ends,
+        refused=held if fresh else None,
+        held=held,
     )
 
 
@@ -315,6 +319,7 @@ def _perform(
         for _, raised in frame.raises:
             if raised.outcome is not None:
                 machine.emit(raised.outcome)
+        machine.ends_task(bool(frame.raises))
         frame.raises = []
     by_state = merge([s for s, _ in result])
     if len(by_state) < len(result):

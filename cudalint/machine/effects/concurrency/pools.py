@@ -62,6 +62,7 @@ def pool(machine: Machine, call: Call) -> Results:
         "<many>": const(count_of(workers_)),
         "<reused>": const(call.get("maxtasksperchild") != const(1)),
         "<respawns>": const(call.get("maxtasksperchild") not in (None, NONE)),
+        "<ends>": const(call.get("maxtasksperchild") not in (None, NONE)),
         "<initializer>": call.get("initializer") or NONE,
         "<initargs>": call.get("initargs") or NONE,
         "<snapshot>": (Snapshot(state.clone()),),
@@ -230,6 +231,7 @@ def _pool_run(
         each=is_length(obj.fields.get("<count>")),
         made=obj.site,
         renewed=obj.fields.get("<respawns>") == TRUE,
+        ends=obj.fields.get("<ends>") == TRUE,
         context=context,
         keyword=next(iter(strings(obj.fields.get("<keyword>", NONE))), ""),
         waits=call.path == obj.type or (family == "pool" and name not in _LATER),
@@ -356,6 +358,7 @@ def executor(machine: Machine, call: Call) -> Results:
         "<many>": const(count_of(workers_)),
         "<count>": workers_ or NONE,
         "<reused>": const(call.get("max_tasks_per_child") != const(1)),
+        "<ends>": const(call.get("max_tasks_per_child") not in (None, NONE)),
         "<initializer>": call.get("initializer") or NONE,
         "<initargs>": call.get("initargs") or NONE,
     }
