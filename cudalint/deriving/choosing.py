@@ -37,10 +37,10 @@ class Choice:
 def choice(subject: Subject, plain: Trial) -> Choice | None:
     """What decides whether a function uses the GPU; None where its arguments do not show it."""
     always = shown(plain)
-    names = subject.names[:_MOST_PARAMETERS]
-    if always.most is Level.NONE:
-        # With its defaults it stays off the GPU: only what sounds as if it could change that is tried.
-        names = suggestive(subject)
+    # What sounds as if it chose a device is tried first; where the defaults stay off the GPU, nothing else is.
+    names = suggestive(subject)
+    if always.most is not Level.NONE:
+        names = [*names, *(name for name in subject.names[:_MOST_PARAMETERS] if name not in names)]
     for name in names:
         for off, on, settings in (
             (const("cpu"), const("cuda"), (("device", name),)),
@@ -53,8 +53,9 @@ def choice(subject: Subject, plain: Trial) -> Choice | None:
 
 
 def suggestive(subject: Subject) -> list[str]:
-    """The parameters that may choose a device, by how they are called or by their default."""
-    return [param.name for param in subject.params if _could_choose(param)]
+    """The parameters that may choose a device, by how they are called or by their default; one may be handed on."""
+    named = [param.name for param in subject.params if _could_choose(param)]
+    return [*named, "device"] if subject.takes_more and "device" not in named else named
 
 
 def _could_choose(param: ir.Param) -> bool:
@@ -80,6 +81,7 @@ def _decided(
     used = shown(trial)
     if trial is None or used.least <= without.most:
         return None
-    if name not in subject.defaults or always.least < used.least:
+    is_needed = name in subject.names and name not in subject.defaults
+    if is_needed or always.least < used.least:
         return Choice(settings, trial, used, without.least)
     return Choice((*settings, ("default-gpu", True)), plain, always, without.least)
