@@ -833,3 +833,49 @@ def test_the_modules_of_a_large_package_are_imported_in_order(run: Run, tmp_path
     for name, text in texts.items():
         (package / name).write_text(text)
     assert entries(run("model", str(package)).stdout)["large.d_model.Model"]["does"] == "placed"
+
+
+# A word that leaves the choice to the function, and a switch that also takes the name of a device.
+WORDS = """\
+import torch
+
+
+class Auto:
+    def __init__(self, path, device="auto"):
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.net = torch.nn.Linear(2, 2).to(device)
+
+
+class Switched:
+    def __init__(self, gpu=True):
+        if gpu is False:
+            device = "cpu"
+        elif gpu is True:
+            device = "cuda"
+        else:
+            device = gpu
+        self.net = torch.nn.Linear(2, 2).to(device)
+"""
+
+
+def test_words_and_switches_choose_a_device(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text(WORDS)
+    said = entries(run("model", str(tmp_path / "words.py")).stdout)
+    keys = ("device", "when", "default-gpu")
+    assert [{k: said[f"words.{n}"][k] for k in keys if k in said[f"words.{n}"]} for n in ("Auto", "Switched")] == [
+        {"device": "device", "when": {"device": ["auto"]}, "default-gpu": True},
+        {"when": {"gpu": [True]}, "default-gpu": True},
+    ]
+
+
+def test_what_a_known_model_says_more_of_is_left_to_it(run: Run, tmp_path: Path) -> None:
+    package = tmp_path / "onnxruntime"
+    package.mkdir()
+    text = "import torch\nfrom onnxruntime.capi import _compiled as C\n\n\nclass InferenceSession:\n"
+    text += "    def __init__(self, path, providers=None):\n        self._sess = C.InferenceSession(path, providers)\n\n"
+    text += "    def warm(self):\n        torch.zeros(1, device='cuda')\n"
+    (package / "__init__.py").write_text(text)
+    done = run("model", str(package))
+    assert "onnxruntime.InferenceSession" not in entries(done.stdout)
+    assert "# - onnxruntime.InferenceSession: a known model says placed, of which nothing was seen" in done.stdout

@@ -42,14 +42,25 @@ def choice(subject: Subject, plain: Trial) -> Choice | None:
     if always.most is not Level.NONE:
         names = [*names, *(name for name in subject.names[:_MOST_PARAMETERS] if name not in names)]
     for name in names:
-        for off, on, settings in (
-            (const("cpu"), const("cuda"), (("device", name),)),
-            (FALSE, TRUE, (("when", {name: [True]}),)),
-        ):
+        for off, on, settings in _ways(subject, name):
             found = _decided(subject, plain, always, name, off, on, settings)
             if found is not None:
                 return found
     return Choice((), plain, always) if always.least > Level.NONE else None
+
+
+def _ways(subject: Subject, name: str) -> list[tuple[Value, Value, tuple[tuple[str, Setting], ...]]]:
+    """The values that may choose the CPU and the GPU, and how a model says so; a switch by its default is one first."""
+    named: tuple[tuple[str, Setting], ...] = (("device", name),)
+    switched: tuple[tuple[str, Setting], ...] = (("when", {name: [True]}),)
+    default = next((param.default for param in subject.params if param.name == name), None)
+    value = default.value if isinstance(default, ir.Const) else None
+    if isinstance(value, bool):
+        return [(FALSE, TRUE, switched), (const("cpu"), const("cuda"), named)]
+    if isinstance(value, str) and value not in ("cpu", "cuda"):
+        # A word that leaves the choice to the function does so where it is given, too.
+        named = (*named, ("when", {name: [value]}))
+    return [(const("cpu"), const("cuda"), named), (FALSE, TRUE, switched)]
 
 
 def suggestive(subject: Subject) -> list[str]:

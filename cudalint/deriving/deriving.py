@@ -53,6 +53,7 @@ MOST_IMPORT_STEPS = 100_000
 MOST_STEPS_OF_ONE = 40_000
 # What a call leaves behind in its process was not looked at, so that nothing may rest on its leaving nothing.
 _LEAVES = ("state", "process")
+_DOES_NOTHING = ("does", "nothing")
 _COUNTS = re.compile(r"job|worker|proc|parallel|cpu|core|device|cuda|gpu", re.IGNORECASE)
 # The keys that say by which arguments the GPU is chosen.
 _CHOOSING = frozenset({"device", "when", "default-gpu", "params"})
@@ -69,6 +70,7 @@ def derive(source: PackageSource, library: Library) -> Derived:
         deriver.run()
     gc.collect()
     package = source.package
+    entries, weaker = _apart(deriver.entries, library)
     root = package.root
     unknown_parts = [f"{path}: compiled" for path in source.compiled]
     unknown_parts += source.passed_over
@@ -79,9 +81,25 @@ def derive(source: PackageSource, library: Library) -> Derived:
         package.version,
         deriver.aliases,
         tuple(deriver.types),
-        tuple(_together(deriver.entries)),
-        (*unknown_parts, *deriver.unknown),
+        tuple(_together(entries)),
+        (*unknown_parts, *deriver.unknown, *weaker),
     )
+
+
+def _apart(entries: Iterable[ModelEntry], library: Library) -> tuple[list[ModelEntry], list[str]]:
+    """The entries without what nothing was seen of although a known model says more, and these in words.
+
+    What does it lies in a compiled part then, or was not followed: such an entry would take the known one's place.
+    """
+    kept: list[ModelEntry] = []
+    weaker: list[str] = []
+    for entry in entries:
+        said = {name: library.function(name) for name in entry.names} if _DOES_NOTHING in entry.settings else {}
+        known = {name: spec["does"] for name, spec in said.items() if spec is not None and spec["does"] != "nothing"}
+        weaker += [f"{name}: a known model says {does}, of which nothing was seen" for name, does in known.items()]
+        names = tuple(name for name in entry.names if name not in known)
+        kept += [replace(entry, names=names)] if names else []
+    return kept, weaker
 
 
 @dataclass(slots=True)
