@@ -338,6 +338,27 @@ def test_models_are_compared_with_a_release(run: Run, tmp_path: Path) -> None:
     ]
 
 
+def test_static_methods_and_attributes_of_instances_are_no_drift(run: Run, tmp_path: Path) -> None:
+    package = tmp_path / "kit"
+    package.mkdir()
+    text = "class Rank:\n    def __init__(self):\n        if True:\n            self.rank = 0\n\n"
+    text += "    @staticmethod\n    def made({first}, size):\n        return 1\n"
+    model = '[library]\nname = "kit"\n[[function]]\nnames = ["kit.Rank.rank.__get__"]\ndoes = "nothing"\n'
+    model += '[[function]]\nnames = ["kit.Rank.made"]\ndoes = "nothing"\nparams = ["path", "size"]\n'
+    (tmp_path / "kit.toml").write_text(model)
+    (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nmodels = ["kit.toml"]\n')
+    (package / "__init__.py").write_text(text.format(first="path"))
+    done = run("model", "kit", "--compare")
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    (package / "__init__.py").write_text(text.format(first="where").replace("self.rank", "self.number"))
+    told = run("model", "kit", "--compare").stdout.splitlines()
+    assert [line.rpartition(": ")[2] for line in told[:-1]] == [
+        "kit (version unknown) has no such name",
+        "parameter 1 is where, not path",
+        "it has no parameter path",
+    ]
+
+
 def test_a_package_without_models_has_not_drifted(run: Run, release: Path) -> None:
     done = run("model", str(release), "--compare")
     assert (done.returncode, done.stdout) == (0, "scoring 2.1: no model says anything of it\n")
