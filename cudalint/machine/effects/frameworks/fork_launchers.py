@@ -24,6 +24,9 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     state = call.state
     workers_ = choices.argument(call, call.text("workers")) if call.text("workers") else None
     function = choices.argument(call, call.text("function", "function")) or _own(call)
+    named = named_arguments(state, call.get(call.text("kwargs"))) if call.text("kwargs") else {}
+    if named and function:
+        function = (Partial(function, (), tuple(sorted(named.items()))),)
     element = unknown("example", call.site)
     library = call.text("library", "multiprocessing")
     alone = bool(call.text("workers")) and (workers_ is None or workers_ in (NONE, const(0)) or not function)
