@@ -880,6 +880,34 @@ class Switched:
 """
 
 
+EARLIER = """\
+from multiprocessing import Pool
+
+
+class Runner:
+    def __init__(self):
+        self.pool = Pool(2)
+
+    def run(self, function, items):
+        return self.pool.map(function, items)
+
+
+class Later:
+    def run(self, function, items):
+        with Pool(2) as pool:
+            return pool.map(function, items)
+"""
+
+
+def test_workers_that_were_forked_before_are_no_launch(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "runners.py").write_text(EARLIER)
+    done = run("model", str(tmp_path / "runners.py"))
+    said = entries(done.stdout)
+    assert "runners.Runner.run" not in said
+    assert "# - runners.Runner.run: hands work to processes that were forked before" in done.stdout
+    assert said["runners.Later.run"]["does"] == "fork-launcher"
+
+
 def test_words_and_switches_choose_a_device(run: Run, tmp_path: Path) -> None:
     (tmp_path / "words.py").write_text(WORDS)
     said = entries(run("model", str(tmp_path / "words.py")).stdout)
@@ -894,7 +922,9 @@ def test_what_a_known_model_says_more_of_is_left_to_it(run: Run, tmp_path: Path)
     package = tmp_path / "onnxruntime"
     package.mkdir()
     text = "import torch\nfrom onnxruntime.capi import _compiled as C\n\n\nclass InferenceSession:\n"
-    text += "    def __init__(self, path, providers=None):\n        self._sess = C.InferenceSession(path, providers)\n\n"
+    text += (
+        "    def __init__(self, path, providers=None):\n        self._sess = C.InferenceSession(path, providers)\n\n"
+    )
     text += "    def warm(self):\n        torch.zeros(1, device='cuda')\n"
     (package / "__init__.py").write_text(text)
     done = run("model", str(package))

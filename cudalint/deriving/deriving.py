@@ -241,6 +241,9 @@ class _Deriver:
             ways = sorted({f"{launched.library} by {launched.method}" for launched in started})
             self.unknown.append(f"{name}: starts processes ({', '.join(ways)}); nothing in them was seen to use CUDA")
             return False
+        if found.is_earlier:
+            self.unknown.append(f"{name}: hands work to processes that were forked before")
+            return False
         settings = found.settings
         if found.runs:
             self._add((found.runs,), (("does", "gpu"), ("gpu", "init"), _LEAVES))
