@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from editor import Editor, edit_session
 
 from cudalint import siblings
 
@@ -267,3 +269,47 @@ def test_a_namespace_named_by_its_parts(run: Run, tmp_path: Path) -> None:
     assert found(run, tmp_path, ".") == [("CUD101", "error")]
     write(tmp_path, {"c/corp/ml/workers.py": "def spread(fn, items):\n    return [fn(item) for item in items]\n"})
     assert found(run, tmp_path, ".") == []
+
+
+SPREADS = """\
+from multiprocessing import get_context
+
+from acme_models import Embedder, warm
+
+
+def work(n):
+    return Embedder().embed(n)
+
+
+if __name__ == "__main__":
+    print(warm())
+    with get_context("fork").Pool(2) as pool:
+        print(pool.map(work, [1, 2, 3]))
+"""
+
+
+def test_an_editor_shows_what_leads_through_a_project_beside(run: Run, tmp_path: Path) -> None:
+    repository(tmp_path, "by name", "")
+    write(tmp_path, {"app/app/run.py": SPREADS})
+    assert found(run, tmp_path / "app", ".") == [("CUD101", "error")]
+
+    async def play(editor: Editor) -> None:
+        await editor.until(lambda: editor.codes("app/run.py"))
+        assert editor.codes("app/run.py") == ["CUD101"]
+
+    edit_session(tmp_path / "app", play)
+
+
+def test_flake8_looks_at_one_file_alone(tmp_path: Path) -> None:
+    repository(tmp_path, "by name", "")
+    alone = SPREADS.replace("from acme_models import Embedder, warm\n", MODELS)
+    write(tmp_path, {"app/app/run.py": SPREADS, "app/app/alone.py": alone})
+    done = subprocess.run(
+        [sys.executable, "-m", "flake8", "--isolated", "--select", "CUD1", "app"],
+        cwd=tmp_path / "app",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [line.split()[1] for line in done.stdout.splitlines()] == ["CUD101"]
+    assert done.stdout.startswith("app/alone.py:")
