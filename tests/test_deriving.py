@@ -877,6 +877,12 @@ class Switched:
         else:
             device = gpu
         self.net = torch.nn.Linear(2, 2).to(device)
+
+
+def sharded(parts=1):
+    if parts == 1:
+        return torch.zeros(1, device="cuda")
+    return [torch.zeros(1) for _ in range(parts)]
 """
 
 
@@ -916,6 +922,8 @@ def test_words_and_switches_choose_a_device(run: Run, tmp_path: Path) -> None:
         {"device": "device", "when": {"device": ["auto"]}, "default-gpu": True},
         {"when": {"gpu": [True]}, "default-gpu": True},
     ]
+    # With one it uses the GPU, and says nothing of a switch.
+    assert "when" not in said.get("words.sharded", {})
 
 
 def test_what_a_known_model_says_more_of_is_left_to_it(run: Run, tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ def _ways(subject: Subject, name: str) -> list[tuple[Value, Value, tuple[tuple[s
     if isinstance(value, str) and value not in ("cpu", "cuda"):
         # A word that leaves the choice to the function does so where it is given, too.
         named = (*named, ("when", {name: [value]}))
-    return [(const("cpu"), const("cuda"), named), (FALSE, TRUE, switched)]
+    # A number says how much of something there is, and other words mean what they say: these are no switches.
+    is_switch = value is None and _SOUNDS.search(name) is not None
+    return [(const("cpu"), const("cuda"), named), *([(FALSE, TRUE, switched)] if is_switch else [])]
 
 
 def suggestive(subject: Subject) -> list[str]:
